@@ -1,0 +1,52 @@
+# Every target sets up what it needs in .venv and does nothing twice.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: setup demo test test-all lint format bench clean
+
+setup: $(VENV)/.dev
+
+$(VENV)/.user: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[dev]'
+	touch $(VENV)/.user $@
+
+$(VENV)/.bench: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[bench]'
+	touch $@
+
+demo: $(VENV)/.user
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadgroup
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/growth.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

@@ -1,0 +1,184 @@
+"""What every room does with arrays: check them once, walk over rows in blocks, find equal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from mosaic.exceptions import InvalidInputError
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Seed: TypeAlias = int | np.random.Generator | None
+
+#: Rows × columns of one temporary block: 4 MB of float64, which stays in the cache of one core.
+BLOCK_ENTRIES = 1 << 19
+
+
+def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
+    """Slices that cover ``range(n_rows)``, each about ``entries / n_columns`` rows long."""
+    step = max(64, entries // max(n_columns, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def row_norms_squared(A: FloatArray) -> FloatArray:
+    """‖a_i‖₂² for every row."""
+    return np.asarray(np.einsum("ij,ij->i", A, A))
+
+
+def as_points(X: Any, name: str = "X") -> Any:
+    """A finite two-dimensional float array or CSR matrix; float32 stays float32, all else becomes float64."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()  # the caller's arrays are shared and must not be sorted under their feet
+            X.sum_duplicates()
+        values = X.data
+    else:
+        try:
+            X = np.asarray(X)
+        except ValueError as error:  # ragged lists
+            raise InvalidInputError(f"{name} must be a rectangular array of numbers; {error}.") from error
+        if X.ndim != 2:
+            raise InvalidInputError(
+                f"{name} must have two dimensions (points × features); got shape {X.shape}. "
+                f"For points with one feature use {name}.reshape(-1, 1)."
+            )
+        values = X
+    if values.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"{name} must hold real numbers; got dtype {values.dtype}. Convert or drop the columns that are not numeric."
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise InvalidInputError(f"{name} must have at least one point and one feature; got shape {X.shape}.")
+    if values.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+        values = X.data if sp.issparse(X) else X
+    # A finite sum proves that all is finite without a temporary; only a suspicious sum is looked into.
+    with np.errstate(all="ignore"):
+        suspicious = not np.isfinite(values.sum(dtype=np.float64))
+    if suspicious:
+        _refuse_non_finite(X, name)
+    return X
+
+
+def _refuse_non_finite(X: Any, name: str) -> None:
+    if sp.issparse(X):
+        X = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        where = [(int(X.coords[0][k]), int(X.coords[1][k])) for k in bad[:3]]
+        values = [float(X.data[k]) for k in bad[:3]]
+        count = len(bad)
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
+        where = [(int(i), int(j)) for i, j in zip(rows[:3], columns[:3], strict=True)]
+        values = [float(X[i, j]) for i, j in where]
+        count = len(rows)
+    if count:
+        shown = ", ".join(f"{name}[{i}, {j}] = {v}" for (i, j), v in zip(where, values, strict=True))
+        raise InvalidInputError(
+            f"{name} must be finite; {count} entries are not, the first: {shown}. "
+            "Drop these rows or fill in the values (for example with sklearn.impute.SimpleImputer)."
+        )
+
+
+def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
+    """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
+    vector = np.asarray(values, dtype=np.float64)
+    if vector.shape != (length,):
+        raise InvalidInputError(f"{name} must have one entry for each of {length} points; got shape {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise InvalidInputError(f"{name} must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not.")
+    wrong = vector <= minimum if strict else vector < minimum
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        sign = ">" if strict else ">="
+        raise InvalidInputError(f"{name} must be {sign} {minimum:g}; entry {first} is {vector[first]:g}.")
+    return vector
+
+
+def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
+    """Distinct row numbers in ``range(length)``; a boolean mask is accepted too."""
+    array = np.asarray(indices)
+    if array.dtype == np.bool_:
+        if array.shape != (length,):
+            raise InvalidInputError(f"{name}, as a mask, must have length {length}; got shape {array.shape}.")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidInputError(f"{name} must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}.")
+    array = array.astype(np.intp)
+    if array.min() < 0 or array.max() >= length:
+        raise InvalidInputError(
+            f"{name} must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}."
+        )
+    if len(np.unique(array)) != len(array):
+        raise InvalidInputError(f"{name} must not repeat a row number; {len(array)} given, {len(np.unique(array))} distinct.")
+    return array
+
+
+def equal_rows(X: Any) -> tuple[IntArray, IntArray] | None:
+    """First occurrence of each distinct row and, for every row, its group; None when all rows differ.
+
+    Rows are compared by their bits through an exact integer hash, then verified, so the answer does not
+    depend on rounding. Groups are numbered in order of first occurrence.
+    """
+    n = X.shape[0]
+    codes = _row_codes(X)
+    ordered = np.sort(codes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return None
+    order = np.argsort(codes, kind="stable")
+    same = codes[order[1:]] == codes[order[:-1]]
+    pairs = np.flatnonzero(same)
+    for block in row_blocks(len(pairs), X.shape[1]):
+        left, right = order[pairs[block]], order[pairs[block] + 1]
+        same[pairs[block]] = _rows_equal(X, left, right)
+    if not same.any():
+        return None
+    group_in_order = np.concatenate([[0], np.cumsum(~same)])
+    first_in_order = order[np.concatenate([[True], ~same])]  # stable sort: the smallest index of each group
+    rank = np.argsort(np.argsort(first_in_order))
+    group = np.empty(n, dtype=np.intp)
+    group[order] = rank[group_in_order]
+    return np.sort(first_in_order), group
+
+
+def _row_codes(X: Any) -> NDArray[np.uint64]:
+    """An exact 64-bit hash of every row: equal rows have equal codes."""
+    if sp.issparse(X):
+        multipliers = _multipliers(X.shape[1])
+        bits = _bits(X.data) * multipliers[X.indices]
+        bits[X.data == 0] = 0
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits, dtype=np.uint64)])
+        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    codes = np.empty(X.shape[0], dtype=np.uint64)
+    multipliers = _multipliers(X.shape[1])
+    for block in row_blocks(*X.shape):
+        codes[block] = (_bits(X[block]) * multipliers).sum(axis=1, dtype=np.uint64)
+    return codes
+
+
+def _bits(values: FloatArray) -> NDArray[np.uint64]:
+    values = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # −0.0 becomes 0.0
+    bits = values.view(np.uint64)
+    return bits ^ (bits >> np.uint64(29))  # round numbers have zero low bits; mix before multiplying
+
+
+def _multipliers(count: int) -> NDArray[np.uint64]:
+    rng = np.random.default_rng(0x6D6F73616963)
+    return rng.integers(0, 2**63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+def _rows_equal(X: Any, left: IntArray, right: IntArray) -> BoolArray:
+    if sp.issparse(X):
+        difference = X[left] - X[right]
+        return np.asarray(abs(difference).sum(axis=1) == 0).ravel()
+    return np.asarray((X[left] == X[right]).all(axis=1))

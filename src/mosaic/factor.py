@@ -1,0 +1,228 @@
+"""K ≈ F Fᵀ without forming K: randomly pivoted, greedy and exact Cholesky, and the error that they leave.
+
+All three choose pivots one after another and keep the residual Δ = K − F Fᵀ positive semi-definite, zero on the
+pivots. Its trace is known at every moment, so a factor can stop as soon as the promise made to the user allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.blas import dtrsm, strsm
+
+from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks, row_norms_squared
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
+from mosaic.kernels import Kernel
+
+Method: TypeAlias = Literal["random", "greedy", "exact"]
+Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
+
+#: Pivots drawn together. Wide enough for matrix products to run at full speed, narrow enough to waste few draws.
+BLOCK = 64
+#: A sparse explicit factor with more columns than this is not made dense.
+SPARSE_COLUMNS = 1024
+
+
+@dataclass(frozen=True)
+class Factor:
+    """``K ≈ F Fᵀ``; ``residual`` is the diagonal of Δ = K − F Fᵀ and ``error`` its (weighted) trace."""
+
+    F: FloatArray
+    pivots: IntArray
+    residual: FloatArray
+    trace: float
+    error: float
+    stopped: Stop
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of F."""
+        return int(self.F.shape[1])
+
+    @property
+    def relative_error(self) -> float:
+        """tr Δ / tr K."""
+        return self.error / self.trace
+
+
+def factorize(
+    kernel: Kernel,
+    *,
+    method: Method = "random",
+    tol: float = 1e-4,
+    max_rank: int | None = None,
+    memory_budget: float | None = None,
+    weights: FloatArray | None = None,
+    random_state: Seed = 0,
+    callback: Callable[[int, float], None] | None = None,
+) -> Factor:
+    """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to a memory budget.
+
+    Parameters
+    ----------
+    kernel : the similarity; linear and cosine kernels with fewer features than points are their own factor
+    method : "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted
+        Cholesky), "greedy" takes the largest, "exact" goes on to rounding level whatever ``tol`` says
+    tol : relative trace error to stop at
+    max_rank : largest number of columns
+    memory_budget : bytes that the factor may use at its peak
+    weights : multiplicity of each point, in the trace and in the draws
+    random_state : seed of the draws
+    callback : called with (rank, relative error) after every block
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> X = np.linspace(0, 1, 300)[:, None]
+    >>> factor = factorize(make_kernel(X, "rbf", gamma=1.0), tol=1e-6)
+    >>> factor.rank < 10, factor.relative_error <= 1e-6
+    (True, True)
+    """
+    n = kernel.n
+    if method not in ("random", "greedy", "exact"):
+        raise InvalidInputError(f"method must be 'random', 'greedy' or 'exact'; got {method!r}.")
+    if max_rank is not None and max_rank < 1:
+        raise InvalidInputError(f"max_rank must be at least 1; got {max_rank}.")
+    ω = np.ones(n) if weights is None else weights
+    diagonal = kernel.diagonal()
+    trace = float(ω @ diagonal)
+    if not trace > 0:
+        raise InvalidInputError(
+            "all similarities are zero, so nothing can stand for anything. Check the data (all rows zero?) or the kernel."
+        )
+    explicit = kernel.explicit_factor()
+    features = 0 if explicit is None else explicit.shape[1]
+    limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
+    if explicit is not None and features <= min(n, limit) and not (sp.issparse(explicit) and features > SPARSE_COLUMNS):
+        F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
+        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
+    state = _Pivoting(kernel, ω, diagonal, method, np.random.default_rng(random_state))
+    # Below this the residual is rounding noise of the products.
+    floor = 50 * float(np.finfo(kernel.dtype).eps)
+    target = floor if method == "exact" else max(tol, floor)
+    stopped: Stop = "exact" if target == floor else "tolerance"
+    while state.error > target * trace:
+        room = min(limit - state.rank, 1 if method == "greedy" else BLOCK)
+        if room <= 0:
+            stopped = "memory" if max_rank is None or limit < max_rank else "rank"
+            if limit >= n:
+                stopped = "exact"
+            break
+        if not state.extend(room):
+            break
+        if callback is not None:
+            callback(state.rank, state.error / trace)
+    return Factor(state.assemble(), np.array(state.pivots, np.intp), state.residual, trace, state.error, stopped)
+
+
+def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:
+    """Columns that may be used. At its peak the factor stands in memory twice, when its blocks are joined."""
+    limit = n if max_rank is None else min(n, max_rank)
+    if memory_budget is None:
+        return limit
+    affordable = int(memory_budget // (2 * n * itemsize))
+    if affordable < 1:
+        raise MemoryBudgetError(
+            f"memory_budget of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes "
+            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * BLOCK:,}. Raise the budget or pass fewer points."
+        )
+    return min(limit, affordable)
+
+
+class _Pivoting:
+    """The growing factor: column blocks, pivots and the diagonal of the residual."""
+
+    def __init__(self, kernel: Kernel, ω: FloatArray, diagonal: FloatArray, method: Method, rng: np.random.Generator):
+        self.kernel, self.ω, self.method, self.rng = kernel, ω, method, rng
+        self.residual = diagonal.astype(np.float64)
+        self.largest = float(diagonal.max())
+        self.blocks: list[FloatArray] = []
+        self.pivots: list[int] = []
+        self.rank = 0
+
+    @property
+    def error(self) -> float:
+        return float(self.ω @ self.residual)
+
+    def extend(self, room: int) -> bool:
+        """Add up to ``room`` pivots; False when none is left that stands out of the rounding noise."""
+        for _ in range(3):
+            drawn = self._draw(room)
+            gram = self._residual_gram(drawn)
+            accepted = [0] if self.method == "greedy" else self._reject(gram)
+            if accepted:
+                self._append(drawn[accepted], gram[np.ix_(accepted, accepted)])
+                return True
+        return False
+
+    def _draw(self, room: int) -> IntArray:
+        if self.method == "greedy":
+            return np.array([np.argmax(self.residual)])
+        cumulative = np.cumsum(self.ω * self.residual)
+        drawn = np.searchsorted(cumulative, self.rng.random(room) * cumulative[-1], side="right")
+        _, first = np.unique(drawn, return_index=True)
+        return drawn[np.sort(first)]
+
+    def _residual_gram(self, drawn: IntArray) -> FloatArray:
+        gram = self.kernel.block(drawn, drawn)
+        for block in self.blocks:
+            chosen = block[drawn].astype(np.float64)
+            gram -= chosen @ chosen.T
+        return gram
+
+    def _reject(self, gram: FloatArray) -> list[int]:
+        """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
+
+        This makes a block of draws follow exactly the law of drawing one after another.
+        """
+        left = gram.copy()
+        drawn_for = np.diagonal(gram).copy()
+        noise = 20 * float(np.finfo(self.kernel.dtype).eps) * self.largest
+        accepted: list[int] = []
+        for i, u in enumerate(self.rng.random(len(gram))):
+            if left[i, i] > noise and left[i, i] >= u * drawn_for[i]:
+                accepted.append(i)
+                column = left[i:, i] / np.sqrt(left[i, i])
+                left[i:, i:] -= np.outer(column, column)
+        return accepted
+
+    def _append(self, pivots: IntArray, gram: FloatArray) -> None:
+        try:
+            L = np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError:
+            L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
+        dtype = self.kernel.dtype
+        trsm, L = (strsm, L.astype(np.float32)) if dtype == np.float32 else (dtrsm, L)
+        new = np.empty((self.kernel.n, len(pivots)), dtype=dtype)
+        earlier = [(block, block[pivots].T.copy()) for block in self.blocks]
+        for rows in row_blocks(self.kernel.n, len(pivots)):
+            part = self.kernel.block(rows, pivots).astype(dtype, copy=False)
+            for block, at_pivots in earlier:
+                part -= block[rows] @ at_pivots
+            new[rows] = trsm(1.0, L, part.T, lower=1).T
+            self.residual[rows] -= row_norms_squared(new[rows])
+        worst = float(self.residual.min())
+        if worst < -1e5 * float(np.finfo(dtype).eps) * self.largest:
+            j = int(self.residual.argmin())
+            raise NotPositiveSemidefiniteError(
+                f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "
+                f"that is left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g}). "
+                "Clip the negative eigenvalues or choose a positive semi-definite kernel."
+            )
+        np.maximum(self.residual, 0.0, out=self.residual)
+        self.residual[pivots] = 0.0
+        self.blocks.append(new)
+        self.pivots.extend(int(j) for j in pivots)
+        self.rank += len(pivots)
+
+    def assemble(self) -> FloatArray:
+        if not self.blocks:
+            return np.zeros((self.kernel.n, 0), dtype=self.kernel.dtype)
+        F = np.hstack(self.blocks)
+        self.blocks.clear()
+        return F

@@ -1,0 +1,350 @@
+"""The program in design form: the one place that knows the formulas.
+
+The program of the paper, with K = F Fᵀ and rows r_j of R, is
+
+    P(R) = lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖₂ .
+
+Two exact changes of variables (docs/math) make it small. Row norms do not change when the n targets are rotated into
+p coordinates, C = T Tᵀ (``RowProgram``, unknown W of n×q); and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
+(``DesignProblem``, unknown η of n):
+
+    2φ(η) = tr(C M⁻¹) + 1ᵀη,   M = I/lam + Fᵀ diag(η) F,   E = M⁻¹ T = lam · (T − Fᵀ W),
+    ∂(2φ)/∂η_j = 1 − v_j,      v_j = z_j² = ‖Eᵀ f_j‖²,      ∇²(2φ) = 2 (F M⁻¹ Fᵀ) ∘ (F M⁻¹ C M⁻¹ Fᵀ).
+
+Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual feasible, D = s⟨E,T⟩ − s²‖E‖²/(2 lam) ≤ P.
+
+Notes
+-----
+1. Costs c_j (Σ c_j ‖r_j‖) are the same program with rows f_j / c_j; weights ω_i of targets the same with C = Σ ω_i t_i t_iᵀ.
+   Neither is known to a solver. Both are ours; the paper has neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpstrf
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.exceptions import InvalidInputError
+
+RowNorm: TypeAlias = Literal["l2", "linf"]
+
+#: Candidates per feature up to which the candidate-space formulas need fewer operations (5 n³ against 2n²p + 4np² + …).
+CANDIDATE_SPACE_RATIO = 1.25
+
+
+class Bounds(NamedTuple):
+    """A value of the program and a lower bound for its optimum."""
+
+    primal: float
+    dual: float
+
+
+class Evaluation(NamedTuple):
+    """Everything the design form says about one η."""
+
+    inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
+    fit: float  # ‖E‖² / lam
+    v: FloatArray  # v_j = ‖Eᵀ f_j‖²
+    hessian: FloatArray | None  # ½ ∇²(2φ) = Q ∘ V
+
+
+class DualPoint(NamedTuple):
+    """E = M⁻¹ T with its two numbers: enough to certify any set of candidates."""
+
+    E: FloatArray
+    inner: float
+    fit: float
+
+
+@dataclass(frozen=True)
+class DesignProblem:
+    """Candidates F (n×p, divided by their costs), targets C = Σ ω t tᵀ (p×p), strength lam.
+
+    ``outside`` is the trace of the targets' similarity that no candidate can express: it adds lam/2 · outside to
+    primal and dual alike.
+    """
+
+    F: FloatArray
+    C: FloatArray
+    lam: float
+    outside: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """Number of candidates."""
+        return int(self.F.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.F.shape[1])
+
+    @property
+    def constant(self) -> float:
+        """lam/2 · outside, the part of P that no choice changes."""
+        return 0.5 * self.lam * self.outside
+
+    @property
+    def scale(self) -> float:
+        """P(0) = lam/2 · (tr C + outside): gaps are reported relative to it."""
+        return 0.5 * self.lam * (float(np.trace(self.C)) + self.outside)
+
+    @cached_property
+    def T(self) -> FloatArray:
+        """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
+        c, pivots, rank, _ = dpstrf(self.C, lower=1)
+        T = np.zeros((self.p, rank))
+        T[pivots - 1] = np.tril(c)[:, :rank]
+        return T
+
+    def restrict(self, candidates: IntArray) -> DesignProblem:
+        """The same targets, fewer candidates."""
+        small = DesignProblem(np.asarray(self.F[candidates], dtype=np.float64), self.C, self.lam, self.outside)
+        small.__dict__["T"] = self.T  # shared: it depends on the targets alone
+        return small
+
+    def with_lam(self, lam: float) -> DesignProblem:
+        """The same data at another strength."""
+        other = replace(self, lam=lam)
+        other.__dict__["T"] = self.T
+        return other
+
+    @cached_property
+    def _grams(self) -> tuple[FloatArray, FloatArray]:
+        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, all that the candidate-space formulas need."""
+        Y = self.F @ self.T
+        if Y.shape[1] > self.n:
+            Y = np.linalg.qr(Y.T, mode="r").T
+        return self.F @ self.F.T, Y
+
+    def evaluate(self, eta: FloatArray, *, hessian: bool = True) -> Evaluation:
+        """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
+        if self.n <= CANDIDATE_SPACE_RATIO * self.p:
+            return self._evaluate_in_candidate_space(eta, hessian)
+        return self._evaluate_in_feature_space(eta, hessian)
+
+    def _evaluate_in_feature_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
+        """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, E = L⁻ᵀA."""
+        L = np.linalg.cholesky(self._M(eta))
+        X = solve_triangular(L, self.F.T, lower=True, check_finite=False)
+        A = solve_triangular(L, self.T, lower=True, check_finite=False)
+        E = solve_triangular(L, A, lower=True, trans="T", check_finite=False)
+        Y = A.T @ X
+        v = np.asarray(np.einsum("ij,ij->j", Y, Y))
+        return Evaluation(_sum_of_squares(A), _sum_of_squares(E) / self.lam, v, (X.T @ X) * (Y.T @ Y) if hessian else None)
+
+    def _evaluate_in_candidate_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
+        """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
+
+        Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
+        ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
+        """
+        K, Y = self._grams
+        d = np.sqrt(eta)
+        B = (self.lam * d)[:, None] * K
+        B *= d
+        B[np.diag_indices_from(B)] += 1.0
+        inverse = _inverse(B)
+        Z = inverse @ (d[:, None] * Y)
+        Z *= (self.lam / d)[:, None]
+        v = row_norms_squared(Z)
+        inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
+        fit = max(inner - float(eta @ v), 0.0)
+        if not hessian:
+            return Evaluation(inner, fit, v, None)
+        np.negative(inverse, out=inverse)
+        inverse[np.diag_indices_from(inverse)] += 1.0
+        inverse /= d[:, None]
+        inverse /= d
+        inverse *= Z @ Z.T
+        return Evaluation(inner, fit, v, inverse)
+
+    def _M(self, eta: FloatArray) -> FloatArray:
+        scaled = np.sqrt(eta)[:, None] * self.F
+        M = scaled.T @ scaled
+        M[np.diag_indices_from(M)] += 1.0 / self.lam
+        return np.asarray(M)
+
+    def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
+        """M(η)⁻¹ B for any p×m right-hand side."""
+        return np.asarray(cho_solve((np.linalg.cholesky(self._M(eta)), True), B, check_finite=False))
+
+    def dual_point(self, eta: FloatArray) -> DualPoint:
+        """E = M⁻¹T at η ≥ 0, where zeros are allowed."""
+        used = np.flatnonzero(eta)
+        E = self.restrict(used).solve_M(eta[used], self.T) if len(used) else self.lam * self.T
+        return DualPoint(E, float(np.vdot(E, self.T)), _sum_of_squares(E) / self.lam)
+
+    def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
+        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in blocks."""
+        F = self.F if candidates is None else candidates
+        E = E.astype(F.dtype, copy=False)
+        z = np.empty(F.shape[0])
+        for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1])):
+            z[rows] = np.sqrt(row_norms_squared(F[rows] @ E))
+        return z
+
+    def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
+        """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit), both plus the constant."""
+        primal = 0.5 * fit + penalty + self.constant
+        s = feasible_scale(inner, fit, largest_score)
+        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
+
+    def primal(self, eta: FloatArray) -> float:
+        """P at the W that belongs to η: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
+        used = np.flatnonzero(eta)
+        if not len(used):
+            return self.scale
+        point = self.dual_point(eta)
+        penalty = float(eta[used] @ self.scores(point.E, np.asarray(self.F[used], np.float64)))
+        return 0.5 * point.fit + penalty + self.constant
+
+    def certify(self, eta: FloatArray) -> Bounds:
+        """Primal and dual value at η ≥ 0, over all candidates."""
+        point = self.dual_point(eta)
+        z = self.scores(point.E)
+        return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+
+    def coefficients(self, eta: FloatArray, rows: IntArray, targets: FloatArray) -> FloatArray:
+        """R[rows] for target features t_i (m×p): r_ji = η_j f_jᵀ M⁻¹ t_i."""
+        used = np.flatnonzero(eta)
+        directions = self.restrict(used).solve_M(eta[used], np.asarray(self.F[rows], np.float64).T)
+        return np.asarray((eta[rows][:, None] * directions.T) @ targets.T)
+
+
+def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
+    """s = min(1/max_j z_j, ⟨E,T⟩ lam/‖E‖²): the best multiple of E that is dual feasible."""
+    best = inner / fit if fit > 0 else np.inf
+    return min(1.0 / largest_score if largest_score > 0 else np.inf, best)
+
+
+def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
+    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
+
+    The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
+    """
+    return np.asarray(s * z + lengths * np.sqrt(2.0 * lam * max(gap, 0.0)) >= 1.0)
+
+
+def critical_lam(problem: DesignProblem) -> float:
+    """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
+    T = problem.T
+    # The trailing columns of a pivoted factor carry next to nothing; leaving them out spares most of the product.
+    tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
+    T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
+    largest = float(problem.scores(T).max()) if T.size else 0.0
+    if largest == 0:
+        raise InvalidInputError("no candidate resembles any target, so no strength selects anything. Check candidates and kernel.")
+    return 1.0 / largest
+
+
+def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
+    """F(I − B Bᵀ) and B, an orthonormal basis of the anchors' features: points that are included at no cost.
+
+    Their rows are free, so they take away whatever they can express; on kernels this is the Schur complement of K.
+    """
+    U, singular, _ = np.linalg.svd(np.asarray(F[anchors], np.float64).T, full_matrices=False)
+    B = U[:, singular > 1e-10 * singular.max(initial=0.0)]
+    projected = F - ((F @ B.astype(F.dtype)) @ B.T.astype(F.dtype))
+    projected[anchors] = 0.0
+    return projected, B
+
+
+@dataclass(frozen=True)
+class RowProgram:
+    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖ + constant, for row norms ℓ₂ or ℓ_∞: what first-order methods work on.
+
+    With T = Fᵀ (p×n) the unknown is R itself, as in the paper; with the T of ``DesignProblem`` it is smaller. The ℓ_∞
+    norm changes under rotation, so its T must be Fᵀ. The dual norm (ℓ₂, ℓ₁) bounds the rows of F E, E = lam (T − FᵀW).
+    """
+
+    F: FloatArray
+    T: FloatArray
+    lam: float
+    norm: RowNorm = "l2"
+    constant: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of W."""
+        return int(self.F.shape[0]), int(self.T.shape[1])
+
+    @property
+    def scale(self) -> float:
+        """P(0)."""
+        return 0.5 * self.lam * _sum_of_squares(self.T) + self.constant
+
+    @cached_property
+    def FT(self) -> FloatArray:
+        """F T, the linear term (K itself in the paper's form)."""
+        return np.asarray(self.F @ self.T)
+
+    @cached_property
+    def K(self) -> FloatArray | None:
+        """F Fᵀ where multiplying by it is cheaper than by F twice."""
+        return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
+
+    def apply_K(self, W: FloatArray) -> FloatArray:
+        """F Fᵀ W."""
+        return np.asarray(self.K @ W if self.K is not None else self.F @ (self.F.T @ W))
+
+    def row_norms(self, W: FloatArray) -> FloatArray:
+        """‖w_j‖ for every row."""
+        return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
+
+    def bounds(self, W: FloatArray) -> Bounds:
+        """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
+        KW = self.apply_K(W)
+        # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
+        TT, cross = _sum_of_squares(self.T), float(np.vdot(self.FT, W))
+        fit = self.lam * max(TT - 2.0 * cross + float(np.vdot(W, KW)), 0.0)
+        inner = self.lam * (TT - cross)
+        FE = self.lam * (self.FT - KW)
+        z = np.sqrt(row_norms_squared(FE)) if self.norm == "l2" else np.abs(FE).sum(axis=1)
+        s = feasible_scale(inner, fit, float(z.max()))
+        primal = 0.5 * fit + float(self.row_norms(W).sum()) + self.constant
+        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
+
+    def prox(self, V: FloatArray, t: float) -> FloatArray:
+        """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""
+        if self.norm == "l2":
+            norms = np.sqrt(row_norms_squared(V))
+            keep = np.maximum(1.0 - t / np.maximum(norms, np.finfo(np.float64).tiny), 0.0)
+            return np.asarray(V * keep[:, None])
+        level = clipping_level(V, t)
+        return np.clip(V, -level[:, None], level[:, None])
+
+
+def clipping_level(V: FloatArray, t: float) -> FloatArray:
+    """For each row the level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t.
+
+    By Moreau's identity prox of t‖·‖_∞ is v minus its projection on the ℓ₁ ball of radius t, which is clipping at a.
+    """
+    sizes = -np.sort(-np.abs(V), axis=1)
+    excess = np.cumsum(sizes, axis=1) - t
+    k = np.arange(1, V.shape[1] + 1)
+    last = np.maximum((sizes * k > excess).sum(axis=1), 1)
+    return np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0)
+
+
+def _sum_of_squares(A: FloatArray) -> float:
+    return float(np.vdot(A, A))
+
+
+def _inverse(B: FloatArray) -> FloatArray:
+    """Inverse of a symmetric positive definite matrix through its Cholesky factor, half the work of a general one."""
+    factor, info = dpotrf(B.T, lower=1, overwrite_a=1, clean=0)
+    if info == 0:
+        inverse, info = dpotri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("matrix is not positive definite")
+    lower = np.tril(inverse)
+    result = lower + lower.T
+    result[np.diag_indices_from(result)] = np.diagonal(inverse)
+    return np.asarray(result)

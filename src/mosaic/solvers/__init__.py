@@ -1,0 +1,9 @@
+"""Algorithms for the program: one a file, one loop for all."""
+
+from mosaic.solvers.admm import ADMM
+from mosaic.solvers.base import Record, Solution, Solver, Status, run
+from mosaic.solvers.fista import FISTA
+from mosaic.solvers.interior_point import InteriorPoint
+from mosaic.solvers.reference import solve_reference
+
+__all__ = ["ADMM", "FISTA", "InteriorPoint", "Record", "Solution", "Solver", "Status", "run", "solve_reference"]

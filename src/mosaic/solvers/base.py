@@ -1,0 +1,153 @@
+"""One loop for all algorithms, one result, one vocabulary for how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from mosaic._arrays import FloatArray
+from mosaic.problem import Bounds
+
+P_contra = TypeVar("P_contra", contravariant=True)
+S = TypeVar("S")
+
+
+class Status(Enum):
+    """How a solver ended; the value is what to do about it."""
+
+    CONVERGED = "The gap is within the tolerance."
+    TRIVIAL = "Nothing is worth selecting at this strength: raise lam (or alpha above 1)."
+    MAX_ITER = "The iterations ran out before the gap closed: raise max_iter, loosen tol, or use solver='interior-point'."
+    STALLED = "The gap stopped shrinking, at the limit of the arithmetic: loosen tol, or pass float64 data."
+    KERNEL_ERROR = "The low-rank kernel is coarser than the tolerance: raise max_rank or memory_budget, or loosen tol."
+
+    @property
+    def advice(self) -> str:
+        """What to change, in a sentence."""
+        return self.value
+
+
+class Record(NamedTuple):
+    """One line of a solver's trace."""
+
+    iteration: int
+    primal: float
+    dual: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What every solver returns.
+
+    Attributes
+    ----------
+    value : η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    status : how it ended, with a sentence of advice
+    primal, dual : best values seen; the optimum lies between them
+    gap : (primal − dual) / P(0)
+    iterations : steps taken
+    trace : a record for every check of the gap
+    """
+
+    value: FloatArray
+    status: Status
+    primal: float
+    dual: float
+    gap: float
+    iterations: int
+    trace: tuple[Record, ...]
+
+
+class Solver(Protocol[P_contra, S]):
+    """An algorithm: how to start, how to step, what the state is worth."""
+
+    def init(self, problem: P_contra, start: FloatArray | None) -> S:
+        """The state to begin with, near ``start`` where one is given."""
+
+    def step(self, problem: P_contra, state: S) -> S:
+        """The next state."""
+
+    def bounds(self, problem: P_contra, state: S) -> Bounds:
+        """Primal and dual value of a state."""
+
+    def value(self, state: S) -> FloatArray:
+        """The unknown in a state."""
+
+    @property
+    def check_every(self) -> int:
+        """Steps between two looks at the gap."""
+
+
+class HasScale(Protocol):
+    """Any problem that knows what its value at zero is."""
+
+    @property
+    def scale(self) -> float:
+        """P(0)."""
+
+
+class _Best(Generic[S]):
+    """The best primal state and the best dual value so far."""
+
+    def __init__(self) -> None:
+        self.primal, self.dual = np.inf, -np.inf
+        self.state: S | None = None
+
+    def update(self, state: S, bounds: Bounds) -> None:
+        if bounds.primal < self.primal:
+            self.primal, self.state = bounds.primal, state
+        self.dual = max(self.dual, bounds.dual)
+
+
+def run(
+    solver: Solver[Any, S],
+    problem: HasScale,
+    *,
+    tol: float,
+    max_iter: int,
+    start: FloatArray | None = None,
+    target: float = -np.inf,
+    callback: Callable[[Record], None] | None = None,
+) -> Solution:
+    """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
+
+    A primal value at or below ``target`` also ends the run. The best primal value and the best bound need not come
+    from one state.
+    """
+    scale = problem.scale
+    best: _Best[S] = _Best()
+    state = solver.init(problem, start)
+    trace: list[Record] = []
+    smallest, since = np.inf, 0
+    iteration, status = 0, Status.MAX_ITER
+    while True:
+        if iteration % solver.check_every == 0 or iteration == max_iter:
+            best.update(state, solver.bounds(problem, state))
+            gap = (best.primal - best.dual) / scale
+            trace.append(Record(iteration, best.primal, best.dual, gap))
+            if callback is not None:
+                callback(trace[-1])
+            if gap <= tol or best.primal <= target:
+                status = Status.CONVERGED
+                break
+            # First-order methods creep; only long standstill is a stall.
+            since = 0 if gap < 0.999 * smallest else since + 1
+            smallest = min(smallest, gap)
+            if since >= 20:
+                status = Status.STALLED
+                break
+        if iteration == max_iter:
+            break
+        try:
+            state = solver.step(problem, state)
+        except np.linalg.LinAlgError:
+            status = Status.STALLED
+            break
+        iteration += 1
+    assert best.state is not None
+    return Solution(solver.value(best.state), status, best.primal, best.dual, trace[-1].gap, iteration, tuple(trace))

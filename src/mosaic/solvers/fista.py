@@ -1,0 +1,65 @@
+"""Accelerated proximal gradient (FISTA) with adaptive restart, for row norms ℓ₂ and ℓ_∞."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mosaic._arrays import FloatArray
+from mosaic.problem import Bounds, RowProgram
+
+
+class State(NamedTuple):
+    """The point W, the extrapolated point Y, the momentum t and the step length."""
+
+    W: FloatArray
+    Y: FloatArray
+    t: float
+    step: float
+
+
+@dataclass(frozen=True)
+class FISTA:
+    """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill.
+
+    Strong where K is well conditioned; hundreds to thousands of iterations where it is not.
+    """
+
+    check_every: int = 10
+
+    def init(self, problem: RowProgram, start: FloatArray | None) -> State:
+        """From zero, with step 1 / (lam · λ_max(K))."""
+        F = problem.F
+        gram = problem.K if problem.K is not None else F.T @ F
+        W = np.zeros(problem.shape) if start is None else start
+        largest = float(np.linalg.eigvalsh(gram)[-1]) if len(gram) <= 200 else _largest_eigenvalue(gram)
+        return State(W, W, 1.0, 1.0 / (problem.lam * largest))
+
+    def step(self, problem: RowProgram, state: State) -> State:
+        """One proximal gradient step."""
+        W, Y, t, step = state
+        gradient = problem.lam * (problem.apply_K(Y) - problem.FT)
+        new = problem.prox(Y - step * gradient, step)
+        if float(np.vdot(Y - new, new - W)) > 0:
+            t = 1.0
+        t_next = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
+        return State(new, new + ((t - 1.0) / t_next) * (new - W), t_next, step)
+
+    def bounds(self, problem: RowProgram, state: State) -> Bounds:
+        """Primal and dual value at W."""
+        return problem.bounds(state.W)
+
+    def value(self, state: State) -> FloatArray:
+        """W."""
+        return state.W
+
+
+def _largest_eigenvalue(gram: FloatArray) -> float:
+    """An upper estimate of λ_max by power iteration, which approaches from below: 1 % is added, and row sums cap it."""
+    x = np.random.default_rng(0).standard_normal(len(gram))
+    for _ in range(30):
+        x = gram @ x
+        x /= np.linalg.norm(x)
+    return min(1.01 * float(np.linalg.norm(gram @ x)), float(np.abs(gram).sum(axis=1).max()))

@@ -1,0 +1,39 @@
+"""The program handed to CVXPY and Clarabel as it stands: slow, independent, for checking on small data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.problem import RowProgram
+from mosaic.solvers.base import Record, Solution, Status
+
+LARGEST = 300
+
+
+def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
+    """Solve with a generic conic solver; the gap is computed by our own formulas from the W it returns."""
+    try:
+        import cvxpy as cp
+    except ImportError as error:
+        raise MissingDependencyError(
+            "solver='reference' needs CVXPY and Clarabel: pip install 'mosaic-select[reference]'."
+        ) from error
+    n, _ = problem.shape
+    if n > LARGEST:
+        raise InvalidInputError(
+            f"solver='reference' is for at most {LARGEST} points; got {n}. Use solver='auto', which certifies its answer."
+        )
+    W: Any = cp.Variable(problem.shape)
+    rows = cp.norm(W, 2, axis=1) if problem.norm == "l2" else cp.max(cp.abs(W), axis=1)
+    objective = 0.5 * problem.lam * cp.sum_squares(problem.T - problem.F.T @ W) + cp.sum(rows)
+    program = cp.Problem(cp.Minimize(objective))
+    program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=min(tol, 1e-9), tol_feas=1e-11)
+    value = np.asarray(W.value)
+    primal, dual = problem.bounds(value)
+    gap = (primal - dual) / problem.scale
+    status = Status.CONVERGED if gap <= tol else Status.STALLED
+    iterations = int(program.solver_stats.num_iters)
+    return Solution(value, status, primal, dual, gap, iterations, (Record(iterations, primal, dual, gap),))
