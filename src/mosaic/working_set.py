@@ -6,12 +6,11 @@ honest in every round. Three rules keep the rounds few and S small:
 
 - Growth: violators (z_j > 1) crowd around a few places, and taking the worst of them adds many copies of one
   point. Each violator belongs to the member of S that it resembles most; the worst of every cell enter first.
-- Dropping: members with next to no weight whose z is below 1 leave.
+- Thinning: interior point spreads weight evenly over points that can replace one another. The heaviest members are
+  solved for alone, and the others leave, as long as P rises by no more than a share of the gap. In the end this
+  runs once more with what the tolerance has left: any η with P(η) − D within it is as good an answer, and a shorter one.
 - Screening: a candidate that provably has a zero row (``problem.screen``) is never looked at again. The certificate
   of the remaining candidates is one for all, since removing zero rows does not change the optimum.
-
-At the end the support is thinned: a lower bound for the whole program is known, so any sparser η with
-P(η) − D within the tolerance is as good an answer, and a shorter one.
 """
 
 from __future__ import annotations
@@ -27,12 +26,15 @@ from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
 
 #: Working set to start with; smaller problems are solved whole.
 INITIAL_SIZE = 300
+#: So are problems of up to this size whose rank is at least a quarter of it: there the support is no small part of all,
+#: and a few steps on everybody cost less than many rounds.
+WHOLE_SIZE = 4000
 #: Violators that are compared with the members of the working set, at most.
 MOST_COMPARED = 20_000
 #: A subproblem is solved to this share of the gap of the whole.
 SUBPROBLEM_SHARE = 0.1
-#: Weight, relative to the mean, that a member must have to stay while its z is well below 1.
-NEGLIGIBLE = 1e-3
+#: Share of the primal progress of a round that thinning may give back.
+GIVEN_BACK = 0.01
 #: Steps of interior point that one subproblem may take.
 MOST_STEPS = 50
 
@@ -81,7 +83,7 @@ def solve_design(
     trace: list[Record] = []
     status, stalled = Status.MAX_ITER, 0
     for number in range(max_rounds):
-        before = state.gap
+        before, primal = state.gap, state.best_primal
         state.solve(aim)
         state.certify()
         trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
@@ -91,12 +93,17 @@ def solve_design(
             status = Status.CONVERGED
             break
         stalled = stalled + 1 if state.gap > 0.95 * before else 0
-        if stalled >= 5 or not state.grow():
+        if stalled >= 5:
             status = Status.STALLED
             break
+        if state.gap < 0.5 * before:
+            # Giving back more than a share of what the round has won would let the same points come and go for ever.
+            won = min(primal - state.best_primal, state.gap * problem.scale)
+            state.thin(state.best_primal + GIVEN_BACK * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5)
+        state.grow()
+    if thin and state.gap < tol:
+        state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.8)
     solution = state.solution(status, tuple(trace))
-    if thin and solution.gap < tol:
-        solution = _thin(problem, solution, tol)
     return replace(solution, status=Status.CONVERGED) if solution.gap <= tol else solution
 
 
@@ -106,7 +113,7 @@ class _WorkingSet:
     def __init__(
         self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator
     ):
-        self.problem = problem
+        self.problem, self.rng = problem, rng
         n = problem.n
         self.lengths = np.sqrt(row_norms_squared(problem.F)).astype(np.float64)
         self.left: IntArray = np.arange(n)
@@ -114,18 +121,22 @@ class _WorkingSet:
         first = np.zeros(0, np.intp) if initial is None else initial[: INITIAL_SIZE - 50]
         if start is not None:
             first = np.union1d(first, np.flatnonzero(start))
-        if n <= INITIAL_SIZE:
+        if n <= INITIAL_SIZE or n <= min(WHOLE_SIZE, 4 * problem.p):
             self.members = np.arange(n)
         else:
             extra = rng.choice(n, min(n, max(50, INITIAL_SIZE - len(first))), replace=False)
             self.members = np.union1d(first, extra)
-        self.eta: FloatArray | None = None if start is None else start[self.members]
+        self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
         self.best_primal, self.best_dual = np.inf, -np.inf
         self.best: tuple[IntArray, FloatArray] = (self.members, np.zeros(len(self.members)))
-        self.gap = 1.0
         self.steps = 0
         self.z: FloatArray = np.zeros(0)
         self.z_members: FloatArray = np.zeros(0)
+
+    @property
+    def gap(self) -> float:
+        """Relative gap for the whole program; 1 before anything is known."""
+        return min((self.best_primal - self.best_dual) / self.problem.scale, 1.0)
 
     def solve(self, aim: float) -> None:
         """Interior point on the members, as precisely as the gap of the whole deserves."""
@@ -133,18 +144,13 @@ class _WorkingSet:
         if len(self.members) == len(self.left):
             tol = aim
         small = self.problem.restrict(self.members)
-        found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=self._lifted())
+        start = self.eta if self.eta.any() else None
+        found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=start)
         self.eta = found.value
         self.steps += found.iterations
 
-    def _lifted(self) -> FloatArray | None:
-        if self.eta is None or not self.eta.any():
-            return None
-        return self.eta
-
     def certify(self) -> None:
         """z for all candidates left, bounds for the whole program, and who can be screened for good."""
-        assert self.eta is not None
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
@@ -155,29 +161,37 @@ class _WorkingSet:
         if primal < self.best_primal:
             self.best_primal, self.best = primal, (self.members, self.eta)
         self.best_dual = max(self.best_dual, dual)
-        self.gap = (self.best_primal - self.best_dual) / problem.scale
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths[self.left], s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
         if 2 * int(keep.sum()) < len(keep):
             self.left, self.rows, self.z = self.left[keep], self.rows[keep], self.z[keep]
 
-    def grow(self) -> bool:
-        """Drop idle members, admit violators; False when there is nobody to admit."""
-        assert self.eta is not None
-        weight = self.eta * self.z_members
-        mean = float(weight @ weight) / max(float(weight.sum()), np.finfo(np.float64).tiny)
-        stay = (weight > NEGLIGIBLE * mean * (1.0 - self.z_members)) | (self.z_members >= 1.0)
-        stay &= np.isin(self.members, self.left)
-        new = self._violators(room=max(100, int(stay.sum())))
-        if not len(new) and bool(stay.all()):
-            # Everyone who matters is inside: only a more precise subproblem can help.
-            return self.gap > 0
-        members = np.concatenate([self.members[stay], new])
-        eta = np.concatenate([self.eta[stay], np.zeros(len(new))])
+    def thin(self, target: float, tol: float, shrink: float) -> None:
+        """Keep the heaviest members of the best η, solve on them, for as long as P(η) ≤ target."""
+        members, eta = self.best
+        order = np.argsort(-eta, kind="stable")
+        keep = min(int(shrink * len(order)), int((eta > 1e-3 * eta.max()).sum()))
+        while keep > 0:
+            chosen = np.sort(order[:keep])
+            small = self.problem.restrict(members[chosen])
+            found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=eta[chosen], target=target)
+            self.steps += found.iterations
+            if found.primal > target:
+                break
+            members, eta = members[chosen], found.value
+            self.best, self.best_primal = (members, eta), found.primal
+            order = np.argsort(-eta, kind="stable")
+            keep = int(shrink * keep)
+        self.members, self.eta = members, eta
+
+    def grow(self) -> None:
+        """Admit violators."""
+        new = self._violators(room=max(100, len(self.members)))
+        members = np.concatenate([self.members, new])
+        eta = np.concatenate([self.eta, np.zeros(len(new))])
         order = np.argsort(members)
         self.members, self.eta = members[order], eta[order]
-        return True
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell is who resembles one member most."""
@@ -185,12 +199,15 @@ class _WorkingSet:
         worth = excess > 0.02 * max(float(excess.max()), 0.0)
         worth &= ~np.isin(self.left, self.members)
         places = np.flatnonzero(worth)
-        places = places[np.argsort(-excess[places], kind="stable")][:MOST_COMPARED]
+        places = places[np.argsort(-excess[places], kind="stable")]
+        if len(places) > MOST_COMPARED:
+            # The worst may all stand in one place: most are drawn from all violators.
+            worst, others = np.split(places, [MOST_COMPARED // 10])
+            drawn = self.rng.choice(len(others), MOST_COMPARED - len(worst), replace=False)
+            places = np.concatenate([worst, others[np.sort(drawn)]])
         if len(places) <= room:
             return self.left[places]
-        assert self.eta is not None
-        weight = self.eta * self.z_members
-        active = self.members[weight > 1e-2 * weight.max()]
+        active = self.members
         centres = self.problem.F[active] / self.lengths[active].astype(self.problem.F.dtype)[:, None]
         cell = np.abs(self.rows[places] @ centres.T).argmax(axis=1)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
@@ -206,29 +223,3 @@ class _WorkingSet:
         members, values = self.best
         eta[members] = values
         return Solution(eta, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)
-
-
-def _thin(problem: DesignProblem, solution: Solution, tol: float) -> Solution:
-    """Keep the heaviest rows, solve again on them, as long as P(η) ≤ D + tol · P(0).
-
-    Interior point spreads weight evenly over points that can replace one another; this gathers it.
-    """
-    target = solution.dual + tol * problem.scale
-    eta, primal, steps = solution.value, solution.primal, solution.iterations
-    support = np.flatnonzero(eta)
-    support = support[np.argsort(-eta[support], kind="stable")]
-    keep = int((eta[support] > NEGLIGIBLE * eta.max()).sum())
-    while 0 < keep < len(support):
-        chosen = np.sort(support[:keep])
-        found = run(
-            InteriorPoint(), problem.restrict(chosen), tol=0.1 * tol, max_iter=MOST_STEPS, start=eta[chosen], target=target
-        )
-        steps += found.iterations
-        if found.primal > target:
-            break
-        eta, primal = np.zeros(problem.n), found.primal
-        eta[chosen] = found.value
-        support = chosen[np.argsort(-found.value, kind="stable")]
-        keep = int(0.8 * len(support))
-    gap = (primal - solution.dual) / problem.scale
-    return replace(solution, value=eta, primal=primal, gap=gap, iterations=steps)

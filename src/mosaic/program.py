@@ -1,0 +1,442 @@
+"""From data to a certified encoding in one call: the front door of the exact layer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mosaic._arrays import FloatArray, IntArray, Seed, as_indices, as_points, as_vector, equal_rows, row_blocks
+from mosaic.encoding import Certificate, Encoding, Groups
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
+from mosaic.factor import Factor, factorize
+from mosaic.kernels import Gamma, Kernel, make_kernel
+from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out
+from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
+from mosaic.working_set import Round, solve_design
+
+SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper", "reference"]
+
+#: Shares of the tolerance: what the factor may miss of the kernel, and what the solver may leave of the gap.
+KERNEL_SHARE, SOLVER_SHARE = 0.25, 0.6
+#: Without a budget, forms with an n×n unknown are refused above this many bytes.
+LARGEST_SQUARE = 8e9
+
+
+class Progress(NamedTuple):
+    """Where a long run stands: ``stage`` is "factor", "round" or "iteration"; ``gap`` what is left to gain."""
+
+    stage: str
+    step: int
+    gap: float
+
+
+def solve(
+    X: Any,
+    *,
+    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    gamma: Gamma = "scale",
+    degree: int = 3,
+    coef0: float = 1.0,
+    n_neighbors: int = 10,
+    time: int = 2,
+    alpha: float | None = None,
+    lam: float | None = None,
+    row_norm: RowNorm = "l2",
+    solver: SolverName = "auto",
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    max_rank: int | None = None,
+    memory_budget: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    cost: ArrayLike | None = None,
+    candidates: ArrayLike | None = None,
+    must_include: ArrayLike | None = None,
+    random_state: Seed = 0,
+    callback: Callable[[Progress], None] | None = None,
+) -> Encoding:
+    """Solve MOSAIC's program, min lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j c_j ‖r_j‖, to a certified gap.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of points, or the similarity matrix when ``kernel="precomputed"``
+    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or a function f(A, B)
+    gamma : bandwidth, or a rule for it: "scale", "median", EffectiveCount(m0)
+    degree, coef0 : of the polynomial kernel
+    n_neighbors, time : of the diffusion kernel
+    alpha : strength as a multiple of the critical one, below which nothing is selected (default 10)
+    lam : strength itself, instead of alpha
+    row_norm : "l2" (the paper's program) or "linf" (the one of its coverage theorem; unknown of n×n)
+    solver : "auto" (interior point with a growing working set; FISTA for "linf"), "interior-point", "fista", "admm",
+        "admm-paper" (the paper's n×n form), "reference" (CVXPY)
+    tol : relative gap to certify, for the kernel as given and not only for its factor
+    max_iter : steps at most, for first-order solvers
+    max_rank, memory_budget : limits of the factor; a budget that is too small is refused with the numbers
+    sample_weight : how much each point counts as a target
+    cost : price c_j > 0 of each point's row
+    candidates : points that may be chosen (row numbers or mask); all points remain targets
+    must_include : points that are in at no cost; the others are chosen to complement them
+    random_state : seed; same seed, same answer
+    callback : called with a Progress now and then
+
+    Returns
+    -------
+    Encoding
+
+    Notes
+    -----
+    1. The paper leaves lam open; the multiple alpha of the critical strength is the usual scale-free way to state it.
+    2. Exactly equal points are solved for once, with their number as weight, and share their row evenly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic import solve
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> encoding = solve(X, alpha=5.0)
+    >>> encoding.dual_gap <= 1e-4
+    True
+    >>> R = encoding.rows(encoding.support)
+    >>> bool(np.allclose(np.linalg.norm(R, axis=1), encoding.influence[encoding.support], rtol=1e-2))
+    True
+    """
+    if not (np.isfinite(tol) and tol > 0):
+        raise InvalidInputError(f"tol must be a finite number > 0; got {tol}.")
+    if row_norm not in ("l2", "linf"):
+        raise InvalidInputError(f"row_norm must be 'l2' or 'linf'; got {row_norm!r}.")
+    X = as_points(X, "K" if kernel == "precomputed" else "X")
+    wishes = _Wishes.read(X.shape[0], sample_weight, cost, candidates, must_include)
+    groups = Groups.trivial(X.shape[0])
+    if row_norm == "l2":
+        equal = equal_rows(X)
+        if equal is not None:
+            groups = Groups(*equal)
+    elif sample_weight is not None or must_include is not None:
+        raise InvalidInputError("row_norm='linf' takes no sample_weight and no must_include; use row_norm='l2'.")
+
+    def build(points: Any) -> Kernel:
+        return make_kernel(
+            points, kernel, gamma=gamma, degree=degree, coef0=coef0, n_neighbors=n_neighbors, time=time, random_state=random_state
+        )
+
+    similarity = _distinct(X, build, groups, kernel)
+    weights = np.bincount(groups.group, weights=wishes.weights)
+    trace_tol = KERNEL_SHARE * tol
+    while True:
+        factor = factorize(
+            similarity,
+            tol=trace_tol,
+            max_rank=max_rank,
+            memory_budget=memory_budget,
+            weights=weights,
+            random_state=random_state,
+            callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
+        )
+        setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
+        problem = setting.problem.with_lam(_strength(setting.problem, alpha, lam, setting.lam_crit))
+        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, memory_budget, callback)
+        encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution)
+        # The bound on the kernel's part is loose at times; a finer factor settles it.
+        limited = factor.stopped in ("rank", "memory", "exact")
+        if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
+            break
+        trace_tol *= 0.25
+    if encoding.dual_gap > tol and encoding.status is not Status.TRIVIAL:
+        warnings.warn(
+            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return encoding
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What the user wants of single points, checked: weights, costs, who may and who must be chosen."""
+
+    weights: FloatArray
+    cost: FloatArray | None
+    allowed: IntArray
+    anchors: IntArray
+
+    @classmethod
+    def read(
+        cls, n: int, weight: ArrayLike | None, cost: ArrayLike | None, candidates: ArrayLike | None, must: ArrayLike | None
+    ) -> _Wishes:
+        weights = np.ones(n) if weight is None else as_vector(weight, n, "sample_weight", minimum=0.0)
+        if not weights.any():
+            raise InvalidInputError("sample_weight must have a positive entry; all are 0, so there is nothing to represent.")
+        costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
+        allowed = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
+        if not len(allowed):
+            raise InvalidInputError("candidates must name at least one point; got none.")
+        anchors = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
+        return cls(weights, costs, np.sort(allowed), anchors)
+
+    def on(self, groups: Groups) -> _Wishes:
+        """The same wishes for distinct points: a group may be chosen if a member may, at its lowest price."""
+        cost = None
+        if self.cost is not None:
+            cost = np.full(len(groups.first), np.inf)
+            np.minimum.at(cost, groups.group[self.allowed], self.cost[self.allowed])
+        anchors = np.unique(groups.group[self.anchors])
+        return _Wishes(self.weights, cost, np.unique(groups.group[self.allowed]), anchors)
+
+    def takers(self, groups: Groups) -> FloatArray:
+        """1 for the points among which a group's row is shared: those that may be chosen at the group's price."""
+        takes = np.zeros(groups.n)
+        takes[self.allowed] = 1.0
+        if self.cost is not None:
+            lowest = np.full(len(groups.first), np.inf)
+            np.minimum.at(lowest, groups.group[self.allowed], self.cost[self.allowed])
+            takes[self.cost > lowest[groups.group]] = 0.0
+        anchored = np.zeros(groups.n, bool)
+        anchored[self.anchors] = True
+        in_group = np.bincount(groups.group, weights=anchored, minlength=len(groups.first))[groups.group] > 0
+        takes[in_group] = anchored[in_group]
+        return takes
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """The problem over distinct points: candidates' rows, their prices, and what must-include points take away."""
+
+    problem: DesignProblem
+    lam_crit: float
+    candidates: IntArray
+    cost: FloatArray | None
+    anchors: IntArray
+    initial: IntArray
+
+    @classmethod
+    def build(cls, factor: Factor, weights: FloatArray, wishes: _Wishes, row_norm: RowNorm) -> _Setting:
+        F = factor.F
+        if len(wishes.anchors):
+            F, _ = project_out(F, wishes.anchors)
+        C = _weighted_gram(F, weights)
+        everyone = len(wishes.allowed) == len(F)
+        chosen = F if everyone else F[wishes.allowed]
+        cost = None
+        if wishes.cost is not None:
+            cost = wishes.cost[wishes.allowed]
+            chosen = chosen / cost.astype(F.dtype)[:, None]
+        problem = DesignProblem(chosen, C, 1.0)
+        if row_norm == "l2":
+            lam_crit = critical_lam(problem)
+        else:
+            lam_crit = 1.0 / max(float(np.abs(chosen[rows] @ F.T).sum(axis=1).max()) for rows in row_blocks(len(chosen), len(F)))
+        place = np.full(len(F), -1, np.intp)
+        place[wishes.allowed] = np.arange(len(wishes.allowed))
+        initial = place[factor.pivots]
+        return cls(problem, lam_crit, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
+
+
+def _distinct(X: Any, build: Callable[[Any], Kernel], groups: Groups, kernel: object) -> Kernel:
+    """The kernel between distinct points; a bandwidth rule still sees all points."""
+    if len(groups.first) == groups.n:
+        return build(X)
+    if kernel == "precomputed":
+        return build(X[groups.first][:, groups.first])
+    if kernel == "diffusion":
+        # The graph has a node for every copy; what is shared by equal points is their row of features.
+        return build(X)
+    full = build(X)
+    return _replace_points(full, full.X[groups.first])  # type: ignore[attr-defined]
+
+
+def _replace_points(kernel: Kernel, X: Any) -> Kernel:
+    from dataclasses import replace
+
+    return replace(kernel, X=X)  # type: ignore[type-var]
+
+
+def _weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
+    """C = Σ_i ω_i f_i f_iᵀ in float64."""
+    C = np.zeros((F.shape[1], F.shape[1]))
+    roots = None if (weights == 1).all() else np.sqrt(weights).astype(F.dtype)
+    for rows in row_blocks(len(F), F.shape[1], entries=1 << 21):
+        block = F[rows] if roots is None else F[rows] * roots[rows, None]
+        C += block.T @ block
+    return C
+
+
+def _strength(problem: DesignProblem, alpha: float | None, lam: float | None, lam_crit: float) -> float:
+    if lam is not None:
+        if alpha is not None:
+            raise InvalidInputError(f"give alpha or lam, not both; got alpha={alpha:g} and lam={lam:g}.")
+        if not (np.isfinite(lam) and lam > 0):
+            raise InvalidInputError(f"lam must be a finite number > 0; got {lam}.")
+        return float(lam)
+    alpha = 10.0 if alpha is None else alpha
+    if not (np.isfinite(alpha) and alpha > 1):
+        raise InvalidInputError(
+            f"alpha must be > 1 (a multiple of the critical strength); got {alpha:g}. At 1 or below nothing is selected."
+        )
+    return float(alpha) * lam_crit
+
+
+def _run_solver(
+    problem: DesignProblem,
+    setting: _Setting,
+    factor: Factor,
+    solver: SolverName,
+    row_norm: RowNorm,
+    tol: float,
+    max_iter: int,
+    memory_budget: float | None,
+    callback: Callable[[Progress], None] | None,
+) -> Solution:
+    """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
+    if solver not in ("auto", "interior-point", "fista", "admm", "admm-paper", "reference"):
+        raise InvalidInputError(
+            f"solver must be 'auto', 'interior-point', 'fista', 'admm', 'admm-paper' or 'reference'; got {solver!r}."
+        )
+    n, targets = problem.n, factor.F
+    square = row_norm == "linf" or solver == "admm-paper"
+    if row_norm == "linf":
+        if solver == "interior-point":
+            raise InvalidInputError("row_norm='linf' has no interior-point solver; use 'auto', 'fista', 'admm' or 'reference'.")
+        solver = "fista" if solver == "auto" else solver
+    if problem.lam <= setting.lam_crit:
+        shape = (n, len(targets)) if row_norm == "linf" else (n,)
+        value = problem.scale
+        return Solution(np.zeros(shape), Status.TRIVIAL, value, value, 0.0, 0, ())
+    solver_tol = SOLVER_SHARE * tol
+    if solver in ("auto", "interior-point"):
+
+        def on_round(r: Round) -> None:
+            if callback is not None:
+                callback(Progress("round", r.number, r.gap))
+
+        return solve_design(problem, tol=solver_tol, initial=setting.initial, callback=on_round)
+    needed = 6.0 * 8 * n * len(targets) if square else 0.0
+    if needed > (LARGEST_SQUARE if memory_budget is None else memory_budget):
+        raise MemoryBudgetError(
+            f"this form has an unknown of {n:,} × {len(targets):,} and needs about {needed:,.0f} bytes; "
+            f"the limit is {LARGEST_SQUARE if memory_budget is None else memory_budget:,.0f}. Use row_norm='l2' with solver='auto'."
+        )
+    F = np.asarray(problem.F, np.float64)
+    T = np.asarray(targets, np.float64).T if square else problem.T
+    program = RowProgram(F, np.ascontiguousarray(T), problem.lam, row_norm)
+    if solver == "reference":
+        found = solve_reference(program, tol=solver_tol)
+    else:
+        method: Solver[RowProgram, Any] = FISTA() if solver == "fista" else ADMM()
+
+        def on_record(r: Record) -> None:
+            if callback is not None:
+                callback(Progress("iteration", r.iteration, r.gap))
+
+        found = run(method, program, tol=solver_tol, max_iter=max_iter, callback=on_record)
+    if row_norm == "linf":
+        return found
+    # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
+    eta = np.sqrt(np.einsum("ij,ij->i", found.value, found.value))
+    primal, dual = problem.certify(eta)
+    return Solution(eta, found.status, primal, dual, (primal - dual) / problem.scale, found.iterations, found.trace)
+
+
+def _encode(
+    problem: DesignProblem,
+    setting: _Setting,
+    kernel: Kernel,
+    factor: Factor,
+    groups: Groups,
+    wishes: _Wishes,
+    weights: FloatArray,
+    row_norm: RowNorm,
+    solution: Solution,
+) -> Encoding:
+    """Undo costs and projections, share rows among equal points, and certify for the kernel itself."""
+    F = factor.F
+    maps: FloatArray | None = None
+    given: FloatArray | None = None
+    if row_norm == "l2":
+        used = np.flatnonzero(solution.value)
+        members = setting.candidates[used]
+        # r_j = (η_j / c_j) · (f_j / c_j)ᵀ M⁻¹ t_i, where problem.F holds f_j / c_j.
+        small = problem.restrict(used)
+        eta = solution.value[used]
+        maps = (eta[:, None] * small.solve_M(eta, small.F.T).T) if len(used) else np.zeros((0, factor.rank))
+        if setting.cost is not None:
+            maps = maps / setting.cost[used][:, None]
+        if len(setting.anchors):
+            members, maps = _with_anchors(F, members, maps, setting.anchors)
+        cross = maps @ _weighted_gram(F, weights) @ maps.T  # R Ω Rᵀ between members
+        norms = np.sqrt(np.maximum(np.diagonal(cross), 0.0))
+    else:
+        used = np.flatnonzero(solution.value.any(axis=1))
+        members = setting.candidates[used]
+        given = solution.value[used]
+        if setting.cost is not None:
+            given = given / setting.cost[used][:, None]
+        cross = given @ given.T
+        norms = np.abs(given).max(axis=1) if len(given) else np.zeros(0)
+    excess = _kernel_excess(kernel, factor, members, cross)
+    scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
+    certificate = Certificate(
+        solution.primal + 0.5 * problem.lam * excess,
+        solution.dual,
+        scale,
+        factor.relative_error,
+        factor.rank,
+    )
+    if solution.status is Status.TRIVIAL:  # R = 0 is optimal for the kernel too, whatever the factor missed
+        certificate = Certificate(scale, scale, scale, factor.relative_error, factor.rank)
+    status = solution.status
+    if status is Status.CONVERGED and certificate.gap > solution.gap + KERNEL_SHARE and factor.stopped in ("rank", "memory"):
+        status = Status.KERNEL_ERROR
+    if factor.stopped in ("rank", "memory") and certificate.gap > 2 * solution.gap:
+        status = Status.KERNEL_ERROR
+    by_group = np.zeros(len(groups.first))
+    by_group[members] = norms
+    takes = wishes.takers(groups)
+    copies = np.bincount(groups.group, weights=takes, minlength=len(groups.first))
+    influence = by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0)
+    return Encoding(
+        influence=influence,
+        lam=problem.lam,
+        alpha=problem.lam / setting.lam_crit,
+        row_norm=row_norm,
+        status=status,
+        n_iter=solution.iterations,
+        certificate=certificate,
+        kernel=kernel,
+        factor=factor,
+        groups=groups,
+        weights=weights,
+        members=members,
+        maps=maps,
+        given_rows=given,
+    )
+
+
+def _with_anchors(
+    F: FloatArray, members: IntArray, maps: FloatArray, anchors: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Rows of must-include points: least squares on what the others leave, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S)."""
+    left = np.eye(F.shape[1]) - np.asarray(F[members], np.float64).T @ maps
+    anchor_maps = np.linalg.pinv(np.asarray(F[anchors], np.float64).T) @ left
+    return np.concatenate([anchors, members]), np.vstack([anchor_maps, maps])
+
+
+def _kernel_excess(kernel: Kernel, factor: Factor, members: IntArray, cross: FloatArray) -> float:
+    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, with R Ω Rᵀ = ``cross`` between its non-zero rows.
+
+    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
+    pivots Δ vanishes and the bound is tr Δ.
+    """
+    if factor.error == 0.0:
+        return 0.0
+    inside = 0.0
+    exposed = np.flatnonzero(factor.residual[members] > 0)
+    if len(exposed):
+        chosen = members[exposed]
+        rows = np.asarray(factor.F[chosen], np.float64)
+        Δ = kernel.block(chosen, chosen) - rows @ rows.T
+        inside = max(float(np.vdot(Δ, cross[np.ix_(exposed, exposed)])), 0.0)
+    return float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
