@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.problem import RowNorm
@@ -42,13 +42,18 @@ class Certificate:
         """Relative duality gap, approximation of the kernel included."""
         return (self.primal - self.dual) / self.scale
 
+    @property
+    def suboptimality(self) -> float:
+        """(primal − dual) / dual: the value is at most this share above the optimum."""
+        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else np.inf
+
     def __str__(self) -> str:
         kernel = (
             "exact kernel"
             if self.kernel_error < 1e-12
             else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
         )
-        return f"provably within {100 * max(self.gap, 0.0):.2g} % of the optimum ({kernel})"
+        return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class Encoding:
     groups: Groups = field(repr=False)
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
+    #: How many members, the first ones, are must-include points with free rows.
+    n_free: int = field(repr=False)
     maps: FloatArray | None = field(repr=False)
     given_rows: FloatArray | None = field(repr=False)
 
@@ -152,7 +159,7 @@ class Encoding:
 
         Notes
         -----
-        1. The extension to zero rows is ours. For ℓ_∞ encodings non-zero rows use r_j itself.
+        1. The extension to zero rows is ours. Must-include points and the non-zero rows of ℓ_∞ encodings use r_j itself.
         2. Where n²·rank is too large the sums run over a fixed random sample of the targets, scaled up.
         """
         F, n = self.factor.F, len(self.groups.first)
@@ -178,29 +185,28 @@ class Encoding:
             # The own entry counts once even where the sample missed it.
             counts[rows] = np.divide(Q @ weights, largest, out=np.ones(len(Q)), where=largest > 0)
         counts = np.maximum(counts, 1.0)
-        if self.given_rows is not None and len(self.members):
-            R = np.abs(self.given_rows)
-            counts[self.members] = (R @ self.weights) / R.max(axis=1)
+        # Free rows have q_j = 0, and ℓ_∞ rows are no multiples of q_j: these are taken as they are.
+        exact = np.arange(self.n_free if self.given_rows is None else len(self.members))
+        for places in np.split(exact, range(16, len(exact), 16)):
+            if len(places):
+                R = np.abs(self._member_rows(places))
+                counts[self.members[places]] = (R @ self.weights) / R.max(axis=1)
         return np.asarray(counts[self.groups.group])
 
     @cached_property
     def representation_error(self) -> FloatArray:
-        """e_i = k_ii − 2 k_iᵀ r_i + r_iᵀ K r_i for every point i, with r_i its column of R.
-
-        On the factor this is ‖f_i − F_Sᵀ r_i‖²; the part of k_ii that the factor misses is added.
-        """
-        F = self.factor.F
-        errors = self.factor.residual.copy()
-        members = np.asarray(F[self.members], np.float64)
-        map_ = np.eye(self.factor.rank)
-        if self.maps is not None and len(self.members):
-            map_ -= self.maps.T @ members
-        for rows in row_blocks(len(F), self.factor.rank):
-            left = F[rows].astype(np.float64) @ map_
+        """e_i = k_ii − 2 k_iᵀ r_i + r_iᵀ K r_i for every point i, with r_i its column of R, on the kernel itself."""
+        members, F = self.members, self.factor.F
+        errors = self.kernel.diagonal()
+        K_members = self.kernel.block(members, members)
+        for rows in row_blocks(len(F), max(len(members), 1)):
             if self.given_rows is not None:
-                left -= self.given_rows[:, rows].T @ members
-            errors[rows] += row_norms_squared(left)
-        return np.asarray(errors[self.groups.group])
+                R = self.given_rows[:, rows].T
+            else:
+                assert self.maps is not None
+                R = F[rows].astype(np.float64) @ self.maps.T
+            errors[rows] += np.einsum("ij,ij->i", R @ K_members - 2.0 * self.kernel.block(rows, members), R)
+        return np.asarray(np.maximum(errors, 0.0)[self.groups.group])
 
     def __repr__(self) -> str:
         n, k = self.groups.n, len(self.support)

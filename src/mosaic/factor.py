@@ -98,7 +98,7 @@ def factorize(
     explicit = kernel.explicit_factor()
     features = 0 if explicit is None else explicit.shape[1]
     limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
-    if explicit is not None and features <= min(n, limit) and not (sp.issparse(explicit) and features > SPARSE_COLUMNS):
+    if explicit is not None and features < n and features <= limit and not (sp.issparse(explicit) and features > SPARSE_COLUMNS):
         F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     state = _Pivoting(kernel, ω, diagonal, method, np.random.default_rng(random_state))
@@ -165,8 +165,7 @@ class _Pivoting:
             return np.array([np.argmax(self.residual)])
         cumulative = np.cumsum(self.ω * self.residual)
         drawn = np.searchsorted(cumulative, self.rng.random(room) * cumulative[-1], side="right")
-        _, first = np.unique(drawn, return_index=True)
-        return drawn[np.sort(first)]
+        return np.minimum(drawn, self.kernel.n - 1)
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
         gram = self.kernel.block(drawn, drawn)
@@ -178,7 +177,8 @@ class _Pivoting:
     def _reject(self, gram: FloatArray) -> list[int]:
         """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
 
-        This makes a block of draws follow exactly the law of drawing one after another.
+        This makes a block of draws follow the law of drawing one after another. A point drawn twice is accepted once:
+        nothing is left of it for its second draw.
         """
         left = gram.copy()
         drawn_for = np.diagonal(gram).copy()

@@ -85,7 +85,9 @@ class Kernel(ABC):
 
 
 @dataclass(frozen=True)
-class _PointKernel(Kernel):
+class PointKernel(Kernel):
+    """A kernel computed from the rows of ``X``, in float64 whatever the precision of X."""
+
     X: Any
 
     @property
@@ -105,7 +107,7 @@ class _PointKernel(Kernel):
         return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen)
 
 
-class _StationaryKernel(_PointKernel):
+class _StationaryKernel(PointKernel):
     """k(x, y) = exp(−γ · distance(x, y)), with unit diagonal."""
 
     gamma: float
@@ -162,7 +164,7 @@ class Laplacian(_StationaryKernel):
 
 
 @dataclass(frozen=True)
-class Linear(_PointKernel):
+class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -248,7 +250,7 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class FromCallable(_PointKernel):
+class FromCallable(PointKernel):
     """Any function ``f(A, B)`` that returns the len(A) × len(B) similarities between two sets of rows.
 
     An optional ``f.diag(A)``, as scikit-learn's Gaussian-process kernels have it, is used where it exists.

@@ -6,8 +6,8 @@ express. Every E = M⁻¹T, whatever strength it came from, proves for *all* S o
 
     err_g(S) ≥ ⟨E,T⟩² / (‖E‖² + (k/g) · max_j z_j²) + outside.
 
-Proof: θ = u·E/max z has |⟨θᵀ f_j, r_j⟩| ≤ u ‖r_j‖, so fit + g‖R‖² ≥ 2⟨θ, T − FᵀR⟩ − ‖θ‖² + g‖R‖² + 2⟨θ, FᵀR⟩ …
-maximised over the scale of θ in closed form (docs/math/bound.md).
+Proof: let θ = u·E/max z, so ‖θᵀ f_j‖ ≤ u for all j. Then ‖T − FᵀR‖² ≥ 2⟨θ, T⟩ − 2⟨θ, FᵀR⟩ − ‖θ‖², where
+⟨θ, FᵀR⟩ ≤ u Σ_j ‖r_j‖, and g‖r_j‖² − 2u‖r_j‖ ≥ −u²/g for each of the k rows. Maximise over u.
 """
 
 from __future__ import annotations

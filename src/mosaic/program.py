@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from mosaic._arrays import FloatArray, IntArray, Seed, as_indices, as_points, as
 from mosaic.encoding import Certificate, Encoding, Groups
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import Factor, factorize
-from mosaic.kernels import Gamma, Kernel, make_kernel
+from mosaic.kernels import Gamma, Kernel, PointKernel, Precomputed, make_kernel
 from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out
 from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
 from mosaic.working_set import Round, solve_design
@@ -112,7 +112,8 @@ def solve(
     wishes = _Wishes.read(X.shape[0], sample_weight, cost, candidates, must_include)
     groups = Groups.trivial(X.shape[0])
     if row_norm == "l2":
-        equal = equal_rows(X)
+        # A neighbour graph has a node for every copy, and copies need not have the same neighbours.
+        equal = equal_rows(X) if kernel != "diffusion" else None
         if equal is not None:
             groups = Groups(*equal)
     elif sample_weight is not None or must_include is not None:
@@ -123,7 +124,7 @@ def solve(
             points, kernel, gamma=gamma, degree=degree, coef0=coef0, n_neighbors=n_neighbors, time=time, random_state=random_state
         )
 
-    similarity = _distinct(X, build, groups, kernel)
+    similarity = _distinct(X, build, groups)
     weights = np.bincount(groups.group, weights=wishes.weights)
     trace_tol = KERNEL_SHARE * tol
     while True:
@@ -141,11 +142,13 @@ def solve(
         solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, memory_budget, callback)
         encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution)
         # The bound on the kernel's part is loose at times; a finer factor settles it.
-        limited = factor.stopped in ("rank", "memory", "exact")
+        limited = factor.stopped != "tolerance"
         if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
             break
         trace_tol *= 0.25
-    if encoding.dual_gap > tol and encoding.status is not Status.TRIVIAL:
+    if encoding.dual_gap > tol:
+        if encoding.status in (Status.CONVERGED, Status.TRIVIAL):
+            encoding = replace(encoding, status=Status.KERNEL_ERROR)
         warnings.warn(
             f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
             ConvergenceWarning,
@@ -184,7 +187,10 @@ class _Wishes:
             cost = np.full(len(groups.first), np.inf)
             np.minimum.at(cost, groups.group[self.allowed], self.cost[self.allowed])
         anchors = np.unique(groups.group[self.anchors])
-        return _Wishes(self.weights, cost, np.unique(groups.group[self.allowed]), anchors)
+        allowed = np.setdiff1d(groups.group[self.allowed], anchors)  # anchors are in already
+        if not len(allowed):
+            raise InvalidInputError("must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates.")
+        return _Wishes(self.weights, cost, allowed, anchors)
 
     def takers(self, groups: Groups) -> FloatArray:
         """1 for the points among which a group's row is shared: those that may be chosen at the group's price."""
@@ -235,23 +241,15 @@ class _Setting:
         return cls(problem, lam_crit, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
 
 
-def _distinct(X: Any, build: Callable[[Any], Kernel], groups: Groups, kernel: object) -> Kernel:
+def _distinct(X: Any, build: Callable[[Any], Kernel], groups: Groups) -> Kernel:
     """The kernel between distinct points; a bandwidth rule still sees all points."""
+    kernel = build(X)
     if len(groups.first) == groups.n:
-        return build(X)
-    if kernel == "precomputed":
-        return build(X[groups.first][:, groups.first])
-    if kernel == "diffusion":
-        # The graph has a node for every copy; what is shared by equal points is their row of features.
-        return build(X)
-    full = build(X)
-    return _replace_points(full, full.X[groups.first])  # type: ignore[attr-defined]
-
-
-def _replace_points(kernel: Kernel, X: Any) -> Kernel:
-    from dataclasses import replace
-
-    return replace(kernel, X=X)  # type: ignore[type-var]
+        return kernel
+    if isinstance(kernel, Precomputed):
+        return Precomputed(X[groups.first][:, groups.first])
+    assert isinstance(kernel, PointKernel)
+    return replace(kernel, X=kernel.X[groups.first])
 
 
 def _weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
@@ -337,6 +335,7 @@ def _run_solver(
     # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
     eta = np.sqrt(np.einsum("ij,ij->i", found.value, found.value))
     primal, dual = problem.certify(eta)
+    dual = max(dual, found.dual)
     return Solution(eta, found.status, primal, dual, (primal - dual) / problem.scale, found.iterations, found.trace)
 
 
@@ -385,13 +384,6 @@ def _encode(
         factor.relative_error,
         factor.rank,
     )
-    if solution.status is Status.TRIVIAL:  # R = 0 is optimal for the kernel too, whatever the factor missed
-        certificate = Certificate(scale, scale, scale, factor.relative_error, factor.rank)
-    status = solution.status
-    if status is Status.CONVERGED and certificate.gap > solution.gap + KERNEL_SHARE and factor.stopped in ("rank", "memory"):
-        status = Status.KERNEL_ERROR
-    if factor.stopped in ("rank", "memory") and certificate.gap > 2 * solution.gap:
-        status = Status.KERNEL_ERROR
     by_group = np.zeros(len(groups.first))
     by_group[members] = norms
     takes = wishes.takers(groups)
@@ -402,7 +394,7 @@ def _encode(
         lam=problem.lam,
         alpha=problem.lam / setting.lam_crit,
         row_norm=row_norm,
-        status=status,
+        status=solution.status,
         n_iter=solution.iterations,
         certificate=certificate,
         kernel=kernel,
@@ -410,6 +402,7 @@ def _encode(
         groups=groups,
         weights=weights,
         members=members,
+        n_free=len(setting.anchors),
         maps=maps,
         given_rows=given,
     )

@@ -7,7 +7,7 @@ honest in every round. Three rules keep the rounds few and S small:
 - Growth: violators (z_j > 1) crowd around a few places, and taking the worst of them adds many copies of one
   point. Each violator belongs to the member of S that it resembles most; the worst of every cell enter first.
 - Thinning: interior point spreads weight evenly over points that can replace one another. The heaviest members are
-  solved for alone, and the others leave, as long as P rises by no more than a share of the gap. In the end this
+  solved for alone, and the others leave, as long as P gives back no more than a share of what the round won. In the end this
   runs once more with what the tolerance has left: any η with P(η) − D within it is as good an answer, and a shorter one.
 - Screening: a candidate that provably has a zero row (``problem.screen``) is never looked at again. The certificate
   of the remaining candidates is one for all, since removing zero rows does not change the optimum.
@@ -208,6 +208,7 @@ class _WorkingSet:
         if len(places) <= room:
             return self.left[places]
         active = self.members
+        active = active[self.lengths[active] > 0]
         centres = self.problem.F[active] / self.lengths[active].astype(self.problem.F.dtype)[:, None]
         cell = np.abs(self.rows[places] @ centres.T).argmax(axis=1)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.

@@ -38,6 +38,7 @@ class ADMM:
     """Alternating directions: one product with a stored inverse and one shrinkage per step."""
 
     check_every: int = 10
+    patience: int = 300
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> State:
         """From zero, as in the paper."""

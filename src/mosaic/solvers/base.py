@@ -21,9 +21,12 @@ class Status(Enum):
 
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise lam (or alpha above 1)."
-    MAX_ITER = "The iterations ran out before the gap closed: raise max_iter, loosen tol, or use solver='interior-point'."
+    MAX_ITER = "The iterations ran out before the gap closed: raise max_iter, loosen tol, or use solver='auto'."
     STALLED = "The gap stopped shrinking, at the limit of the arithmetic: loosen tol, or pass float64 data."
-    KERNEL_ERROR = "The low-rank kernel is coarser than the tolerance: raise max_rank or memory_budget, or loosen tol."
+    KERNEL_ERROR = (
+        "The factor of the kernel is coarser than the tolerance: raise max_rank or memory_budget, pass float64 data, "
+        "or loosen tol."
+    )
 
     @property
     def advice(self) -> str:
@@ -82,6 +85,10 @@ class Solver(Protocol[P_contra, S]):
     def check_every(self) -> int:
         """Steps between two looks at the gap."""
 
+    @property
+    def patience(self) -> int:
+        """Looks at the gap without progress after which the run has stalled."""
+
 
 class HasScale(Protocol):
     """Any problem that knows what its value at zero is."""
@@ -94,12 +101,14 @@ class HasScale(Protocol):
 class _Best(Generic[S]):
     """The best primal state and the best dual value so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounding: float) -> None:
         self.primal, self.dual = np.inf, -np.inf
+        self.rounding = rounding
         self.state: S | None = None
 
     def update(self, state: S, bounds: Bounds) -> None:
-        if bounds.primal < self.primal:
+        # Near the optimum primal values differ by rounding alone; then the later state has the better dual point.
+        if bounds.primal < self.primal + self.rounding:
             self.primal, self.state = bounds.primal, state
         self.dual = max(self.dual, bounds.dual)
 
@@ -120,7 +129,7 @@ def run(
     from one state.
     """
     scale = problem.scale
-    best: _Best[S] = _Best()
+    best: _Best[S] = _Best(rounding=1e-13 * scale)
     state = solver.init(problem, start)
     trace: list[Record] = []
     smallest, since = np.inf, 0
@@ -135,10 +144,9 @@ def run(
             if gap <= tol or best.primal <= target:
                 status = Status.CONVERGED
                 break
-            # First-order methods creep; only long standstill is a stall.
             since = 0 if gap < 0.999 * smallest else since + 1
             smallest = min(smallest, gap)
-            if since >= 20:
+            if since >= solver.patience:
                 status = Status.STALLED
                 break
         if iteration == max_iter:

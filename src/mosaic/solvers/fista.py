@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mosaic._arrays import FloatArray
 from mosaic.problem import Bounds, RowProgram
@@ -28,13 +29,14 @@ class FISTA:
     """
 
     check_every: int = 10
+    patience: int = 300
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> State:
         """From zero, with step 1 / (lam · λ_max(K))."""
         F = problem.F
         gram = problem.K if problem.K is not None else F.T @ F
         W = np.zeros(problem.shape) if start is None else start
-        largest = float(np.linalg.eigvalsh(gram)[-1]) if len(gram) <= 200 else _largest_eigenvalue(gram)
+        largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return State(W, W, 1.0, 1.0 / (problem.lam * largest))
 
     def step(self, problem: RowProgram, state: State) -> State:
@@ -54,12 +56,3 @@ class FISTA:
     def value(self, state: State) -> FloatArray:
         """W."""
         return state.W
-
-
-def _largest_eigenvalue(gram: FloatArray) -> float:
-    """An upper estimate of λ_max by power iteration, which approaches from below: 1 % is added, and row sums cap it."""
-    x = np.random.default_rng(0).standard_normal(len(gram))
-    for _ in range(30):
-        x = gram @ x
-        x /= np.linalg.norm(x)
-    return min(1.01 * float(np.linalg.norm(gram @ x)), float(np.abs(gram).sum(axis=1).max()))

@@ -42,6 +42,11 @@ class InteriorPoint:
         """The gap comes with every evaluation, at no cost."""
         return 1
 
+    @property
+    def patience(self) -> int:
+        """Steps gain a factor each; a few without gain have met the limit of the arithmetic."""
+        return 8
+
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
         """From a uniform η at its best height, or from ``start`` lifted off the boundary."""
         eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
@@ -85,10 +90,9 @@ class InteriorPoint:
 
 
 def uniform_start(problem: DesignProblem, sweeps: int = 3) -> FloatArray:
-    """η = t·1 with t near its best: at the optimum the mean of v is 1, and t ← t·√(mean v) descends towards it."""
-    traces = float(np.trace(problem.C)), float(np.vdot(problem.F, problem.F))
-    # One score for all: v ≈ 1 when t·tr(FᵀF) is about √(n tr C tr FᵀF)/… ; a rough height is enough.
-    t = float(np.sqrt(traces[0] / (problem.n * traces[1])))
+    """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
+    # For one feature and a large lam this height is exact; a rough one is enough.
+    t = float(np.sqrt(np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
     for _ in range(sweeps):
         v = problem.evaluate(np.full(problem.n, t), hessian=False).v
         t *= float(np.sqrt(v.mean()))

@@ -1,0 +1,511 @@
+"""Seconds until a relative gap is reached, for this library and for others that solve the same program.
+
+Everybody is handed the n×n matrix K and one strength lam; whatever they make of K counts. One judge looks at
+all answers: ``RowProgram.bounds`` with the exact K, on the n×n matrix R. Its own time does not count.
+"""
+
+from __future__ import annotations
+
+from report import header, seconds, table, write  # sets the number of threads, so it comes before numpy
+
+# isort: split
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from statistics import median
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+from threadpoolctl import threadpool_limits
+
+import mosaic
+from mosaic._arrays import FloatArray
+from mosaic.factor import factorize
+from mosaic.kernels import make_kernel
+from mosaic.problem import DesignProblem, RowProgram
+from mosaic.solvers import ADMM, FISTA, InteriorPoint, Solution, run, solve_reference
+from problems import PROBLEMS, Problem, make_problem
+
+ALPHA = 10.0
+GAPS = (1e-3, 1e-4, 1e-6)
+SIZES = (500, 1000, 2000)
+#: Gap and sizes of the summary: the largest sizes, at the tolerance that the library has by default.
+SUMMARY_GAP, SUMMARY_SIZES = 1e-4, 2
+#: Conic solvers get a size of their own.
+CONIC_SIZE = 100
+#: Runs shorter than this are repeated, and the median counts.
+SHORT, REPEATS = 5.0, 3
+#: Share of tr K that the factor of other libraries leaves out: nothing that the smallest gap could see.
+NEGLIGIBLE = 1e-9
+#: The judge is asked again when this much more time has passed, and other libraries pause as often.
+PATIENCE = 0.05
+
+#: Measure (P − D*)/P(0) with the bound D* of a reference for all, not everybody's own gap (--distance).
+DISTANCE = False
+
+OURS = "mosaic"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem at one size: K, lam, and the judge."""
+
+    problem: Problem
+    K: FloatArray
+
+    @classmethod
+    def of(cls, name: str, n: int) -> Case:
+        """With the judge ready, so that nobody pays for it."""
+        problem = make_problem(name, n)
+        case = cls(problem, problem.similarity())
+        _ = case.program, case.reference
+        return case
+
+    @cached_property
+    def lam(self) -> float:
+        """ALPHA times the critical strength 1 / max_j ‖K_j‖."""
+        return ALPHA / float(np.sqrt((self.K * self.K).sum(axis=0)).max())
+
+    @cached_property
+    def program(self) -> RowProgram:
+        """The program in R with the exact K = F Fᵀ; products with K are products with K itself."""
+        values, vectors = np.linalg.eigh(self.K)
+        F = vectors * np.sqrt(np.maximum(values, 0.0))
+        program = RowProgram(F, np.ascontiguousarray(F.T), self.lam)
+        program.__dict__["K"] = program.__dict__["FT"] = self.K
+        return program
+
+    @cached_property
+    def reference(self) -> Solution:
+        """Interior point on the whole problem, far beyond the smallest gap: bounds are checked against it."""
+        F = Reduced.of(self.K).F
+        return run(InteriorPoint(), DesignProblem(F, F.T @ F, self.lam), tol=0.01 * min(GAPS), max_iter=100)
+
+    @property
+    def steps(self) -> int:
+        """Steps that the reference took to the smallest gap."""
+        return next((r.iteration for r in self.reference.trace if r.gap <= min(GAPS)), -1)
+
+    def check(self, bound: float) -> None:
+        """A lower bound that a contestant claims must lie below the value of the best answer known."""
+        if bound > self.reference.primal + 1e-3 * min(GAPS) * self.program.scale:
+            raise RuntimeError(f"a claimed lower bound {bound} exceeds the value {self.reference.primal}.")
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """K = F Fᵀ and T Tᵀ = FᵀF: a small multi-task lasso. A solution W (n×q) belongs to R = W · ``basis``."""
+
+    F: FloatArray
+    T: FloatArray
+    basis: FloatArray
+
+    @classmethod
+    def of(cls, K: FloatArray) -> Reduced:
+        """Pivoted Cholesky to rounding level, then F = QA gives T = Aᵀ and the basis Qᵀ."""
+        n = len(K)
+        L, pivots, rank, _ = dpstrf(K, lower=1, tol=NEGLIGIBLE * float(np.trace(K)) / n)
+        F = np.zeros((n, rank))
+        F[pivots - 1] = np.tril(L)[:, :rank]
+        Q, A = np.linalg.qr(F)
+        return cls(F, np.ascontiguousarray(A.T), Q.T)
+
+    def regression(self, lam: float) -> tuple[FloatArray, FloatArray, float]:
+        """Design, tasks and penalty of the lasso that averages its squares over the p samples."""
+        return np.asfortranarray(self.F.T), np.asfortranarray(self.T), 1.0 / (lam * self.F.shape[1])
+
+
+# --- Contestants: each yields a way to obtain its present R; only the time that it takes to get there counts.
+
+T = TypeVar("T")
+#: R, and a lower bound for the optimum where the contestant proves one itself (else −∞).
+Answer = Callable[[], tuple[FloatArray, float]]
+Contestant = Callable[[Case], Iterator[Answer]]
+
+
+class Chunks:
+    """Runs a library some passes at a time: few at first, then a share PATIENCE of all passes made so far.
+
+    Chunks that take next to no time are doubled, so that entering a library costs little.
+    """
+
+    def __init__(self, smallest: int = 1, largest: int = 50_000):
+        self.smallest, self.largest, self.size, self.total = smallest, largest, smallest, 0
+
+    def run(self, work: Callable[[int], T]) -> T:
+        """Call ``work`` with the number of passes that it may make now."""
+        start = time.perf_counter()
+        result = work(self.size)
+        self.total += self.size
+        short = time.perf_counter() - start < 0.01
+        wanted = 2 * self.size if short else int(PATIENCE * self.total)
+        self.size = min(max(wanted, self.smallest), self.largest)
+        return result
+
+
+def interior_point(case: Case, tol: float) -> Iterator[Answer]:
+    """This library as a user calls it."""
+    encoding = mosaic.solve(case.K, kernel="precomputed", lam=case.lam, tol=tol)
+
+    def answer() -> tuple[FloatArray, float]:
+        R = np.zeros_like(case.K)
+        R[encoding.support] = encoding.rows(encoding.support)
+        return R, encoding.certificate.dual
+
+    yield answer
+
+
+def reduced_first_order(case: Case, tol: float, method: FISTA | ADMM) -> Iterator[Answer]:
+    """FISTA or ADMM on reduced tasks, as ``mosaic.solve(solver=...)`` sets them up for a tolerance."""
+    factor = factorize(make_kernel(case.K, "precomputed"), tol=0.25 * tol)
+    design = DesignProblem(factor.F, factor.F.T @ factor.F, case.lam)
+    program = RowProgram(factor.F, design.T, case.lam)
+
+    def answer(W: FloatArray) -> tuple[FloatArray, float]:
+        # K − F Fᵀ is positive semi-definite, so a bound for F is one for K.
+        return W @ np.linalg.lstsq(design.T, factor.F.T)[0], program.bounds(W).dual
+
+    yield from _steps(method, program, answer)
+
+
+def square_first_order(case: Case, method: FISTA | ADMM) -> Iterator[Answer]:
+    """FISTA or the paper's ADMM on the n×n unknown R, with products by K. Nothing is factored."""
+    program = RowProgram(case.program.F, case.program.T, case.lam)
+    program.__dict__["K"] = program.__dict__["FT"] = case.K
+    yield from _steps(method, program, lambda R: (R, -np.inf))
+
+
+def _steps(
+    method: Any, program: RowProgram, answer: Callable[[FloatArray], tuple[FloatArray, float]]
+) -> Iterator[Answer]:
+    state = method.init(program, None)
+    while True:
+        for _ in range(method.check_every):
+            state = method.step(program, state)
+        yield partial(answer, method.value(state))
+
+
+def scikit_learn(case: Case) -> Iterator[Answer]:
+    """MultiTaskLasso, continued from where it stood by ``warm_start``."""
+    from sklearn.linear_model import MultiTaskLasso
+
+    reduced = Reduced.of(case.K)
+    X, Y, alpha = reduced.regression(case.lam)
+    model = MultiTaskLasso(alpha=alpha, fit_intercept=False, tol=1e-14, warm_start=True)
+    chunks = Chunks()
+    while True:
+        chunks.run(lambda passes: model.set_params(max_iter=passes).fit(X, Y))
+        yield lambda: (model.coef_.T @ reduced.basis, -np.inf)
+
+
+def skglm(case: Case) -> Iterator[Answer]:
+    """Block coordinate descent with working sets and Anderson acceleration, continued from where it stood."""
+    from skglm.datafits import QuadraticMultiTask
+    from skglm.penalties import L2_1
+    from skglm.solvers import MultiTaskBCD
+
+    reduced = Reduced.of(case.K)
+    X, Y, alpha = reduced.regression(case.lam)
+    W, XW = np.zeros((X.shape[1], Y.shape[1])), np.zeros(Y.shape)  # both change in place
+
+    def descend(passes: int) -> None:
+        solver = MultiTaskBCD(max_iter=1, max_epochs=passes, tol=1e-14, fit_intercept=False)
+        solver.solve(X, Y, QuadraticMultiTask(), L2_1(alpha), W, XW)
+
+    chunks = Chunks(smallest=12)  # two rounds of extrapolation
+    while True:
+        chunks.run(descend)
+        yield lambda: (W @ reduced.basis, -np.inf)
+
+
+def celer(case: Case) -> Iterator[Answer]:
+    """Celer's working sets, continued from where they stood; twice as large as the support, as Celer has it.
+
+    Its estimator does not run with current scikit-learn; the function beneath it does.
+    """
+    from celer.homotopy import mtl_path
+
+    reduced = Reduced.of(case.K)
+    X, Y, alpha = reduced.regression(case.lam)
+    W = np.zeros((Y.shape[1], X.shape[1]), order="F")
+
+    def descend(passes: int) -> None:
+        working_set = max(10, 2 * int(W.any(axis=0).sum()))
+        options = {"max_iter": 1, "max_epochs": passes, "p0": working_set, "tol": 1e-14}
+        W[:] = mtl_path(X, Y, alphas=[alpha], coef_init=W, **options)[1][..., 0]
+
+    chunks = Chunks(smallest=10)
+    while True:
+        chunks.run(descend)
+        yield lambda: (W.T @ reduced.basis, -np.inf)
+
+
+def conic(case: Case) -> Iterator[Answer]:
+    """CVXPY with Clarabel, on reduced tasks."""
+    reduced = Reduced.of(case.K)
+    found = solve_reference(RowProgram(reduced.F, reduced.T, case.lam))
+    yield lambda: (found.value @ reduced.basis, -np.inf)
+
+
+#: This library's methods, which start anew for every gap since their factor depends on it.
+OWN: dict[str, Callable[[Case, float], Iterator[Answer]]] = {
+    OURS: interior_point,
+    "reduced FISTA": partial(reduced_first_order, method=FISTA()),
+    "reduced ADMM": partial(reduced_first_order, method=ADMM()),
+}
+PEERS: dict[str, Contestant] = {
+    "ADMM n×n (paper)": partial(square_first_order, method=ADMM()),
+    "FISTA n×n": partial(square_first_order, method=FISTA()),
+    "scikit-learn": scikit_learn,
+    "skglm": skglm,
+    "celer": celer,
+}
+
+
+# --- Timing and judging
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Seconds to a gap, or None with the smallest gap that was reached within the limit."""
+
+    seconds: float | None
+    gap: float
+
+    def text(self, limit: float) -> str:
+        """As it stands in the table."""
+        if self.seconds is not None:
+            return seconds(self.seconds)
+        return f">{limit:g} s (gap reached {self.gap:.0e})" if np.isfinite(self.gap) else "—"
+
+
+def follow(
+    case: Case, contestant: Iterator[Answer], gaps: tuple[float, ...], limit: float
+) -> dict[float, Outcome]:
+    """Seconds until each gap, by the best value and the best bound so far; the judge's time is left out.
+
+    With DISTANCE the bound of the reference serves all, and nobody has to prove anything.
+    """
+    primal, dual, gap, spent, judged = np.inf, -np.inf, 1.0, 0.0, 0.0
+    reached: dict[float, Outcome] = {}
+    while spent < limit and len(reached) < len(gaps):
+        start = time.perf_counter()
+        answer = next(contestant, None)
+        spent += time.perf_counter() - start
+        if answer is None or spent > limit:
+            break
+        if spent < (1.0 + 0.5 * PATIENCE) * judged:
+            continue
+        judged = spent
+        R, claimed = answer()
+        bounds = case.program.bounds(R)
+        case.check(claimed)
+        primal = min(primal, bounds.primal)
+        dual = case.reference.dual if DISTANCE else max(dual, bounds.dual, claimed)
+        gap = (primal - dual) / case.program.scale
+        for target in gaps:
+            if gap <= target:
+                reached.setdefault(target, Outcome(spent, gap))
+    return {target: reached.get(target, Outcome(None, gap)) for target in gaps}
+
+
+def measure(start: Callable[[], dict[float, Outcome]]) -> dict[float, Outcome]:
+    """One run, or the medians of a few where it is short and reaches every gap."""
+    runs = [start()]
+    times = [outcome.seconds for outcome in runs[0].values()]
+    if all(t is not None and t < SHORT for t in times):
+        runs += [start() for _ in range(REPEATS - 1)]
+
+    def middle(target: float) -> Outcome:
+        found = [run_[target].seconds for run_ in runs]
+        known = [t for t in found if t is not None]
+        return Outcome(median(known) if len(known) == len(found) else None, runs[0][target].gap)
+
+    return {target: middle(target) for target in runs[0]}
+
+
+def measure_own(name: str, case: Case, limit: float) -> dict[float, Outcome]:
+    """One run per gap; a gap is not tried when a wider one was out of reach."""
+    outcomes: dict[float, Outcome] = {}
+    failed: Outcome | None = None
+    for gap in GAPS:
+        if failed is None:
+            contestant = partial(OWN[name], case, gap)
+            outcomes |= measure(lambda gap=gap, go=contestant: follow(case, go(), (gap,), limit))
+            failed = None if outcomes[gap].seconds is not None else outcomes[gap]
+        else:
+            outcomes[gap] = failed
+    return outcomes
+
+
+@dataclass(frozen=True)
+class Result:
+    """All that was measured on one case."""
+
+    name: str
+    n: int
+    steps: int
+    outcomes: dict[str, dict[float, Outcome]]
+
+
+def compete(name: str, n: int, limit: float) -> Result:
+    """Run everybody on one case."""
+    case = Case.of(name, n)
+    problem = case.problem
+    outcomes: dict[str, dict[float, Outcome]] = {}
+    for contestant in (*OWN, *PEERS):
+        if contestant in OWN:
+            outcomes[contestant] = measure_own(contestant, case, limit)
+        else:
+            outcomes[contestant] = _measure_peer(contestant, case, limit)
+        shown = ", ".join(f"{gap:.0e}: {o.text(limit)}" for gap, o in outcomes[contestant].items())
+        print(f"{name}, n={problem.n}: {contestant:<18} {shown}", flush=True)
+    return Result(name, problem.n, case.steps, outcomes)
+
+
+def _measure_peer(name: str, case: Case, limit: float) -> dict[float, Outcome]:
+    try:
+        return measure(lambda: follow(case, PEERS[name](case), GAPS, limit))
+    except (ImportError, AttributeError) as error:
+        print(f"{name} does not run here: {error!r}")
+        return {gap: Outcome(None, float("nan")) for gap in GAPS}
+
+
+def warm_up() -> None:
+    """Compile and load everything once, on a problem of no size."""
+    case = Case.of("swiss wide", 40)
+    for name in OWN:
+        follow(case, OWN[name](case, 1e-2), (1e-2,), 1.0)
+    for name in PEERS:
+        _measure_peer(name, case, 1.0)
+
+
+# --- Report
+
+
+def best_peer(result: Result, gap: float, limit: float) -> tuple[str, float, bool]:
+    """Name, seconds and whether it reached the gap at all; else the limit stands for it."""
+    times = {name: result.outcomes[name][gap].seconds for name in PEERS}
+    reached = {name: t for name, t in times.items() if t is not None}
+    if not reached:
+        return "none", limit, False
+    name = min(reached, key=lambda key: reached[key])
+    return name, reached[name], True
+
+
+def ratio(result: Result, gap: float, limit: float) -> str:
+    """Fastest peer's seconds over ours."""
+    ours = result.outcomes[OURS][gap].seconds
+    if ours is None:
+        return "—"
+    _, other, reached = best_peer(result, gap, limit)
+    return f"{'' if reached else '> '}{other / ours:.3g}×"
+
+
+def summary(results: list[Result], limit: float) -> str:
+    """The table for a reader in a hurry."""
+    rows = []
+    for name in dict.fromkeys(result.name for result in results):
+        for result in [r for r in results if r.name == name][-SUMMARY_SIZES:]:
+            peer, other, reached = best_peer(result, SUMMARY_GAP, limit)
+            shown = f"{seconds(other)} s ({peer})" if reached else f"> {limit:g} s (all)"
+            ours = result.outcomes[OURS][SUMMARY_GAP].text(limit)
+            rows.append([name, str(result.n), f"{ours} s", shown, ratio(result, SUMMARY_GAP, limit)])
+    return table(["problem", "n", OURS, "fastest other", "times faster"], rows)
+
+
+def details(results: list[Result], limit: float) -> str:
+    """For each problem a table with a line per size and gap."""
+    parts = []
+    head = ["n, gap", *OWN, *PEERS, "fastest other / mosaic", "interior point steps"]
+    for name in dict.fromkeys(result.name for result in results):
+        rows = []
+        for result in (r for r in results if r.name == name):
+            for gap in GAPS:
+                cells = [result.outcomes[contestant][gap].text(limit) for contestant in (*OWN, *PEERS)]
+                steps = str(result.steps) if gap == min(GAPS) else ""
+                rows.append([f"{result.n}, {gap:.0e}", *cells, ratio(result, gap, limit), steps])
+        parts.append(f"### {name}\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def conic_table(names: list[str], limit: float) -> str:
+    """CVXPY and Clarabel against ours, at a size that they can do."""
+    rows = []
+    for name in names:
+        case = Case.of(name, CONIC_SIZE)
+        problem = case.problem
+        ours = measure_own(OURS, case, limit)[1e-6]
+        start = time.perf_counter()
+        answer = next(conic(case))
+        spent = time.perf_counter() - start
+        primal, dual = case.program.bounds(answer()[0])
+        gap = (primal - dual) / case.program.scale
+        print(f"{name}, n={problem.n}: CVXPY {seconds(spent)} s, gap {gap:.0e}", flush=True)
+        rows.append([name, str(problem.n), ours.text(limit), seconds(spent), f"{gap:.0e}"])
+    return table(["problem", "n", f"{OURS}, gap 1e-06", "CVXPY + Clarabel", "its gap"], rows)
+
+
+def notes() -> str:
+    """What the numbers mean."""
+    what = "distance to the optimum (P − D*)/P(0)" if DISTANCE else "gap (P − D)/P(0)"
+    own = """\
+D is the best bound that R gives so far. Methods of this library work on a
+  factor of K, drop rows that the gap does not need, and keep the bound they had proven: it is taken from
+  them, after a check that it lies below the value of a reference. `--distance` measures all against that."""
+    given = "D* comes from interior point on the whole problem, for all."
+    return f"""\
+Seconds of wall time until the relative {what} falls to the target, alpha = {ALPHA:g}.
+
+- All start from the n×n matrix K and the same lam. One function computes P and D for all from the n×n matrix
+  R, with the exact K; that takes no part in the times. {given if DISTANCE else own}
+- Medians of {REPEATS} runs where a run takes less than {SHORT:g} s.
+- "mosaic" is `mosaic.solve` with its defaults. Reduced FISTA and ADMM are this library's too, and are no part
+  of the comparison in the last columns.
+- scikit-learn, skglm and celer get the reduced tasks (T Tᵀ = FᵀF, F by pivoted Cholesky to {NEGLIGIBLE:.0e}
+  of tr K), the fastest form for them. They are continued from where they stood, some passes at a time;
+  times are up to some {100 * PATIENCE:.0f} % late for that.
+- "Interior point steps" are those on the whole problem, to {min(GAPS):.0e}.
+- The digits have 1797 rows, so that is their largest n.
+- CVXPY cannot do these sizes and has a table of its own.
+"""
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds per run (default 60)")
+    parser.add_argument("--distance", action="store_true", help="distance to the optimum, not the gap")
+    parser.add_argument("--quick", action="store_true", help="100 and 200 points, 2 s: to see that it runs")
+    options = parser.parse_args()
+    if options.quick:
+        options.sizes, options.limit = [100, 200], 2.0
+    return options
+
+
+def main() -> None:
+    """Measure and write benchmarks/results/solvers.md."""
+    global DISTANCE
+    options = arguments()
+    DISTANCE = options.distance
+    warnings.filterwarnings("ignore")  # of others, that they have not converged yet
+    packages = ["numpy", "scipy", "scikit-learn", "skglm", "celer", "numba", "cvxpy", "clarabel"]
+    with threadpool_limits(1):
+        warm_up()
+        cases = [(name, n) for name in options.problems for n in sorted(options.sizes)]
+        results = [compete(name, n, options.limit) for name, n in cases]
+        parts = [header("Time to a certified gap", packages), notes()]
+        parts += [f"## Summary, gap {SUMMARY_GAP:.0e}\n", summary(results, options.limit)]
+        parts += ["## All problems\n", details(results, options.limit)]
+        parts += ["## Conic solver\n", conic_table(options.problems, options.limit)]
+    write("solvers.md", "\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

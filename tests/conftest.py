@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_swiss_roll
+from sklearn.metrics.pairwise import rbf_kernel
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def roll() -> np.ndarray:
+    """A small swiss roll, standardised."""
+    X = make_swiss_roll(120, random_state=0)[0]
+    return (X - X.mean(axis=0)) / X.std()
+
+
+@pytest.fixture(scope="session")
+def roll_kernel(roll: np.ndarray) -> np.ndarray:
+    return rbf_kernel(roll, gamma=2.0)

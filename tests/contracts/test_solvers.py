@@ -1,0 +1,107 @@
+"""Promises that every solver keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import exact_factor, lasso_solution, objective
+
+import mosaic
+from mosaic.problem import DesignProblem, RowProgram, critical_lam
+from mosaic.solvers import ADMM, FISTA, InteriorPoint, Record, Status, run, solve_reference
+
+SOLVERS = ["interior-point", "fista", "admm", "admm-paper", "reference"]
+KERNELS = ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "callable"]
+
+
+def points(n=24, d=3):
+    return np.random.default_rng(3).normal(size=(n, d))
+
+
+def settings(kernel, X):
+    """(what to pass, keyword arguments, the matrix K it means)."""
+    if kernel == "precomputed":
+        K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
+        return K, {"kernel": "precomputed"}, K
+    if kernel == "callable":
+
+        def k(A, B):
+            return (1 + A @ B.T) ** 2
+
+        return X, {"kernel": k}, k(X, X)
+    arguments = {"kernel": kernel}
+    return X, arguments, mosaic.kernels.make_kernel(X, kernel).columns(np.arange(len(X)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_gap_closes_for_every_solver(solver, kernel):
+    X, arguments, K = settings(kernel, points())
+    encoding = mosaic.solve(X, **arguments, alpha=4.0, solver=solver, tol=1e-6, max_iter=200_000)
+    assert encoding.status is Status.CONVERGED
+    assert encoding.dual_gap <= 1e-6
+    R = encoding.rows(np.arange(len(K)))
+    value = objective(K, R, encoding.lam)
+    assert encoding.certificate.dual * (1 - 1e-9) <= value <= encoding.certificate.primal * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_agrees_with_multitask_lasso(kernel):
+    X, arguments, K = settings(kernel, points())
+    lam = 4.0 / np.linalg.norm(K, axis=1).max()
+    best = objective(K, lasso_solution(K, lam), lam)
+    for solver in ("interior-point", "fista", "admm", "admm-paper"):
+        encoding = mosaic.solve(X, **arguments, lam=lam, solver=solver, tol=2e-9, max_iter=500_000)
+        value = objective(K, encoding.rows(np.arange(len(K))), lam)
+        assert value == pytest.approx(best, rel=1e-8), solver
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_agrees_with_cvxpy(norm):
+    X, _, K = settings("rbf", points(16))
+    F = exact_factor(K)
+    order = 2 if norm == "l2" else 1
+    lam = 4.0 / np.linalg.norm(K, order, axis=1).max()
+    best = solve_reference(RowProgram(F, F.T, lam, norm), tol=1e-8)
+    assert best.gap < 1e-7
+    for solver in ("auto", "fista", "admm"):
+        encoding = mosaic.solve(X, lam=lam, solver=solver, row_norm=norm, tol=5e-9, max_iter=500_000)
+        value = objective(K, encoding.rows(np.arange(len(K))), lam, norm)
+        assert value == pytest.approx(best.primal, rel=1e-8), solver
+
+
+@pytest.mark.parametrize("alpha", [1.01, 3.0, 30.0, 3000.0])
+def test_interior_point_needs_at_most_25_steps(alpha, roll_kernel):
+    for K in (roll_kernel, roll_kernel**0.05, roll_kernel**20):
+        F = exact_factor(K)
+        problem = DesignProblem(F, F.T @ F, 1.0)
+        problem = problem.with_lam(alpha * critical_lam(problem))
+        found = run(InteriorPoint(), problem, tol=1e-6, max_iter=25)
+        assert found.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("method", [FISTA(), ADMM()])
+def test_running_out_of_iterations_is_said_and_the_best_is_kept(method, roll_kernel):
+    F = exact_factor(roll_kernel)
+    seen: list[Record] = []
+    found = run(method, RowProgram(F, F.T, 1.0), tol=1e-12, max_iter=35, callback=seen.append)
+    assert found.status is Status.MAX_ITER
+    assert "max_iter" in found.status.advice
+    assert found.iterations == 35
+    assert [r.iteration for r in seen] == [0, 10, 20, 30, 35]
+    assert found.gap == seen[-1].gap
+    assert all(b.gap <= a.gap for a, b in zip(seen, seen[1:], strict=False))
+
+
+def test_warm_start_is_used(roll_kernel):
+    F = exact_factor(roll_kernel)
+    program = RowProgram(F, F.T, 1.0)
+    first = run(FISTA(), program, tol=1e-5, max_iter=10_000)
+    again = run(FISTA(), program, tol=1e-5, max_iter=10_000, start=first.value)
+    assert again.iterations == 0
+
+
+def test_reference_refuses_large_problems(rng):
+    F = rng.normal(size=(400, 2))
+    with pytest.raises(mosaic.InvalidInputError, match="at most 300 points; got 400"):
+        solve_reference(RowProgram(F, F.T, 1.0))

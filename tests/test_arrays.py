@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from mosaic._arrays import as_indices, as_points, as_vector, equal_rows, row_blocks
+from mosaic.exceptions import InvalidInputError
+
+
+@given(arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=st.sampled_from([-1.0, -0.0, 0.0, 2.5])))
+def test_equal_rows_are_found_dense_and_sparse(X):
+    first, inverse = np.unique(X + 0.0, axis=0, return_inverse=True)
+    for data in (X, sp.csr_array(X)):
+        found = equal_rows(data)
+        if found is None:
+            assert len(first) == len(X)
+        else:
+            representatives, group = found
+            assert len(representatives) == len(first) < len(X)
+            assert (np.diff(representatives) > 0).all()
+            np.testing.assert_array_equal(X[representatives][group] + 0.0, X + 0.0)
+            assert len(np.unique(np.stack([group, inverse.ravel()]), axis=1).T) == len(first)
+
+
+@given(st.integers(0, 5000), st.integers(1, 300))
+def test_row_blocks_cover_all_rows_once(n, columns):
+    blocks = list(row_blocks(n, columns, entries=10_000))
+    assert [i for b in blocks for i in range(b.start, b.stop)] == list(range(n))
+
+
+def test_points_keep_single_precision_and_lift_the_rest():
+    assert as_points(np.ones((2, 2), np.float32)).dtype == np.float32
+    assert as_points([[1, 2], [3, 4]]).dtype == np.float64
+    assert as_points(np.ones((2, 2), bool)).dtype == np.float64
+    assert as_points(sp.csr_matrix(np.eye(3, dtype=int))).dtype == np.float64
+
+
+def test_large_finite_values_are_no_fault():
+    X = np.full((3, 2), 1e308)
+    assert as_points(X) is X
+
+
+def test_checking_does_not_change_the_callers_matrix():
+    X = sp.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    as_points(X)
+    assert X.indices.tolist() == [1, 0, 1]
+    assert X.data.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([1.0, 2.0], r"two dimensions .* got shape \(2,\)"),
+        ([["a", "b"]], "real numbers; got dtype"),
+        ([[1j, 2.0]], "real numbers; got dtype complex128"),
+        ([[1.0], [2.0, 3.0]], "rectangular"),
+        (np.zeros((0, 3)), r"at least one point and one feature; got shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"got shape \(3, 0\)"),
+        ([[1.0, np.nan], [np.inf, 2.0]], r"2 entries are not, the first: X\[0, 1\] = nan, X\[1, 0\] = inf"),
+        (sp.csr_array([[0.0, np.nan]]), r"1 entries are not, the first: X\[0, 1\] = nan"),
+    ],
+)
+def test_bad_points_are_refused(X, message):
+    with pytest.raises(InvalidInputError, match=message):
+        as_points(X)
+
+
+def test_bad_vectors_and_indices_are_refused():
+    with pytest.raises(InvalidInputError, match=r"one entry for each of 3 points; got shape \(2,\)"):
+        as_vector([1, 2], 3, "cost", minimum=0)
+    with pytest.raises(InvalidInputError, match="cost must be > 0; entry 1 is 0"):
+        as_vector([1, 0], 2, "cost", minimum=0, strict=True)
+    with pytest.raises(InvalidInputError, match="entry 0 is not"):
+        as_vector([np.nan, 0], 2, "cost", minimum=0)
+    with pytest.raises(InvalidInputError, match=r"lie in 0 … 4; got -1 … 3"):
+        as_indices([-1, 3], 5, "candidates")
+    with pytest.raises(InvalidInputError, match="3 given, 2 distinct"):
+        as_indices([1, 1, 2], 5, "candidates")
+    with pytest.raises(InvalidInputError, match="as a mask, must have length 5"):
+        as_indices(np.ones(4, bool), 5, "candidates")
+    with pytest.raises(InvalidInputError, match="list of row numbers"):
+        as_indices([0.5], 5, "candidates")
+    assert as_indices(np.array([True, False, True]), 3, "candidates").tolist() == [0, 2]
+    assert as_indices([], 3, "candidates").tolist() == []

@@ -1,0 +1,151 @@
+"""What an encoding says, against the same things computed from the full n×n matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import objective
+from sklearn.datasets import make_swiss_roll
+
+import mosaic
+import mosaic.encoding
+from mosaic.kernels import make_kernel
+
+
+def matrix(X, **arguments):
+    return make_kernel(X, **arguments).columns(np.arange(len(X)))
+
+
+def definitions(K, R, lam):
+    left = np.eye(len(K)) - R
+    Q = lam * K @ left
+    return {
+        "influence": np.linalg.norm(R, axis=1),
+        "errors": np.einsum("ij,ij->j", left, K @ left),
+        "counts": np.abs(Q).sum(axis=1) / np.abs(Q).max(axis=1),
+    }
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_certificate_holds_for_the_true_kernel(tol, seed):
+    X = make_swiss_roll(600, random_state=seed)[0]
+    K = matrix(X, kernel="rbf")
+    encoding = mosaic.solve(X, alpha=10.0, tol=tol, random_state=seed)
+    certificate = encoding.certificate
+    assert encoding.dual_gap <= tol
+    assert certificate.kernel_error > 1e-10  # the kernel was really approximated
+    value = objective(K, encoding.rows(np.arange(600)), encoding.lam)
+    assert value <= certificate.primal * (1 + 1e-10)
+    best = mosaic.solve(K, kernel="precomputed", lam=encoding.lam, tol=1e-9).certificate
+    assert certificate.dual <= best.primal * (1 + 1e-9)
+    assert value >= best.dual * (1 - 1e-9)
+    assert certificate.scale == pytest.approx(0.5 * encoding.lam * np.trace(K))
+
+
+def test_rows_counts_and_errors_match_their_definitions():
+    X = make_swiss_roll(300, random_state=0)[0]
+    encoding = mosaic.solve(X, alpha=6.0, tol=1e-8)
+    R = encoding.rows(np.arange(300))
+    expected = definitions(matrix(X, kernel="rbf"), R, encoding.lam)
+    np.testing.assert_allclose(encoding.influence, expected["influence"], rtol=1e-8)
+    np.testing.assert_allclose(encoding.representation_error, expected["errors"], atol=1e-7)
+    np.testing.assert_allclose(encoding.effective_count, expected["counts"], rtol=1e-5)
+    # On the support this is the paper's ratio of row norms.
+    rows = np.abs(encoding.rows(encoding.support))
+    np.testing.assert_allclose(encoding.effective_count[encoding.support], rows.sum(1) / rows.max(1), rtol=1e-5)
+
+
+def test_support_is_ranked_and_rows_outside_are_zero():
+    X = make_swiss_roll(300, random_state=0)[0]
+    encoding = mosaic.solve(X)
+    assert (np.diff(encoding.influence[encoding.support]) <= 0).all()
+    outside = np.setdiff1d(np.arange(300), encoding.support)
+    assert not encoding.influence[outside].any()
+    assert not encoding.rows(outside).any()
+    assert encoding.rows([int(encoding.support[0])]).shape == (1, 300)
+
+
+def test_duplicates_share_weight_and_equal_multiplicities(rng):
+    X = rng.normal(size=(60, 2))
+    counts = rng.integers(1, 6, size=60)
+    owner = np.repeat(np.arange(60), counts)
+    shuffled = rng.permutation(len(owner))
+    many = mosaic.solve(X[owner][shuffled], gamma=0.7, alpha=5.0, tol=1e-9)
+    few = mosaic.solve(X, gamma=0.7, alpha=5.0, tol=1e-9, sample_weight=counts)
+    assert many.lam == pytest.approx(few.lam, rel=1e-9)
+    assert many.certificate.primal == pytest.approx(few.certificate.primal, rel=1e-9)
+    gathered = np.bincount(owner[shuffled], weights=many.influence, minlength=60)
+    np.testing.assert_allclose(gathered, few.influence, atol=1e-5)
+    np.testing.assert_allclose(many.influence, (few.influence / counts)[owner][shuffled], atol=1e-5)
+    np.testing.assert_allclose(many.effective_count, few.effective_count[owner][shuffled], rtol=1e-6)
+    np.testing.assert_allclose(many.representation_error, few.representation_error[owner][shuffled], atol=1e-8)
+    R = many.rows(np.arange(len(owner)))
+    K = matrix(X[owner][shuffled], kernel="rbf", gamma=0.7)
+    assert objective(K, R, many.lam) == pytest.approx(many.certificate.primal, rel=1e-6)
+
+
+def test_linf_encoding_matches_its_definitions(rng):
+    X = rng.normal(size=(40, 2))
+    encoding = mosaic.solve(X, alpha=4.0, row_norm="linf", tol=1e-7)
+    K = matrix(X, kernel="rbf")
+    assert encoding.lam == pytest.approx(4.0 / np.abs(K).sum(axis=1).max(), rel=1e-6)
+    R = encoding.rows(np.arange(40))
+    np.testing.assert_allclose(encoding.influence, np.abs(R).max(axis=1))
+    expected = definitions(K, R, encoding.lam)
+    np.testing.assert_allclose(encoding.representation_error, expected["errors"], atol=1e-7)
+    zero = encoding.influence == 0
+    assert 0 < zero.sum() < 40
+    np.testing.assert_allclose(encoding.effective_count[zero], expected["counts"][zero], rtol=1e-5)
+    rows = np.abs(R[~zero])
+    np.testing.assert_allclose(encoding.effective_count[~zero], rows.sum(1) / rows.max(1))
+    assert objective(K, R, encoding.lam, "linf") <= encoding.certificate.primal * (1 + 1e-9)
+    assert encoding.dual_gap <= 1e-7
+
+
+def test_counts_of_large_data_are_estimated_from_a_sample(monkeypatch):
+    X = make_swiss_roll(3000, random_state=0)[0]
+    encoding = mosaic.solve(X, tol=1e-3)
+    exact = encoding.effective_count
+    monkeypatch.setattr(mosaic.encoding, "MOST_OPERATIONS", 1500.0 * 3000 * encoding.factor.rank)
+    again = mosaic.solve(X, tol=1e-3)
+    assert not np.array_equal(again.effective_count, exact)
+    assert np.median(np.abs(again.effective_count / exact - 1)) < 0.1
+
+
+def test_costs_candidates_and_must_include_in_one_objective(rng):
+    X = rng.normal(size=(50, 2))
+    K = matrix(X, kernel="rbf", gamma=0.5)
+    cost = rng.uniform(0.5, 2.0, size=50)
+    candidates = np.arange(0, 50, 2)
+    anchors = np.array([1, 7])
+    encoding = mosaic.solve(X, gamma=0.5, alpha=4.0, tol=1e-9, cost=cost, candidates=candidates, must_include=anchors)
+    R = encoding.rows(np.arange(50))
+    used = np.flatnonzero(R.any(axis=1))
+    assert set(used) <= set(candidates) | set(anchors)
+    assert set(anchors) <= set(used)
+    np.testing.assert_allclose(encoding.influence, np.linalg.norm(R, axis=1), rtol=1e-8)
+    price = cost.copy()
+    price[anchors] = 0.0
+
+    def value(R):
+        left = np.eye(50) - R
+        return 0.5 * encoding.lam * np.trace(left.T @ K @ left) + price @ np.linalg.norm(R, axis=1)
+
+    best = value(R)
+    assert encoding.certificate.dual * (1 - 1e-9) <= best <= encoding.certificate.primal * (1 + 1e-9)
+    for _ in range(50):
+        other = R.copy()
+        allowed = np.union1d(candidates, anchors)
+        other[allowed] += rng.normal(size=(len(allowed), 50)) * 10 ** rng.uniform(-5, -1)
+        assert value(other) >= best * (1 - 1e-9)
+    # The anchors' rows are free: the gradient vanishes there.
+    np.testing.assert_allclose((encoding.lam * K @ (np.eye(50) - R))[anchors], 0, atol=1e-6)
+
+
+def test_repr_tells_the_story():
+    text = repr(mosaic.solve(make_swiss_roll(400, random_state=0)[0]))
+    assert text.startswith("Encoding of 400 points by ")
+    assert "provably within 0.00" in text
+    assert "kernel error" in text
+    assert "alpha=10" in text

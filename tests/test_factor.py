@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_swiss_roll
+
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
+from mosaic.factor import factorize
+from mosaic.kernels import Precomputed, make_kernel
+
+X = make_swiss_roll(300, random_state=0)[0]
+
+
+def full(kernel):
+    return kernel.columns(np.arange(kernel.n)).astype(np.float64)
+
+
+@pytest.mark.parametrize("method", ["random", "greedy", "exact"])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "diffusion"])
+def test_residual_is_psd_zero_on_pivots_and_its_trace_is_reported(method, name):
+    kernel = make_kernel(X, name)
+    factor = factorize(kernel, method=method, tol=1e-2)
+    Δ = full(kernel) - factor.F @ factor.F.T
+    size = np.trace(full(kernel))
+    assert np.linalg.eigvalsh(Δ)[0] > -1e-11 * size
+    np.testing.assert_allclose(Δ[factor.pivots], 0, atol=1e-11 * size)
+    np.testing.assert_allclose(factor.residual, np.diagonal(Δ), atol=1e-11 * size)
+    assert factor.error == pytest.approx(np.trace(Δ), abs=1e-11 * size)
+    assert factor.relative_error <= (1e-13 if method == "exact" else 1e-2)
+    assert len(np.unique(factor.pivots)) == factor.rank
+
+
+def test_greedy_takes_the_largest_residual():
+    kernel = make_kernel(X, "rbf")
+    factor = factorize(kernel, method="greedy", max_rank=8, tol=1e-12)
+    K = full(kernel)
+    for k, pivot in enumerate(factor.pivots):
+        done = factor.pivots[:k]
+        left = np.diagonal(K) - np.einsum("ij,ij->j", K[done], np.linalg.solve(K[np.ix_(done, done)], K[done])) if k else np.diagonal(K)
+        assert left[pivot] == pytest.approx(left.max(), rel=1e-9)
+    assert factor.stopped == "rank"
+    assert factor.rank == 8
+
+
+def test_random_pivots_follow_the_residual():
+    """With two orthogonal groups of unequal weight the first pivot is drawn in proportion to the diagonal."""
+    K = np.diag([3.0, 1.0])
+    first = [factorize(Precomputed(K), max_rank=1, tol=1e-9, random_state=s).pivots[0] for s in range(2000)]
+    assert np.mean(first) == pytest.approx(0.25, abs=0.04)
+
+
+def test_random_pivoting_is_near_the_best_rank():
+    kernel = make_kernel(X, "rbf", gamma="median")
+    factor = factorize(kernel, tol=1e-4)
+    w = np.linalg.eigvalsh(full(kernel))[::-1]
+    best = int(np.argmax(np.cumsum(w) >= (1 - 1e-4) * w.sum())) + 1
+    assert best <= factor.rank <= 2 * best + 64
+
+
+def test_weights_count_in_trace_and_draws():
+    kernel = make_kernel(X, "rbf")
+    weights = np.zeros(300)
+    weights[:10] = 5.0
+    factor = factorize(kernel, tol=1e-10, weights=weights)
+    assert factor.trace == pytest.approx(50.0)
+    assert set(factor.pivots) <= set(range(10))
+    assert factor.error <= 1e-10 * 50
+
+
+@pytest.mark.parametrize("name", ["linear", "cosine"])
+def test_linear_kernels_are_their_own_factor(name):
+    for data in (X, sp.csr_array(X)):
+        factor = factorize(make_kernel(data, name))
+        assert factor.F.shape == (300, 3)
+        assert factor.error == 0.0
+        np.testing.assert_allclose(factor.F @ factor.F.T, full(make_kernel(X, name)), atol=1e-10)
+
+
+def test_more_features_than_points_are_factored_instead(rng):
+    data = rng.normal(size=(20, 500))
+    factor = factorize(make_kernel(data, "linear"), method="exact")
+    assert factor.rank <= 20
+    np.testing.assert_allclose(factor.F @ factor.F.T, data @ data.T, atol=1e-8)
+
+
+def test_single_precision_reaches_its_own_floor():
+    kernel = make_kernel(X.astype(np.float32), "rbf")
+    factor = factorize(kernel, method="exact")
+    assert factor.F.dtype == np.float32
+    np.testing.assert_allclose(factor.F @ factor.F.T, full(kernel), atol=1e-4)
+
+
+def test_copies_do_not_break_the_factor():
+    data = np.repeat(X[:5], 400, axis=0)
+    factor = factorize(make_kernel(data, "rbf", gamma=0.01), method="exact")
+    assert factor.rank == 5
+
+
+def test_same_seed_same_factor():
+    kernel = make_kernel(X, "rbf")
+    a, b, c = (factorize(kernel, tol=1e-3, random_state=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(a.F, b.F)
+    assert a.pivots.tolist() != c.pivots.tolist()
+
+
+def test_progress_is_reported():
+    seen = []
+    factorize(make_kernel(X, "rbf"), tol=1e-4, callback=lambda rank, error: seen.append((rank, error)))
+    assert [r for r, _ in seen] == sorted({r for r, _ in seen})
+    assert seen[-1][1] <= 1e-4
+
+
+def test_limits_are_kept_and_said():
+    kernel = make_kernel(X, "rbf", gamma=10.0)
+    assert factorize(kernel, tol=1e-9, max_rank=10).stopped == "rank"
+    budget = 2 * 300 * 8 * 20
+    factor = factorize(kernel, tol=1e-9, memory_budget=budget)
+    assert (factor.stopped, factor.rank) == ("memory", 20)
+    with pytest.raises(MemoryBudgetError, match="memory_budget of 1,000 bytes holds no factor of 300 points: one column takes 4,800 bytes"):
+        factorize(kernel, memory_budget=1000)
+
+
+def test_n_by_n_is_never_formed():
+    data = make_swiss_roll(20_000, random_state=0)[0]
+    kernel = make_kernel(data, "rbf")
+    tracemalloc.start()
+    factor = factorize(kernel, tol=1e-3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * 20_000 * factor.rank * 8 + 50e6 < 20_000**2 * 8 / 10
+
+
+def test_faults_are_named(rng):
+    kernel = make_kernel(X, "rbf")
+    with pytest.raises(InvalidInputError, match="max_rank must be at least 1; got 0"):
+        factorize(kernel, max_rank=0)
+    with pytest.raises(InvalidInputError, match="got 'magic'"):
+        factorize(kernel, method="magic")
+    with pytest.raises(InvalidInputError, match="all similarities are zero"):
+        factorize(make_kernel(np.zeros((4, 2)), "linear"))
+    indefinite = make_kernel(rng.normal(size=(60, 2)), lambda a, b: np.cos(3 * (a @ b.T)) * 3 + np.equal.outer(a[:, 0], b[:, 0]))
+    with pytest.raises(NotPositiveSemidefiniteError, match="not positive semi-definite"):
+        factorize(indefinite, method="greedy", tol=1e-12)

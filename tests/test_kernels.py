@@ -1,0 +1,157 @@
+"""Bandwidth rules, the heat kernel, and what a kernel says about bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.linalg import expm
+from sklearn.datasets import make_swiss_roll
+from sklearn.svm import SVC
+
+import mosaic.kernels as kernels
+from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+from mosaic.kernels import heat_features, make_kernel
+
+
+def test_scale_is_that_of_support_vector_machines(rng):
+    X = rng.normal(size=(60, 3)) * [1.0, 2.0, 3.0]
+    machine = SVC(gamma="scale").fit(X, rng.integers(0, 2, 60))
+    assert make_kernel(X, "rbf", gamma="scale").gamma == pytest.approx(machine._gamma)
+    assert make_kernel(sp.csr_array(X), "rbf").gamma == pytest.approx(machine._gamma)
+
+
+def test_median_is_the_reciprocal_median_distance(rng):
+    X = rng.normal(size=(50, 3))
+    D = ((X[:, None] - X[None]) ** 2).sum(-1)[np.triu_indices(50, 1)]
+    assert make_kernel(X, "rbf", gamma="median").gamma == pytest.approx(1 / np.median(D))
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+def test_effective_count_rule_is_met(rng, name, quantile):
+    X = rng.normal(size=(300, 3))
+    kernel = make_kernel(X, name, gamma=EffectiveCount(15.0, quantile))
+    counts = (kernel.columns(np.arange(300)) ** 2).sum(axis=0)
+    assert np.quantile(counts, quantile) == pytest.approx(15.0, rel=1e-8)
+
+
+def test_effective_count_on_a_subsample_is_close_and_repeatable():
+    X = make_swiss_roll(30_000, random_state=0)[0]
+    rule = EffectiveCount(200.0)
+    a, b = (make_kernel(X, "rbf", gamma=rule, random_state=4) for _ in range(2))
+    assert a.gamma == b.gamma
+    probe = np.random.default_rng(1).choice(30_000, 400, replace=False)
+    counts = (a.columns(probe) ** 2).sum(axis=0)
+    assert np.median(counts) == pytest.approx(200.0, rel=0.15)
+
+
+def test_bandwidth_rules_do_not_look_at_order(rng):
+    X = rng.normal(size=(80, 2))
+    for gamma in ("scale", "median", EffectiveCount(9.0)):
+        a = make_kernel(X, "rbf", gamma=gamma).gamma
+        assert make_kernel(X[::-1].copy(), "rbf", gamma=gamma).gamma == pytest.approx(a, rel=1e-9)
+
+
+def test_constant_data_has_no_scale_and_gets_one():
+    X = np.full((5, 2), 3.0)
+    for gamma in ("scale", "median", EffectiveCount(3.0)):
+        assert make_kernel(X, "rbf", gamma=gamma).gamma == 1.0
+
+
+def test_heat_kernel_approximates_the_matrix_exponential(rng):
+    X = rng.normal(size=(60, 2))
+    time = 30
+    G = heat_features(X, n_neighbors=6, time=time)
+    assert sp.issparse(G)
+    neighbours = kernels._nearest(X, 6)
+    W = np.zeros((60, 60))
+    W[np.repeat(np.arange(60), 6), neighbours.ravel()] = 1
+    W = np.maximum(W, W.T)
+    S = W / np.sqrt(np.outer(W.sum(1), W.sum(1)))
+    H = expm(-time * (np.eye(60) - S))
+    H /= np.sqrt(np.outer(np.diagonal(H), np.diagonal(H)))
+    np.testing.assert_allclose((G @ G.T).toarray(), H, atol=0.02)
+
+
+def test_heat_kernel_is_sparse_for_short_times():
+    X = make_swiss_roll(2000, random_state=0)[0]
+    assert heat_features(X, n_neighbors=5, time=1).nnz < 2000 * 20
+
+
+def test_nearest_neighbours_exclude_oneself_even_among_copies():
+    X = np.repeat(np.arange(4.0)[:, None], 5, axis=0)
+    for data in (X, sp.csr_array(X)):
+        found = kernels._nearest(data, 3)
+        assert found.shape == (20, 3)
+        assert not (found == np.arange(20)[:, None]).any()
+        assert (X[found.ravel(), 0] == np.repeat(X[:, 0], 3)).all()
+
+
+def test_rbf_does_not_cancel_far_from_the_origin(rng):
+    X = rng.normal(size=(30, 40))
+    near = make_kernel(X, "rbf", gamma=0.01).columns(np.arange(30))
+    far = make_kernel(X + 1e5, "rbf", gamma=0.01).columns(np.arange(30))
+    np.testing.assert_allclose(far, near, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kernel": "gauss"}, "got 'gauss'"),
+        ({"gamma": -1.0}, "gamma must be a finite number > 0; got -1.0"),
+        ({"gamma": "wide"}, "got 'wide'"),
+        ({"kernel": "polynomial", "degree": 0}, "degree must be a whole number >= 1; got 0"),
+        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be >= 0"),
+        ({"kernel": "polynomial", "gamma": "median"}, "a number or 'scale'; got 'median'"),
+        ({"kernel": "diffusion", "n_neighbors": 0}, "must be >= 1; got 0"),
+        ({"gamma": EffectiveCount(50.0)}, "m0 must be smaller than the number of points 20; got 50"),
+    ],
+)
+def test_bad_settings_are_refused(rng, arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        make_kernel(rng.normal(size=(20, 2)), **arguments)
+
+
+def test_effective_count_refuses_nonsense():
+    with pytest.raises(InvalidInputError, match="m0 must be > 1"):
+        EffectiveCount(1.0)
+    with pytest.raises(InvalidInputError, match="quantile must lie between 0 and 1"):
+        EffectiveCount(5.0, 1.0)
+    X = np.repeat(np.arange(4.0)[:, None], 10, axis=0)
+    with pytest.raises(InvalidInputError, match="copies of a point"):
+        make_kernel(X, "rbf", gamma=EffectiveCount(3.0))
+
+
+def test_precomputed_faults_are_named(rng):
+    with pytest.raises(InvalidInputError, match=r"square; got shape \(4, 3\)"):
+        make_kernel(np.ones((4, 3)), "precomputed")
+    K = np.eye(5)
+    K[1, 3] = 0.5
+    with pytest.raises(NotPositiveSemidefiniteError, match=r"K\[1, 3\] = 0.5 but K\[3, 1\] = 0"):
+        make_kernel(K, "precomputed")
+    with pytest.raises(NotPositiveSemidefiniteError, match=r"K\[1, 3\] = 0.5 but K\[3, 1\] = 0"):
+        make_kernel(sp.csr_array(K), "precomputed")
+    distances = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    with pytest.raises(NotPositiveSemidefiniteError, match=f"smallest eigenvalue is {np.linalg.eigvalsh(distances)[0]:.3g} "):
+        make_kernel(distances, "precomputed")
+    with pytest.raises(NotPositiveSemidefiniteError, match="diagonal entry 2 is -1"):
+        make_kernel(np.diag([1.0, 1.0, -1.0]), "precomputed")
+
+
+def test_callable_faults_are_named(rng):
+    X = rng.normal(size=(8, 2))
+    with pytest.raises(InvalidInputError, match=r"returned shape \(8,\) for 8 and 3 points; it must return \(8, 3\)"):
+        make_kernel(X, lambda A, B: A[:, 0]).columns(np.arange(3))
+    with pytest.raises(InvalidInputError, match="returned nan"):
+        make_kernel(X, lambda A, B: np.full((len(A), len(B)), np.nan)).diagonal()
+    with pytest.raises(NotPositiveSemidefiniteError, match="not symmetric"):
+        make_kernel(X, lambda A, B: A @ (B + 1).T).diagonal()
+
+
+def test_cosine_refuses_points_without_direction(rng):
+    X = rng.normal(size=(6, 2))
+    X[4] = 0
+    for data in (X, sp.csr_array(X)):
+        with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 4"):
+            make_kernel(data, "cosine")

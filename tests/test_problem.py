@@ -1,0 +1,290 @@
+"""Every formula of problem.py against its definition; a flipped sign or a lost factor fails here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracles import exact_factor, objective
+from scipy.optimize import minimize
+
+from mosaic.problem import (
+    DesignProblem,
+    RowProgram,
+    clipping_level,
+    critical_lam,
+    feasible_scale,
+    project_out,
+    screen,
+)
+from mosaic.solvers import FISTA, InteriorPoint, run
+
+
+def random_problem(rng, n=12, p=5, lam=0.7, full=True) -> DesignProblem:
+    F = rng.normal(size=(n, p))
+    A = rng.normal(size=(p, p + 3))
+    return DesignProblem(F, F.T @ F if full else A @ A.T, lam)
+
+
+def solved(problem: DesignProblem, tol: float = 1e-11) -> np.ndarray:
+    return run(InteriorPoint(), problem, tol=tol, max_iter=60).value
+
+
+def two_phi(problem: DesignProblem, eta: np.ndarray) -> float:
+    M = np.eye(problem.p) / problem.lam + problem.F.T @ np.diag(eta) @ problem.F
+    return float(np.trace(problem.C @ np.linalg.inv(M)) + eta.sum())
+
+
+def W_of(problem: DesignProblem, eta: np.ndarray) -> np.ndarray:
+    M = np.eye(problem.p) / problem.lam + problem.F.T @ np.diag(eta) @ problem.F
+    return np.diag(eta) @ problem.F @ np.linalg.inv(M) @ problem.T
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize(("n", "p"), [(12, 5), (5, 9)])
+def test_gradient_and_hessian_match_finite_differences(rng, n, p, full):
+    problem = random_problem(rng, n, p, full=full)
+    eta = rng.uniform(0.1, 1.0, size=n)
+    at = problem.evaluate(eta)
+    h = 1e-5
+    for j in range(n):
+        e = np.zeros(n)
+        e[j] = h
+        slope = (two_phi(problem, eta + e) - two_phi(problem, eta - e)) / (2 * h)
+        assert slope == pytest.approx(1 - at.v[j], abs=1e-7)
+        curvature = (problem.evaluate(eta - e).v - problem.evaluate(eta + e).v) / (2 * h)
+        np.testing.assert_allclose(2 * at.hessian[j], curvature, atol=1e-6 * np.abs(at.hessian).max())
+
+
+def test_both_spaces_agree(rng):
+    for n, p in [(12, 5), (5, 9), (8, 8)]:
+        problem = random_problem(rng, n, p, lam=3.0, full=False)
+        eta = rng.uniform(1e-6, 1.0, size=n)
+        for wanted in (True, False):
+            a = problem._evaluate_in_feature_space(eta, wanted)
+            b = problem._evaluate_in_candidate_space(eta, wanted)
+            assert a.inner == pytest.approx(b.inner, rel=1e-10)
+            assert a.fit == pytest.approx(b.fit, rel=1e-8)
+            np.testing.assert_allclose(a.v, b.v, rtol=1e-7)
+            if wanted:
+                np.testing.assert_allclose(a.hessian, b.hessian, rtol=1e-6, atol=1e-8 * np.abs(a.hessian).max())
+            else:
+                assert a.hessian is None
+                assert b.hessian is None
+
+
+def test_primal_at_eta_equals_the_paper_objective(rng, roll_kernel):
+    K = roll_kernel
+    F = exact_factor(K)
+    problem = DesignProblem(F, F.T @ F, 0.8)
+    eta = rng.uniform(0, 1, size=len(K)) * (rng.random(len(K)) < 0.3)
+    R = problem.coefficients(eta, np.arange(len(K)), F)
+    assert problem.primal(eta) == pytest.approx(objective(K, R, 0.8), rel=1e-12)
+    assert problem.certify(eta).primal == pytest.approx(objective(K, R, 0.8), rel=1e-12)
+    assert problem.scale == pytest.approx(objective(K, np.zeros_like(K), 0.8), rel=1e-12)
+    at = problem.evaluate(np.maximum(eta, 1e-3))
+    penalty = np.maximum(eta, 1e-3) @ np.sqrt(at.v)
+    R = problem.coefficients(np.maximum(eta, 1e-3), np.arange(len(K)), F)
+    assert 0.5 * at.fit + penalty == pytest.approx(objective(K, R, 0.8), rel=1e-10)
+
+
+def test_row_norms_do_not_change_under_reduction(rng, roll_kernel):
+    F = exact_factor(roll_kernel)
+    problem = DesignProblem(F, F.T @ F, 0.8)
+    eta = rng.uniform(0, 1, size=len(F))
+    R = problem.coefficients(eta, np.arange(len(F)), F)
+    W = W_of(problem, eta)
+    np.testing.assert_allclose(np.linalg.norm(R, axis=1), np.linalg.norm(W, axis=1), rtol=1e-9)
+    full = RowProgram(F, F.T, 0.8).bounds(R)
+    reduced = RowProgram(F, problem.T, 0.8).bounds(W)
+    np.testing.assert_allclose(full, reduced, rtol=1e-9)
+    np.testing.assert_allclose(problem.certify(eta), reduced, rtol=1e-9)
+
+
+def test_dual_never_exceeds_primal_and_meets_it_at_the_optimum(rng):
+    problem = random_problem(rng, 20, 6, lam=2.0)
+    best = problem.certify(solved(problem))
+    assert best.primal == pytest.approx(best.dual, rel=1e-9)
+    for _ in range(20):
+        eta = rng.exponential(size=20) * rng.uniform(0, 2)
+        bounds = problem.certify(eta)
+        # Both sides against the optimum, so that neither sign can be wrong.
+        assert bounds.primal >= best.primal * (1 - 1e-9)
+        assert bounds.dual <= best.dual * (1 + 1e-9)
+
+
+def test_dual_value_is_the_lagrangian_minimum(rng):
+    """D(θ) = min_{W, Z} lam/2‖Z‖² + Σ‖w‖ + ⟨θ, T − FᵀW − Z⟩ for θ = s·E, which is finite only if ‖θᵀf_j‖ ≤ 1."""
+    problem = random_problem(rng, 15, 4, lam=1.3)
+    eta = rng.exponential(size=15)
+    point = problem.dual_point(eta)
+    z = problem.scores(point.E)
+    s = feasible_scale(point.inner, point.fit, float(z.max()))
+    theta = s * point.E
+    assert np.linalg.norm(problem.F @ theta, axis=1).max() <= 1 + 1e-12
+    expected = np.vdot(theta, problem.T) - np.vdot(theta, theta) / (2 * problem.lam)
+    assert problem.certify(eta).dual == pytest.approx(expected, rel=1e-12)
+
+
+def test_screened_rows_are_zero_at_the_optimum(rng):
+    problem = random_problem(rng, 200, 4, lam=0.02)
+    best = solved(problem)
+    removed = 0
+    lengths = np.linalg.norm(problem.F, axis=1)
+    for precision in (1e-2, 1e-4, 1e-6):
+        eta = run(InteriorPoint(), problem, tol=precision, max_iter=60).value
+        point = problem.dual_point(eta)
+        z = problem.scores(point.E)
+        bounds = problem.certify(eta)
+        s = feasible_scale(point.inner, point.fit, float(z.max()))
+        keep = screen(z, lengths, s, problem.lam, bounds.primal - bounds.dual)
+        removed += int((~keep).sum())
+        assert best[~keep].max(initial=0.0) < 1e-6 * best.max()
+    assert removed > 100
+
+
+def test_screening_radius_is_not_too_small(rng):
+    """The optimal dual point lies in the ball that screening assumes."""
+    problem = random_problem(rng, 60, 5, lam=0.1)
+    optimum = problem.dual_point(solved(problem, 1e-13)).E
+    for precision in (1e-1, 1e-2, 1e-3):
+        eta = run(InteriorPoint(), problem, tol=precision, max_iter=60).value
+        point, bounds = problem.dual_point(eta), problem.certify(eta)
+        s = feasible_scale(point.inner, point.fit, float(problem.scores(point.E).max()))
+        radius = np.sqrt(2 * problem.lam * (bounds.primal - bounds.dual))
+        assert np.linalg.norm(s * point.E - optimum) <= radius * (1 + 1e-6)
+
+
+def test_zero_is_optimal_exactly_up_to_lam_crit(roll_kernel):
+    F = exact_factor(roll_kernel)
+    problem = DesignProblem(F, F.T @ F, 1.0)
+    lam_crit = critical_lam(problem)
+    assert lam_crit == pytest.approx(1 / np.linalg.norm(roll_kernel, axis=1).max(), rel=1e-8)
+    below = problem.with_lam(0.999 * lam_crit)
+    zero = np.zeros(problem.n)
+    assert below.certify(zero).dual == pytest.approx(below.certify(zero).primal, rel=1e-12)
+    above = problem.with_lam(1.05 * lam_crit)
+    assert above.certify(solved(above)).primal < above.scale * (1 - 1e-6)
+
+
+def test_rows_satisfy_the_kkt_conditions(roll_kernel):
+    """lam (K(I − R))_j = r_j/‖r_j‖ on the support, norm at most 1 off it."""
+    K = roll_kernel
+    F = exact_factor(K)
+    problem = DesignProblem(F, F.T @ F, 1.0)
+    problem = problem.with_lam(5 * critical_lam(problem))
+    eta = solved(problem, 1e-13)
+    R = problem.coefficients(eta, np.arange(len(K)), F)
+    gradient = problem.lam * (K - K @ R)
+    norms = np.linalg.norm(R, axis=1)
+    active = norms > 1e-4 * norms.max()
+    assert 3 < active.sum() < len(K)
+    np.testing.assert_allclose(gradient[active], R[active] / norms[active, None], atol=1e-5)
+    assert np.linalg.norm(gradient, axis=1).max() <= 1 + 1e-6
+
+
+def test_sketch_equals_the_program_with_few_candidates(rng, roll_kernel):
+    """F := L, C := L⁻¹ K_cᵀ K_c L⁻ᵀ, outside := tr K − tr C gives the value of candidates ≠ targets."""
+    K = roll_kernel
+    chosen = np.sort(rng.choice(len(K), 15, replace=False))
+    L = np.linalg.cholesky(K[np.ix_(chosen, chosen)])
+    half = np.linalg.solve(L, K[chosen])
+    C = half @ half.T
+    sketch = DesignProblem(L, C, 0.6, float(np.trace(K) - np.trace(C)))
+    F = exact_factor(K)
+    few = DesignProblem(F, F.T @ F, 0.6).restrict(chosen)
+    a, b = solved(sketch), solved(few)
+    assert sketch.certify(a).primal == pytest.approx(few.certify(b).primal, rel=1e-9)
+    assert sketch.certify(a).dual == pytest.approx(few.certify(b).dual, rel=1e-9)
+    np.testing.assert_allclose(a, b, atol=1e-4 * a.max())
+    R = np.zeros_like(K)
+    R[chosen] = few.coefficients(b, np.arange(15), F)
+    assert sketch.certify(a).primal == pytest.approx(objective(K, R, 0.6), rel=1e-8)
+
+
+def test_weights_equal_repeated_points(rng):
+    F = rng.normal(size=(10, 4))
+    counts = rng.integers(1, 5, size=10)
+    repeated = np.repeat(F, counts, axis=0)
+    lam = 3 * critical_lam(DesignProblem(repeated, repeated.T @ repeated, 1.0))
+    many = DesignProblem(repeated, repeated.T @ repeated, lam)
+    few = DesignProblem(F, (F.T * counts) @ F, lam)
+    a, b = solved(many), solved(few)
+    assert many.certify(a).primal == pytest.approx(few.certify(b).primal, rel=1e-10)
+    gathered = np.bincount(np.repeat(np.arange(10), counts), weights=a)
+    np.testing.assert_allclose(gathered, b, atol=1e-4 * b.max())
+
+
+def test_costs_equal_scaled_rows(rng):
+    """min lam/2‖T − FᵀW‖² + Σ c_j‖w_j‖, minimised directly, equals the problem with rows f_j/c_j."""
+    F = rng.normal(size=(6, 3))
+    cost = rng.uniform(0.5, 2.0, size=6)
+    C = F.T @ F
+    problem = DesignProblem(F / cost[:, None], C, 1.0)
+    problem = problem.with_lam(4 * critical_lam(problem))
+    T = problem.T
+
+    def direct(w):
+        W = w.reshape(6, -1)
+        norms = np.sqrt((W**2).sum(axis=1) + 1e-16)
+        return 0.5 * problem.lam * ((T - F.T @ W) ** 2).sum() + cost @ norms
+
+    found = minimize(direct, 0.1 * rng.normal(size=6 * T.shape[1]), method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    assert problem.certify(solved(problem)).primal == pytest.approx(found.fun, rel=1e-5)
+
+
+def test_must_include_equals_the_schur_complement(rng):
+    F = rng.normal(size=(30, 6))
+    anchors = np.array([3, 17])
+    projected, basis = project_out(F, anchors)
+    K = F @ F.T
+    rest = np.setdiff1d(np.arange(30), anchors)
+    schur = K[np.ix_(rest, rest)] - K[np.ix_(rest, anchors)] @ np.linalg.solve(
+        K[np.ix_(anchors, anchors)], K[np.ix_(anchors, rest)]
+    )
+    np.testing.assert_allclose(projected[rest] @ projected[rest].T, schur, atol=1e-10)
+    np.testing.assert_allclose(projected[anchors], 0)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_prox_matches_brute_force(rng, norm):
+    program = RowProgram(np.eye(4), np.eye(4), 1.0, norm)
+    V = rng.normal(size=(4, 6))
+    t = 0.9
+    W = program.prox(V, t)
+    order = 2 if norm == "l2" else np.inf
+
+    def value(w, v):
+        return t * np.linalg.norm(w, order) + 0.5 * ((w - v) ** 2).sum()
+
+    for w, v in zip(W, V, strict=True):
+        for _ in range(300):
+            assert value(w, v) <= value(w + rng.normal(size=6) * 10 ** rng.uniform(-6, 0), v) + 1e-12
+
+
+def test_clipping_level_removes_the_given_mass(rng):
+    V = rng.normal(size=(50, 7))
+    level = clipping_level(V, 0.5)
+    removed = np.maximum(np.abs(V) - level[:, None], 0).sum(axis=1)
+    np.testing.assert_allclose(removed[level > 0], 0.5)
+    assert (np.abs(V).sum(axis=1)[level == 0] <= 0.5).all()
+    assert (clipping_level(V, 100.0) == 0).all()
+
+
+def test_linf_dual_meets_primal(rng, roll_kernel):
+    F = exact_factor(roll_kernel[:20, :20])
+    program = RowProgram(F, F.T, 0.4, "linf")
+    found = run(FISTA(), program, tol=1e-9, max_iter=20_000)
+    assert found.gap <= 1e-9
+    R = found.value
+    assert found.primal == pytest.approx(objective(roll_kernel[:20, :20], R, 0.4, "linf"), rel=1e-10)
+    for _ in range(10):
+        bounds = program.bounds(R + 0.05 * rng.normal(size=R.shape))
+        assert bounds.dual <= found.primal * (1 + 1e-9) <= bounds.primal * (1 + 2e-9)
+
+
+def test_T_handles_singular_targets(rng):
+    A = rng.normal(size=(6, 2))
+    problem = DesignProblem(rng.normal(size=(9, 6)), A @ A.T, 1.0)
+    assert problem.T.shape == (6, 2)
+    np.testing.assert_allclose(problem.T @ problem.T.T, problem.C, atol=1e-12)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_swiss_roll
+
+from mosaic.factor import factorize
+from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.problem import DesignProblem, critical_lam
+from mosaic.solvers import InteriorPoint, Status, run
+from mosaic.working_set import solve_design
+
+
+def make_problem(n, gamma, tol, alpha=10.0):
+    X = make_swiss_roll(n, random_state=0)[0]
+    factor = factorize(make_kernel(X, "rbf", gamma=gamma), tol=tol)
+    problem = DesignProblem(factor.F, factor.F.T @ factor.F, 1.0)
+    return problem.with_lam(alpha * critical_lam(problem)), factor.pivots
+
+
+@pytest.mark.parametrize("thin", [True, False])
+def test_certifies_the_whole_program(thin):
+    problem, pivots = make_problem(6000, "scale", 1e-6)
+    found = solve_design(problem, tol=1e-4, initial=pivots, thin=thin)
+    assert found.status is Status.CONVERGED
+    # The value is right, the bound is below the optimum, and the optimum is that of everybody.
+    tight = solve_design(problem, tol=1e-8, initial=pivots, thin=False)
+    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-10)
+    assert found.dual <= tight.primal * (1 + 1e-9)
+    assert tight.dual <= found.primal
+    assert (found.primal - found.dual) / problem.scale == pytest.approx(found.gap)
+    assert found.gap <= 1e-4
+    everybody = problem.certify(tight.value)
+    assert (everybody.primal - everybody.dual) / problem.scale < 1e-5
+
+
+def test_equals_interior_point_on_everybody():
+    problem, pivots = make_problem(1500, "scale", 1e-8)
+    whole = run(InteriorPoint(), problem, tol=1e-9, max_iter=60)
+    found = solve_design(problem, tol=1e-7, initial=pivots)
+    assert found.primal == pytest.approx(whole.primal, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "gamma", "trace"), [(5000, "scale", 1e-7), (5000, EffectiveCount(500.0), 1e-5)], ids=["wide", "narrow"]
+)
+def test_reaches_tight_gaps_on_wide_and_narrow_kernels(n, gamma, trace):
+    problem, pivots = make_problem(n, gamma, trace)
+    rounds = []
+    found = solve_design(problem, tol=1e-6, initial=pivots, callback=rounds.append)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= 1e-6
+    assert rounds[-1].gap <= 1e-6
+    assert [r.number for r in rounds] == list(range(len(rounds)))
+
+
+def test_works_without_a_hint_where_to_start():
+    problem, _ = make_problem(5000, "scale", 1e-4)
+    assert solve_design(problem, tol=1e-4).gap <= 1e-4
+
+
+def test_thinning_keeps_the_certificate():
+    problem, pivots = make_problem(3000, "scale", 1e-6)
+    thick = solve_design(problem, tol=1e-3, initial=pivots, thin=False)
+    thin = solve_design(problem, tol=1e-3, initial=pivots)
+    assert np.count_nonzero(thin.value) < 0.5 * np.count_nonzero(thick.value)
+    assert problem.primal(thin.value) - thin.dual <= 1e-3 * problem.scale * (1 + 1e-9)
+
+
+def test_same_seed_same_answer():
+    problem, pivots = make_problem(3000, "scale", 1e-4)
+    a, b = (solve_design(problem, tol=1e-3, initial=pivots, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(a.value, b.value)
+
+
+def test_warm_start_helps():
+    problem, pivots = make_problem(3000, "scale", 1e-4)
+    first = solve_design(problem, tol=1e-3, initial=pivots)
+    again = solve_design(problem.with_lam(1.01 * problem.lam), tol=1e-3, initial=pivots, start=first.value)
+    assert again.status is Status.CONVERGED
+    assert len(again.trace) <= len(first.trace)
+
+
+def test_too_few_rounds_are_said_with_an_honest_gap():
+    problem, pivots = make_problem(5000, "scale", 1e-7)
+    found = solve_design(problem, tol=1e-8, initial=pivots, max_rounds=1)
+    assert found.status is Status.MAX_ITER
+    assert found.gap > 1e-8
+    bounds = problem.certify(found.value)
+    assert (bounds.primal - bounds.dual) / problem.scale == pytest.approx(found.gap, rel=1e-6)
+
+
+def test_points_that_expect_nothing_get_nothing(rng):
+    """Candidates with zero features never enter."""
+    F = rng.normal(size=(500, 4))
+    F[100:] = 0
+    problem = DesignProblem(F, F.T @ F, 1.0)
+    problem = problem.with_lam(5 * critical_lam(problem))
+    found = solve_design(problem, tol=1e-6)
+    assert found.gap <= 1e-6
+    assert not found.value[100:].any()
