@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Several workers with several threads each slow one another down a hundredfold on small matrices."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture

@@ -72,6 +72,29 @@ def test_both_spaces_agree(rng):
                 assert b.hessian is None
 
 
+def test_square_shortcut_agrees(rng):
+    F = rng.normal(size=(9, 7))
+    plain, square = DesignProblem(F, F.T @ F, 2.0), DesignProblem(F, F.T @ F, 2.0, square=True)
+    eta = rng.uniform(1e-4, 1.0, size=9)
+    a, b = plain.evaluate(eta), square.evaluate(eta)
+    for left, right in zip(a, b, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-10)
+    assert square.restrict(np.arange(5)).square is False
+
+
+@pytest.mark.parametrize("smallest", [1e-2, 1e-6, 1e-10])
+def test_evaluation_is_precise_even_for_tiny_weights(rng, roll_kernel, smallest):
+    """The bounds that interior point stops on are those of the plain certificate, to many digits."""
+    F = exact_factor(roll_kernel**20)
+    eta = smallest ** rng.random(len(F))
+    for square in (True, False):
+        problem = DesignProblem(F, F.T @ F, 2.0, square=square)
+        at = problem._evaluate_in_candidate_space(eta, True)
+        z = np.sqrt(at.v)
+        bounds = problem.bounds(at.inner, at.fit, float(eta @ z), float(z.max()))
+        np.testing.assert_allclose(bounds, problem.certify(eta), rtol=1e-9)
+
+
 def test_primal_at_eta_equals_the_paper_objective(rng, roll_kernel):
     K = roll_kernel
     F = exact_factor(K)

@@ -395,7 +395,8 @@ def make_kernel(
             if not isinstance(gamma, (int, float)):
                 if gamma != "scale":
                     raise InvalidInputError(f"gamma for a polynomial kernel must be a number or 'scale'; got {gamma!r}.")
-                gamma = 1.0 / max(X.shape[1] * _variance(X), np.finfo(np.float64).tiny)
+                variance = _variance(X)
+                gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
             return Polynomial(X, float(gamma), degree, coef0)
     raise InvalidInputError(
         f"kernel must be 'rbf', 'laplacian', 'polynomial', 'linear', 'cosine', 'diffusion', 'precomputed' "

@@ -34,9 +34,15 @@ from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
 
+#: Candidates per feature up to which the candidate-space formulas are used where the targets are the candidates.
+SQUARE_SPACE_RATIO = 2.0
 #: Candidates per feature up to which the candidate-space formulas are used: about 4.3 n³ operations against
 #: 2n²p + 4np² + n³/3 + 7p³/3. By the count the change-over is later; products of the feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
+
+
+#: Smallest lam η_j K_jj for which the square shortcut keeps ten digits.
+SHORTCUT_FLOOR = 1e-5
 
 
 class Bounds(NamedTuple):
@@ -68,13 +74,14 @@ class DesignProblem:
     """Candidates F (n×p, divided by their costs), targets C = Σ ω t tᵀ (p×p), strength lam.
 
     ``outside`` is the trace of the targets' similarity that no candidate can express: it adds lam/2 · outside to
-    primal and dual alike.
+    primal and dual alike. ``square`` says that the targets are the candidates themselves, C = FᵀF, which saves work.
     """
 
     F: FloatArray
     C: FloatArray
     lam: float
     outside: float = 0.0
+    square: bool = False
 
     @property
     def n(self) -> int:
@@ -106,19 +113,27 @@ class DesignProblem:
 
     def restrict(self, candidates: IntArray) -> DesignProblem:
         """The same targets, fewer candidates."""
-        small = DesignProblem(np.asarray(self.F[candidates], dtype=np.float64), self.C, self.lam, self.outside)
+        if len(candidates) == self.n and self.F.dtype == np.float64:
+            return self
+        rows = np.asarray(self.F[candidates], dtype=np.float64)
+        small = DesignProblem(rows, self.C, self.lam, self.outside)
         small.__dict__["T"] = self.T  # shared: it depends on the targets alone
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
         """The same data at another strength."""
         other = replace(self, lam=lam)
-        other.__dict__["T"] = self.T
+        for known in ("T", "_grams"):
+            if known in self.__dict__:
+                other.__dict__[known] = self.__dict__[known]
         return other
 
     @cached_property
     def _grams(self) -> tuple[FloatArray, FloatArray]:
         """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, all that the candidate-space formulas need."""
+        if self.square:
+            K = self.F @ self.F.T
+            return K, K
         Y = self.F @ self.T
         if Y.shape[1] > self.n:
             Y = np.linalg.qr(Y.T, mode="r").T
@@ -126,7 +141,7 @@ class DesignProblem:
 
     def evaluate(self, eta: FloatArray, *, hessian: bool = True) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
-        if self.n <= CANDIDATE_SPACE_RATIO * self.p:
+        if self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p:
             return self._evaluate_in_candidate_space(eta, hessian)
         return self._evaluate_in_feature_space(eta, hessian)
 
@@ -145,26 +160,29 @@ class DesignProblem:
 
         Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
         ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
+        In the square case Z = Q, so one product is spared; but (I − B⁻¹)_jj / η_j cancels where lam η_j K_jj is tiny,
+        so this is done only while it is not (the Hessian can bear it, the certificate cannot).
         """
         K, Y = self._grams
         d = np.sqrt(eta)
         B = (self.lam * d)[:, None] * K
         B *= d
+        shortcut = self.square and float(np.diagonal(B).min()) > SHORTCUT_FLOOR
         B[np.diag_indices_from(B)] += 1.0
-        inverse = _inverse(B)
-        Z = inverse @ (d[:, None] * Y)
-        Z *= (self.lam / d)[:, None]
+        Q = _inverse(B)
+        if not shortcut:
+            Z = Q @ (d[:, None] * Y)
+            Z *= (self.lam / d)[:, None]
+        if hessian or shortcut:
+            np.negative(Q, out=Q)
+            Q[np.diag_indices_from(Q)] += 1.0
+            Q /= d[:, None]
+            Q /= d
+        if shortcut:
+            Z = Q
         v = row_norms_squared(Z)
         inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
-        fit = max(inner - float(eta @ v), 0.0)
-        if not hessian:
-            return Evaluation(inner, fit, v, None)
-        np.negative(inverse, out=inverse)
-        inverse[np.diag_indices_from(inverse)] += 1.0
-        inverse /= d[:, None]
-        inverse /= d
-        inverse *= Z @ Z.T
-        return Evaluation(inner, fit, v, inverse)
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, Q * (Z @ Z.T) if hessian else None)
 
     def _M(self, eta: FloatArray) -> FloatArray:
         scaled = np.sqrt(eta)[:, None] * self.F

@@ -119,6 +119,9 @@ def solve(
     elif sample_weight is not None or must_include is not None:
         raise InvalidInputError("row_norm='linf' takes no sample_weight and no must_include; use row_norm='l2'.")
 
+    if row_norm == "linf" or solver == "admm-paper":
+        _check_square_budget(len(wishes.allowed), len(groups.first), memory_budget)
+
     def build(points: Any) -> Kernel:
         return make_kernel(
             points, kernel, gamma=gamma, degree=degree, coef0=coef0, n_neighbors=n_neighbors, time=time, random_state=random_state
@@ -139,7 +142,7 @@ def solve(
         )
         setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
         problem = setting.problem.with_lam(_strength(setting.problem, alpha, lam, setting.lam_crit))
-        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, memory_budget, callback)
+        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, callback)
         encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution)
         # The bound on the kernel's part is loose at times; a finer factor settles it.
         limited = factor.stopped != "tolerance"
@@ -230,7 +233,8 @@ class _Setting:
         if wishes.cost is not None:
             cost = wishes.cost[wishes.allowed]
             chosen = chosen / cost.astype(F.dtype)[:, None]
-        problem = DesignProblem(chosen, C, 1.0)
+        plain = everyone and wishes.cost is None and not len(wishes.anchors) and bool((weights == 1).all())
+        problem = DesignProblem(chosen, C, 1.0, square=plain and F.dtype == np.float64)
         if row_norm == "l2":
             lam_crit = critical_lam(problem)
         else:
@@ -250,6 +254,17 @@ def _distinct(X: Any, build: Callable[[Any], Kernel], groups: Groups) -> Kernel:
         return Precomputed(X[groups.first][:, groups.first])
     assert isinstance(kernel, PointKernel)
     return replace(kernel, X=kernel.X[groups.first])
+
+
+def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:
+    """Forms whose unknown is R itself keep about six matrices of its size."""
+    limit = LARGEST_SQUARE if memory_budget is None else memory_budget
+    needed = 6.0 * 8 * n * targets
+    if needed > limit:
+        raise MemoryBudgetError(
+            f"this form has an unknown of {n:,} × {targets:,} and needs about {needed:,.0f} bytes; "
+            f"the limit is {limit:,.0f}. Use row_norm='l2' with solver='auto'."
+        )
 
 
 def _weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
@@ -285,7 +300,6 @@ def _run_solver(
     row_norm: RowNorm,
     tol: float,
     max_iter: int,
-    memory_budget: float | None,
     callback: Callable[[Progress], None] | None,
 ) -> Solution:
     """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
@@ -311,12 +325,6 @@ def _run_solver(
                 callback(Progress("round", r.number, r.gap))
 
         return solve_design(problem, tol=solver_tol, initial=setting.initial, callback=on_round)
-    needed = 6.0 * 8 * n * len(targets) if square else 0.0
-    if needed > (LARGEST_SQUARE if memory_budget is None else memory_budget):
-        raise MemoryBudgetError(
-            f"this form has an unknown of {n:,} × {len(targets):,} and needs about {needed:,.0f} bytes; "
-            f"the limit is {LARGEST_SQUARE if memory_budget is None else memory_budget:,.0f}. Use row_norm='l2' with solver='auto'."
-        )
     F = np.asarray(problem.F, np.float64)
     T = np.asarray(targets, np.float64).T if square else problem.T
     program = RowProgram(F, np.ascontiguousarray(T), problem.lam, row_norm)
@@ -365,17 +373,24 @@ def _encode(
             maps = maps / setting.cost[used][:, None]
         if len(setting.anchors):
             members, maps = _with_anchors(F, members, maps, setting.anchors)
-        cross = maps @ _weighted_gram(F, weights) @ maps.T  # R Ω Rᵀ between members
-        norms = np.sqrt(np.maximum(np.diagonal(cross), 0.0))
+        C = _weighted_gram(F, weights) if len(setting.anchors) else problem.C
+        half = maps @ C
+        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", half, maps), 0.0))
     else:
         used = np.flatnonzero(solution.value.any(axis=1))
         members = setting.candidates[used]
         given = solution.value[used]
         if setting.cost is not None:
             given = given / setting.cost[used][:, None]
-        cross = given @ given.T
+        half = maps = None
         norms = np.abs(given).max(axis=1) if len(given) else np.zeros(0)
-    excess = _kernel_excess(kernel, factor, members, cross)
+    exposed = np.flatnonzero(factor.residual[members] > 0)
+    if given is not None:
+        cross = given[exposed] @ given[exposed].T
+    else:
+        assert half is not None and maps is not None
+        cross = half[exposed] @ maps[exposed].T
+    excess = _kernel_excess(kernel, factor, members[exposed], cross)
     scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
     certificate = Certificate(
         solution.primal + 0.5 * problem.lam * excess,
@@ -418,18 +433,14 @@ def _with_anchors(
 
 
 def _kernel_excess(kernel: Kernel, factor: Factor, members: IntArray, cross: FloatArray) -> float:
-    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, with R Ω Rᵀ = ``cross`` between its non-zero rows.
+    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, with R Ω Rᵀ = ``cross`` between rows where Δ is not zero.
 
     ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
     pivots Δ vanishes and the bound is tr Δ.
     """
-    if factor.error == 0.0:
-        return 0.0
     inside = 0.0
-    exposed = np.flatnonzero(factor.residual[members] > 0)
-    if len(exposed):
-        chosen = members[exposed]
-        rows = np.asarray(factor.F[chosen], np.float64)
-        Δ = kernel.block(chosen, chosen) - rows @ rows.T
-        inside = max(float(np.vdot(Δ, cross[np.ix_(exposed, exposed)])), 0.0)
+    if len(members):
+        rows = np.asarray(factor.F[members], np.float64)
+        Δ = kernel.block(members, members) - rows @ rows.T
+        inside = max(float(np.vdot(Δ, cross)), 0.0)
     return float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)

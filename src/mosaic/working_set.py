@@ -85,7 +85,6 @@ def solve_design(
     for number in range(max_rounds):
         before, primal = state.gap, state.best_primal
         state.solve(aim)
-        state.certify()
         trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
         if callback is not None:
             callback(Round(number, len(state.members), len(state.left), state.gap))
@@ -131,7 +130,6 @@ class _WorkingSet:
         self.best: tuple[IntArray, FloatArray] = (self.members, np.zeros(len(self.members)))
         self.steps = 0
         self.z: FloatArray = np.zeros(0)
-        self.z_members: FloatArray = np.zeros(0)
 
     @property
     def gap(self) -> float:
@@ -139,28 +137,34 @@ class _WorkingSet:
         return min((self.best_primal - self.best_dual) / self.problem.scale, 1.0)
 
     def solve(self, aim: float) -> None:
-        """Interior point on the members, as precisely as the gap of the whole deserves."""
-        tol = max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
-        if len(self.members) == len(self.left):
-            tol = aim
+        """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
+        everybody = len(self.members) == len(self.left)
+        tol = aim if everybody else max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members)
         start = self.eta if self.eta.any() else None
         found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=start)
         self.eta = found.value
         self.steps += found.iterations
+        if everybody:
+            self._record(found.primal, found.dual)
+        else:
+            self.certify()
+
+    def _record(self, primal: float, dual: float) -> None:
+        if primal < self.best_primal:
+            self.best_primal, self.best = primal, (self.members, self.eta)
+        self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
         """z for all candidates left, bounds for the whole program, and who can be screened for good."""
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
-        self.z_members = problem.scores(point.E, np.asarray(problem.F[self.members], np.float64))
+        z_members = problem.scores(point.E, np.asarray(problem.F[self.members], np.float64))
         self.z = problem.scores(point.E, self.rows)
-        largest = max(float(self.z.max()), float(self.z_members.max()))
-        primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ self.z_members), largest)
-        if primal < self.best_primal:
-            self.best_primal, self.best = primal, (self.members, self.eta)
-        self.best_dual = max(self.best_dual, dual)
+        largest = max(float(self.z.max()), float(z_members.max()))
+        primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
+        self._record(primal, dual)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths[self.left], s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
@@ -171,8 +175,10 @@ class _WorkingSet:
         """Keep the heaviest members of the best η, solve on them, for as long as P(η) ≤ target."""
         members, eta = self.best
         order = np.argsort(-eta, kind="stable")
-        keep = min(int(shrink * len(order)), int((eta > 1e-3 * eta.max()).sum()))
-        while keep > 0:
+        keep = int((eta > 1e-3 * eta.max()).sum())
+        if len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
+            keep = min(keep, int(shrink * len(order)))
+        while 0 < keep < len(order):
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen])
             found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=eta[chosen], target=target)

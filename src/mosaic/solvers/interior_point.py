@@ -89,10 +89,11 @@ class InteriorPoint:
         return state.eta
 
 
-def uniform_start(problem: DesignProblem, sweeps: int = 3) -> FloatArray:
+def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
-    # For one feature and a large lam this height is exact; a rough one is enough.
-    t = float(np.sqrt(np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
+    # Exact for a large lam and targets that fill d = (tr C)²/‖C‖² dimensions evenly; a rough height is enough.
+    dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
+    t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
     for _ in range(sweeps):
         v = problem.evaluate(np.full(problem.n, t), hessian=False).v
         t *= float(np.sqrt(v.mean()))
