@@ -273,9 +273,7 @@ class Outcome:
         return f">{limit:g} s (gap reached {self.gap:.0e})" if np.isfinite(self.gap) else "—"
 
 
-def follow(
-    case: Case, contestant: Iterator[Answer], gaps: tuple[float, ...], limit: float
-) -> dict[float, Outcome]:
+def follow(case: Case, contestant: Iterator[Answer], gaps: tuple[float, ...], limit: float) -> dict[float, Outcome]:
     """Seconds until each gap, by the best value so far; the judge's time is left out."""
     gap, spent, judged = 1.0, 0.0, 0.0
     reached: dict[float, Outcome] = {}

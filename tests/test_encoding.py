@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import objective
 from sklearn.datasets import make_swiss_roll
 
 import mosaic
 import mosaic.encoding
 from mosaic.kernels import make_kernel
+from oracles import objective
 
 
 def matrix(X, **arguments):

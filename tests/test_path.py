@@ -80,7 +80,9 @@ def test_outside_adds_to_both_sides(rng):
     shifted = DesignProblem(problem.F, problem.C, 1.0, outside=7.0)
     assert bound_for_k(shifted, 4) == pytest.approx(bound_for_k(problem, 4) + 7.0, rel=1e-3)
     chosen = np.arange(4)
-    assert ridge_error(problem.F, problem.C, chosen, 1.0, 7.0) == pytest.approx(ridge_error(problem.F, problem.C, chosen, 1.0) + 7)
+    assert ridge_error(problem.F, problem.C, chosen, 1.0, 7.0) == pytest.approx(
+        ridge_error(problem.F, problem.C, chosen, 1.0) + 7
+    )
 
 
 def test_path_is_warm_started_and_certified(rng):

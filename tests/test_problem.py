@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracles import exact_factor, objective
 from scipy.optimize import minimize
 
 from mosaic.problem import (
@@ -17,6 +16,7 @@ from mosaic.problem import (
     screen,
 )
 from mosaic.solvers import FISTA, InteriorPoint, run
+from oracles import exact_factor, objective
 
 
 def random_problem(rng, n=12, p=5, lam=0.7, full=True) -> DesignProblem:
@@ -251,7 +251,9 @@ def test_costs_equal_scaled_rows(rng):
         norms = np.sqrt((W**2).sum(axis=1) + 1e-16)
         return 0.5 * problem.lam * ((T - F.T @ W) ** 2).sum() + cost @ norms
 
-    found = minimize(direct, 0.1 * rng.normal(size=6 * T.shape[1]), method="BFGS", options={"gtol": 1e-9, "maxiter": 5000})
+    found = minimize(
+        direct, 0.1 * rng.normal(size=6 * T.shape[1]), method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}
+    )
     assert problem.certify(solved(problem)).primal == pytest.approx(found.fun, rel=1e-5)
 
 

@@ -151,11 +151,11 @@ def test_duplicated_similarity_matrices_are_solved_once(rng):
     alpha=st.floats(1.001, 1e3),
 )
 def test_any_finite_data_is_solved_or_refused_with_a_reason(data, kernel, alpha):
-    try:
-        encoding = mosaic.solve(data, kernel=kernel, alpha=alpha, tol=1e-5)
-    except InvalidInputError as error:
-        assert "zero" in str(error)
+    if (kernel == "linear" and not data.any()) or (kernel == "cosine" and not data.any(axis=1).all()):
+        with pytest.raises(InvalidInputError, match="zero"):
+            mosaic.solve(data, kernel=kernel, alpha=alpha, tol=1e-5)
         return
+    encoding = mosaic.solve(data, kernel=kernel, alpha=alpha, tol=1e-5)
     n = len(data)
     assert encoding.dual_gap <= 1e-5
     assert encoding.influence.shape == (n,)

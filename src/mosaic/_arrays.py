@@ -116,11 +116,11 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
         raise InvalidInputError(f"{name} must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}.")
     array = array.astype(np.intp)
     if array.min() < 0 or array.max() >= length:
-        raise InvalidInputError(
-            f"{name} must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}."
-        )
+        raise InvalidInputError(f"{name} must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}.")
     if len(np.unique(array)) != len(array):
-        raise InvalidInputError(f"{name} must not repeat a row number; {len(array)} given, {len(np.unique(array))} distinct.")
+        raise InvalidInputError(
+            f"{name} must not repeat a row number; {len(array)} given, {len(np.unique(array))} distinct."
+        )
     return array
 
 

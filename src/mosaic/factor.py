@@ -45,7 +45,7 @@ class Factor:
 
     @property
     def relative_error(self) -> float:
-        """tr Δ / tr K."""
+        """Tr Δ / tr K."""
         return self.error / self.trace
 
 
@@ -98,7 +98,12 @@ def factorize(
     explicit = kernel.explicit_factor()
     features = 0 if explicit is None else explicit.shape[1]
     limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
-    if explicit is not None and features < n and features <= limit and not (sp.issparse(explicit) and features > SPARSE_COLUMNS):
+    if (
+        explicit is not None
+        and features < n
+        and features <= limit
+        and not (sp.issparse(explicit) and features > SPARSE_COLUMNS)
+    ):
         F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     state = _Pivoting(kernel, ω, diagonal, method, np.random.default_rng(random_state))
@@ -129,7 +134,8 @@ def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: floa
     if affordable < 1:
         raise MemoryBudgetError(
             f"memory_budget of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes "
-            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * BLOCK:,}. Raise the budget or pass fewer points."
+            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * BLOCK:,}. "
+            "Raise the budget or pass fewer points."
         )
     return min(limit, affordable)
 
@@ -165,7 +171,7 @@ class _Pivoting:
             return np.array([np.argmax(self.residual)])
         cumulative = np.cumsum(self.ω * self.residual)
         drawn = np.searchsorted(cumulative, self.rng.random(room) * cumulative[-1], side="right")
-        return np.minimum(drawn, self.kernel.n - 1)
+        return np.asarray(np.minimum(drawn, self.kernel.n - 1))
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
         gram = self.kernel.block(drawn, drawn)

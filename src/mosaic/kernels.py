@@ -96,7 +96,8 @@ class PointKernel(Kernel):
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        return np.dtype(self.X.dtype)
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
 
     def _rows(self, rows: Rows) -> Any:
         """The rows as float64, CSR staying CSR."""
@@ -140,7 +141,7 @@ class RBF(_StationaryKernel):
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         if not sp.issparse(self.X) and self.X.shape[1] <= FEW_FEATURES:
-            return cdist(self._dense(rows), self._dense(columns), "sqeuclidean")
+            return np.asarray(cdist(self._dense(rows), self._dense(columns), "sqeuclidean"))
         A, B = self._rows(rows), self._dense(columns) - self._centre
         if sp.issparse(A):
             A_squared = np.asarray(A.multiply(A).sum(axis=1)).ravel()
@@ -150,7 +151,7 @@ class RBF(_StationaryKernel):
         D = np.asarray(A @ (-2.0 * B.T))
         D += A_squared[:, None]
         D += row_norms_squared(B)
-        return np.maximum(D, 0.0, out=D)
+        return np.asarray(np.maximum(D, 0.0, out=D))
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Laplacian(_StationaryKernel):
     gamma: float = 1.0
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return cdist(self._dense(rows), self._dense(columns), "cityblock")
+        return np.asarray(cdist(self._dense(rows), self._dense(columns), "cityblock"))
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,8 @@ class Precomputed(Kernel):
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        return np.dtype(self.K.dtype)
+        dtype: np.dtype[Any] = self.K.dtype
+        return dtype
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         chosen = self.K[rows][:, columns]
@@ -269,7 +271,9 @@ class FromCallable(PointKernel):
             )
         if not np.isfinite(values).all():
             i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise InvalidInputError(f"the kernel function returned {values[i, j]} for a pair of points; it must be finite.")
+            raise InvalidInputError(
+                f"the kernel function returned {values[i, j]} for a pair of points; it must be finite."
+            )
         return values
 
     def diagonal(self) -> FloatArray:
@@ -394,7 +398,9 @@ def make_kernel(
         case "polynomial" | "poly":
             if not isinstance(gamma, (int, float)):
                 if gamma != "scale":
-                    raise InvalidInputError(f"gamma for a polynomial kernel must be a number or 'scale'; got {gamma!r}.")
+                    raise InvalidInputError(
+                        f"gamma for a polynomial kernel must be a number or 'scale'; got {gamma!r}."
+                    )
                 variance = _variance(X)
                 gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
             return Polynomial(X, float(gamma), degree, coef0)
@@ -470,18 +476,19 @@ def _check_symmetric(K: Any) -> None:
     if sp.issparse(K):
         difference = abs(K - K.T)
         worst, size = float(difference.max()), float(abs(K).max())
-        where = np.unravel_index(int(difference.argmax()), K.shape)
+        flat = int(difference.argmax())
+        where = (flat // K.shape[1], flat % K.shape[1])
     else:
-        worst, size, where = 0.0, 0.0, (np.intp(0), np.intp(0))
+        worst, size, where = 0.0, 0.0, (0, 0)
         for rows in row_blocks(K.shape[0], K.shape[0]):
             size = max(size, float(np.abs(K[rows]).max()))
             difference = np.abs(K[rows] - K[:, rows].T)
             if float(difference.max()) > worst:
                 worst = float(difference.max())
-                i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+                i, j = (int(k) for k in np.unravel_index(int(difference.argmax()), difference.shape))
                 where = (i + rows.start, j)
     if worst > 100 * np.finfo(K.dtype).eps * max(size, np.finfo(K.dtype).tiny):
-        i, j = (int(k) for k in where)
+        i, j = where
         raise NotPositiveSemidefiniteError(
             f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}. "
             "Use (K + K.T) / 2 if the difference is noise."

@@ -51,9 +51,7 @@ def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> 
     point = problem.dual_point(solution.value)
     # Over all candidates: screening is safe for the program, but the bound speaks of every set.
     largest = float(problem.scores(point.E).max())
-    return PathPoint(
-        problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, largest
-    )
+    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, largest)
 
 
 def lam_path(

@@ -136,7 +136,7 @@ class DesignProblem:
             return K, K
         Y = self.F @ self.T
         if Y.shape[1] > self.n:
-            Y = np.linalg.qr(Y.T, mode="r").T
+            Y = np.asarray(np.linalg.qr(Y.T, mode="r")).T
         return self.F @ self.F.T, Y
 
     def evaluate(self, eta: FloatArray, *, hessian: bool = True) -> Evaluation:
@@ -153,7 +153,9 @@ class DesignProblem:
         E = solve_triangular(L, A, lower=True, trans="T", check_finite=False)
         Y = A.T @ X
         v = np.asarray(np.einsum("ij,ij->j", Y, Y))
-        return Evaluation(_sum_of_squares(A), _sum_of_squares(E) / self.lam, v, (X.T @ X) * (Y.T @ Y) if hessian else None)
+        return Evaluation(
+            _sum_of_squares(A), _sum_of_squares(E) / self.lam, v, (X.T @ X) * (Y.T @ Y) if hessian else None
+        )
 
     def _evaluate_in_candidate_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
@@ -170,6 +172,7 @@ class DesignProblem:
         shortcut = self.square and float(np.diagonal(B).min()) > SHORTCUT_FLOOR
         B[np.diag_indices_from(B)] += 1.0
         Q = _inverse(B)
+        Z: FloatArray
         if not shortcut:
             Z = Q @ (d[:, None] * Y)
             Z *= (self.lam / d)[:, None]
@@ -238,7 +241,7 @@ class DesignProblem:
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
-    """s = min(1/max_j z_j, ⟨E,T⟩ lam/‖E‖²): the best multiple of E that is dual feasible."""
+    """S = min(1/max_j z_j, ⟨E,T⟩ lam/‖E‖²): the best multiple of E that is dual feasible."""
     best = inner / fit if fit > 0 else np.inf
     return min(1.0 / largest_score if largest_score > 0 else np.inf, best)
 
@@ -259,7 +262,9 @@ def critical_lam(problem: DesignProblem) -> float:
     T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
     largest = float(problem.scores(T).max()) if T.size else 0.0
     if largest == 0:
-        raise InvalidInputError("no candidate resembles any target, so no strength selects anything. Check candidates and kernel.")
+        raise InvalidInputError(
+            "no candidate resembles any target, so no strength selects anything. Check candidates and kernel."
+        )
     return 1.0 / largest
 
 
@@ -337,7 +342,7 @@ class RowProgram:
             keep = np.maximum(1.0 - t / np.maximum(norms, np.finfo(np.float64).tiny), 0.0)
             return np.asarray(V * keep[:, None])
         level = clipping_level(V, t)
-        return np.clip(V, -level[:, None], level[:, None])
+        return np.asarray(np.clip(V, -level[:, None], level[:, None]))
 
 
 def clipping_level(V: FloatArray, t: float) -> FloatArray:
@@ -349,7 +354,7 @@ def clipping_level(V: FloatArray, t: float) -> FloatArray:
     excess = np.cumsum(sizes, axis=1) - t
     k = np.arange(1, V.shape[1] + 1)
     last = np.maximum((sizes * k > excess).sum(axis=1), 1)
-    return np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0)
+    return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
 
 
 def _sum_of_squares(A: FloatArray) -> float:

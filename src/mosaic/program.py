@@ -124,11 +124,18 @@ def solve(
 
     def build(points: Any) -> Kernel:
         return make_kernel(
-            points, kernel, gamma=gamma, degree=degree, coef0=coef0, n_neighbors=n_neighbors, time=time, random_state=random_state
+            points,
+            kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            n_neighbors=n_neighbors,
+            time=time,
+            random_state=random_state,
         )
 
     similarity = _distinct(X, build, groups)
-    weights = np.bincount(groups.group, weights=wishes.weights)
+    weights = np.asarray(np.bincount(groups.group, weights=wishes.weights), np.float64)
     trace_tol = KERNEL_SHARE * tol
     while True:
         factor = factorize(
@@ -171,11 +178,18 @@ class _Wishes:
 
     @classmethod
     def read(
-        cls, n: int, weight: ArrayLike | None, cost: ArrayLike | None, candidates: ArrayLike | None, must: ArrayLike | None
+        cls,
+        n: int,
+        weight: ArrayLike | None,
+        cost: ArrayLike | None,
+        candidates: ArrayLike | None,
+        must: ArrayLike | None,
     ) -> _Wishes:
         weights = np.ones(n) if weight is None else as_vector(weight, n, "sample_weight", minimum=0.0)
         if not weights.any():
-            raise InvalidInputError("sample_weight must have a positive entry; all are 0, so there is nothing to represent.")
+            raise InvalidInputError(
+                "sample_weight must have a positive entry; all are 0, so there is nothing to represent."
+            )
         costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
         allowed = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
         if not len(allowed):
@@ -192,7 +206,9 @@ class _Wishes:
         anchors = np.unique(groups.group[self.anchors])
         allowed = np.setdiff1d(groups.group[self.allowed], anchors)  # anchors are in already
         if not len(allowed):
-            raise InvalidInputError("must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates.")
+            raise InvalidInputError(
+                "must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates."
+            )
         return _Wishes(self.weights, cost, allowed, anchors)
 
     def takers(self, groups: Groups) -> FloatArray:
@@ -238,7 +254,9 @@ class _Setting:
         if row_norm == "l2":
             lam_crit = critical_lam(problem)
         else:
-            lam_crit = 1.0 / max(float(np.abs(chosen[rows] @ F.T).sum(axis=1).max()) for rows in row_blocks(len(chosen), len(F)))
+            lam_crit = 1.0 / max(
+                float(np.abs(chosen[rows] @ F.T).sum(axis=1).max()) for rows in row_blocks(len(chosen), len(F))
+            )
         place = np.full(len(F), -1, np.intp)
         place[wishes.allowed] = np.arange(len(wishes.allowed))
         initial = place[factor.pivots]
@@ -311,7 +329,9 @@ def _run_solver(
     square = row_norm == "linf" or solver == "admm-paper"
     if row_norm == "linf":
         if solver == "interior-point":
-            raise InvalidInputError("row_norm='linf' has no interior-point solver; use 'auto', 'fista', 'admm' or 'reference'.")
+            raise InvalidInputError(
+                "row_norm='linf' has no interior-point solver; use 'auto', 'fista', 'admm' or 'reference'."
+            )
         solver = "fista" if solver == "auto" else solver
     if problem.lam <= setting.lam_crit:
         shape = (n, len(targets)) if row_norm == "linf" else (n,)
@@ -361,6 +381,7 @@ def _encode(
     """Undo costs and projections, share rows among equal points, and certify for the kernel itself."""
     F = factor.F
     maps: FloatArray | None = None
+    half: FloatArray | None = None
     given: FloatArray | None = None
     if row_norm == "l2":
         used = np.flatnonzero(solution.value)
@@ -382,13 +403,13 @@ def _encode(
         given = solution.value[used]
         if setting.cost is not None:
             given = given / setting.cost[used][:, None]
-        half = maps = None
         norms = np.abs(given).max(axis=1) if len(given) else np.zeros(0)
     exposed = np.flatnonzero(factor.residual[members] > 0)
     if given is not None:
         cross = given[exposed] @ given[exposed].T
     else:
-        assert half is not None and maps is not None
+        assert half is not None
+        assert maps is not None
         cross = half[exposed] @ maps[exposed].T
     excess = _kernel_excess(kernel, factor, members[exposed], cross)
     scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
@@ -423,9 +444,7 @@ def _encode(
     )
 
 
-def _with_anchors(
-    F: FloatArray, members: IntArray, maps: FloatArray, anchors: IntArray
-) -> tuple[IntArray, FloatArray]:
+def _with_anchors(F: FloatArray, members: IntArray, maps: FloatArray, anchors: IntArray) -> tuple[IntArray, FloatArray]:
     """Rows of must-include points: least squares on what the others leave, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S)."""
     left = np.eye(F.shape[1]) - np.asarray(F[members], np.float64).T @ maps
     anchor_maps = np.linalg.pinv(np.asarray(F[anchors], np.float64).T) @ left

@@ -156,7 +156,7 @@ class _WorkingSet:
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
-        """z for all candidates left, bounds for the whole program, and who can be screened for good."""
+        """Z for all candidates left, bounds for the whole program, and who can be screened for good."""
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.gaussian_process.kernels import RBF as GaussianProcessRBF
+from sklearn.gaussian_process import kernels as gaussian_process
 from sklearn.metrics import pairwise
 
 from mosaic.kernels import make_kernel
@@ -82,6 +82,6 @@ def test_kernels_equal_scikit_learn(data):
 
 
 def test_gaussian_process_kernels_are_callables():
-    kernel = make_kernel(X, GaussianProcessRBF(1.5))
-    np.testing.assert_allclose(matrix(kernel), GaussianProcessRBF(1.5)(X), rtol=1e-12)
+    kernel = make_kernel(X, gaussian_process.RBF(1.5))
+    np.testing.assert_allclose(matrix(kernel), gaussian_process.RBF(1.5)(X), rtol=1e-12)
     np.testing.assert_allclose(kernel.diagonal(), 1.0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from oracles import exact_factor, lasso_solution, objective
 
 import mosaic
 from mosaic.problem import DesignProblem, RowProgram, critical_lam
 from mosaic.solvers import ADMM, FISTA, InteriorPoint, Record, Status, run, solve_reference
+from oracles import exact_factor, lasso_solution, objective
 
 SOLVERS = ["interior-point", "fista", "admm", "admm-paper", "reference"]
 KERNELS = ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "callable"]
@@ -90,7 +92,7 @@ def test_running_out_of_iterations_is_said_and_the_best_is_kept(method, roll_ker
     assert found.iterations == 35
     assert [r.iteration for r in seen] == [0, 10, 20, 30, 35]
     assert found.gap == seen[-1].gap
-    assert all(b.gap <= a.gap for a, b in zip(seen, seen[1:], strict=False))
+    assert all(b.gap <= a.gap for a, b in pairwise(seen))
 
 
 def test_warm_start_is_used(roll_kernel):

@@ -24,13 +24,13 @@ BALANCING_ITERATIONS = 100
 
 
 class State(NamedTuple):
-    """R, the scaled multiplier Q, ρ, the inverse that belongs to ρ, and the count of steps."""
+    """R, the scaled multiplier Q, ρ, the inverse that belongs to ρ, and the number of steps."""
 
     R: FloatArray
     Q: FloatArray
     rho: float
     inverse: FloatArray
-    count: int
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class ADMM:
 
     def step(self, problem: RowProgram, state: State) -> State:
         """One round of the three updates, then a look at the balance of residuals."""
-        R, Q, rho, inverse, count = state
+        R, Q, rho, inverse, steps = state
         Δ = _solve(problem, rho, inverse, problem.lam * problem.FT + rho * (R - Q))
         new = problem.prox(Δ + Q, 1.0 / rho)
         Q = Q + Δ - new
-        if count < BALANCING_ITERATIONS and count % 5 == 4:
+        if steps < BALANCING_ITERATIONS and steps % 5 == 4:
             primal, dual = float(np.linalg.norm(Δ - new)), rho * float(np.linalg.norm(new - R))
             factor = 2.0 if primal > 10 * dual else 0.5 if dual > 10 * primal else 1.0
             if factor != 1.0:
                 rho, Q = rho * factor, Q / factor
                 inverse = _inverse(problem, rho)
-        return State(new, Q, rho, inverse, count + 1)
+        return State(new, Q, rho, inverse, steps + 1)
 
     def bounds(self, problem: RowProgram, state: State) -> Bounds:
         """Primal and dual value at the sparse iterate R."""
