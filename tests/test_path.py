@@ -102,10 +102,10 @@ def test_path_is_warm_started_and_certified(rng):
 @pytest.mark.parametrize("rows", [1, 4, 12])
 def test_smallest_lam_gives_enough_rows_and_less_does_not(rng, rows):
     _, problem = kernel_problem(rng, 60)
-    found = smallest_lam(problem, rows, precision=0.01)
+    found = smallest_lam(problem, rows, precision=0.01, tol=1e-8)
     assert len(found.support) >= rows
     if rows > 1:
-        below = lam_path(problem, [max(found.alpha / 1.03, 1.0001)])[0]
+        below = lam_path(problem, [max(found.alpha / 1.03, 1.0001)], tol=1e-8)[0]
         assert len(below.support) < rows
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
-from mosaic.problem import RowNorm
+from mosaic.problem import DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers import Status
 
 #: Multiplications that computing all effective counts may take before targets are sampled (some ten seconds).
@@ -75,6 +75,70 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class DesignRows:
+    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, made when first asked for: must-include points first.
+
+    b_j = (η_j / c_j) M⁻¹ f_j / c_j for members, where ``design.F`` holds f_j / c_j; must-include points take what the
+    others leave by least squares, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S).
+    """
+
+    F: FloatArray
+    members: IntArray
+    design: DesignProblem
+    eta: FloatArray
+    prices: FloatArray | None
+    anchors: IntArray
+
+    @cached_property
+    def maps(self) -> FloatArray:
+        """One b_j a row."""
+        if not len(self.eta):
+            maps = np.zeros((0, self.F.shape[1]))
+        else:
+            maps = self.eta[:, None] * self.design.solve_M(self.eta, self.design.F.T).T
+        if self.prices is not None:
+            maps = maps / self.prices[:, None]
+        if not len(self.anchors):
+            return maps
+        left = np.eye(self.F.shape[1]) - np.asarray(self.F[self.members], np.float64).T @ maps
+        return np.vstack([np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T) @ left, maps])
+
+    @property
+    def n_taken_as_they_are(self) -> int:
+        """Rows, the first ones, that are no multiples of their q_j."""
+        return len(self.anchors)
+
+    def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
+        """Some rows at some distinct points."""
+        return np.asarray(self.maps[places] @ self.F[targets].T)
+
+    def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
+        """Σ_i ω_i r_ji r_ki between some rows."""
+        C = weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
+        return np.asarray(self.maps[places] @ C @ self.maps[places].T)
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows of R that a solver has found explicitly (ℓ_∞)."""
+
+    R: FloatArray
+
+    @property
+    def n_taken_as_they_are(self) -> int:
+        """All of them."""
+        return len(self.R)
+
+    def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
+        """Some rows at some points."""
+        return self.R[places][:, targets]
+
+    def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
+        """Σ_i ω_i r_ji r_ki between some rows."""
+        return np.asarray((self.R[places] * weights) @ self.R[places].T)
+
+
+@dataclass(frozen=True)
 class Encoding:
     """The solved program: who represents whom, how strongly, and how close to the optimum.
 
@@ -97,14 +161,11 @@ class Encoding:
     certificate: Certificate
     kernel: Kernel = field(repr=False)
     factor: Factor = field(repr=False)
-    #: Distinct points, their weights as targets, and how rows are made: R[members] = maps @ Fᵀ (ℓ₂) or given (ℓ_∞).
+    #: Distinct points, their weights as targets, those with a non-zero row, and the rows.
     groups: Groups = field(repr=False)
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
-    #: How many members, the first ones, are must-include points with free rows.
-    n_free: int = field(repr=False)
-    maps: FloatArray | None = field(repr=False)
-    given_rows: FloatArray | None = field(repr=False)
+    member_rows: DesignRows | GivenRows = field(repr=False)
 
     @cached_property
     def support(self) -> IntArray:
@@ -126,29 +187,15 @@ class Encoding:
         found = np.array([place.get(int(g), -1) for g in groups], np.intp)
         known = (found >= 0) & (self.influence[indices] > 0)
         if known.any():
-            rows[known] = self._member_rows(found[known])[:, self.groups.group] * self._share[indices[known], None]
+            distinct = self.member_rows.part(found[known], slice(None))
+            rows[known] = distinct[:, self.groups.group] * self._share[indices[known], None]
         return rows
-
-    def _member_rows(self, places: IntArray) -> FloatArray:
-        """Rows of R over distinct points for some members, before equal points share them."""
-        if self.given_rows is not None:
-            return self.given_rows[places]
-        assert self.maps is not None
-        return np.asarray(self.maps[places] @ self.factor.F.T)
 
     @cached_property
     def _share(self) -> FloatArray:
         """Part of its group's row that falls to each point."""
         copies = np.bincount(self.groups.group, weights=self.influence > 0, minlength=len(self.groups.first))
         return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
-
-    def _residual_maps(self) -> FloatArray:
-        """A with Q = lam · K (I − R) = F A Fᵀ on distinct points, the symmetric matrix whose row j is r_j / η_j."""
-        p = self.factor.rank
-        A = self.lam * np.eye(p)
-        if self.maps is not None and len(self.members):
-            A -= self.lam * np.asarray(self.factor.F[self.members], np.float64).T @ self.maps
-        return A
 
     @cached_property
     def effective_count(self) -> FloatArray:
@@ -163,35 +210,32 @@ class Encoding:
         2. Where n²·rank is too large the sums run over a fixed random sample of the targets, scaled up.
         """
         F, n = self.factor.F, len(self.groups.first)
-        weights, targets = self.weights, F
-        if float(n) * n * self.factor.rank > MOST_OPERATIONS:
+        weights, targets = self.weights, np.arange(n)
+        sampled = float(n) * n * self.factor.rank > MOST_OPERATIONS
+        if sampled:
             size = max(1000, int(MOST_OPERATIONS / (n * self.factor.rank)))
-            sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-            targets = F[sample]
-            weights = self.weights[sample] * (self.weights.sum() / self.weights[sample].sum())
-        A = self._residual_maps().astype(F.dtype)
-        correction = None
-        if self.given_rows is not None:
-            correction = self.lam * self.given_rows
-        counts = np.empty(n)
+            targets = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+            weights = self.weights[targets] * (self.weights.sum() / self.weights[targets].sum())
+        left = self._left_over(targets)
+        counts = np.ones(n)
         for rows in row_blocks(n, len(targets)):
-            left = F[rows] @ A
-            Q = left @ targets.T
-            if correction is not None:
-                Q = Q - (F[rows] @ F[self.members].T) @ correction
-            np.abs(Q, out=Q)
-            own = np.abs(np.einsum("ij,ij->i", left, F[rows])) if correction is None else 0.0
-            largest = np.maximum(Q.max(axis=1), own)
-            # The own entry counts once even where the sample missed it.
-            counts[rows] = np.divide(Q @ weights, largest, out=np.ones(len(Q)), where=largest > 0)
-        counts = np.maximum(counts, 1.0)
-        # Free rows have q_j = 0, and ℓ_∞ rows are no multiples of q_j: these are taken as they are.
-        exact = np.arange(self.n_free if self.given_rows is None else len(self.members))
-        for places in np.split(exact, range(16, len(exact), 16)):
-            if len(places):
-                R = np.abs(self._member_rows(places))
-                counts[self.members[places]] = (R @ self.weights) / R.max(axis=1)
-        return np.asarray(counts[self.groups.group])
+            Q = np.abs(F[rows] @ left)
+            largest = Q.max(axis=1)
+            if sampled:  # usually the largest entry is that of the point itself, which the sample may have missed
+                own = np.einsum("ij,ji->i", F[rows], self._left_over(np.arange(rows.start, rows.stop)))
+                largest = np.maximum(largest, np.abs(own))
+            np.divide(Q @ weights, largest, out=counts[rows], where=largest > 0)
+        as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
+        for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
+            R = np.abs(self.member_rows.part(places, slice(None)))
+            counts[self.members[places]] = (R @ self.weights) / R.max(axis=1, initial=np.finfo(np.float64).tiny)
+        return np.asarray(np.maximum(counts, 1.0)[self.groups.group])
+
+    def _left_over(self, targets: IntArray) -> FloatArray:
+        """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
+        F = self.factor.F
+        members = np.asarray(F[self.members], np.float64)
+        return np.asarray(F[targets].T - members.T @ self.member_rows.part(slice(None), targets)).astype(F.dtype)
 
     @cached_property
     def representation_error(self) -> FloatArray:
@@ -200,11 +244,7 @@ class Encoding:
         errors = self.kernel.diagonal()
         K_members = self.kernel.block(members, members)
         for rows in row_blocks(len(F), max(len(members), 1)):
-            if self.given_rows is not None:
-                R = self.given_rows[:, rows].T
-            else:
-                assert self.maps is not None
-                R = F[rows].astype(np.float64) @ self.maps.T
+            R = self.member_rows.part(slice(None), rows).T
             errors[rows] += np.einsum("ij,ij->i", R @ K_members - 2.0 * self.kernel.block(rows, members), R)
         return np.asarray(np.maximum(errors, 0.0)[self.groups.group])
 

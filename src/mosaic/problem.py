@@ -268,6 +268,16 @@ def critical_lam(problem: DesignProblem) -> float:
     return 1.0 / largest
 
 
+def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
+    """C = Σ_i ω_i f_i f_iᵀ in float64."""
+    C = np.zeros((F.shape[1], F.shape[1]))
+    roots = None if (weights == 1).all() else np.sqrt(weights).astype(F.dtype)
+    for rows in row_blocks(len(F), F.shape[1], entries=1 << 21):
+        block = F[rows] if roots is None else F[rows] * roots[rows, None]
+        C += block.T @ block
+    return C
+
+
 def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
     """F(I − B Bᵀ) and B, an orthonormal basis of the anchors' features: points that are included at no cost.
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import FloatArray, IntArray, Seed, as_indices, as_points, as_vector, equal_rows, row_blocks
-from mosaic.encoding import Certificate, Encoding, Groups
+from mosaic.encoding import Certificate, DesignRows, Encoding, GivenRows, Groups
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import Factor, factorize
 from mosaic.kernels import Gamma, Kernel, PointKernel, Precomputed, make_kernel
-from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out
+from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out, weighted_gram
 from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
 from mosaic.working_set import Round, solve_design
 
@@ -242,7 +242,7 @@ class _Setting:
         F = factor.F
         if len(wishes.anchors):
             F, _ = project_out(F, wishes.anchors)
-        C = _weighted_gram(F, weights)
+        C = weighted_gram(F, weights)
         everyone = len(wishes.allowed) == len(F)
         chosen = F if everyone else F[wishes.allowed]
         cost = None
@@ -283,16 +283,6 @@ def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> N
             f"this form has an unknown of {n:,} × {targets:,} and needs about {needed:,.0f} bytes; "
             f"the limit is {limit:,.0f}. Use row_norm='l2' with solver='auto'."
         )
-
-
-def _weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
-    """C = Σ_i ω_i f_i f_iᵀ in float64."""
-    C = np.zeros((F.shape[1], F.shape[1]))
-    roots = None if (weights == 1).all() else np.sqrt(weights).astype(F.dtype)
-    for rows in row_blocks(len(F), F.shape[1], entries=1 << 21):
-        block = F[rows] if roots is None else F[rows] * roots[rows, None]
-        C += block.T @ block
-    return C
 
 
 def _strength(problem: DesignProblem, alpha: float | None, lam: float | None, lam_crit: float) -> float:
@@ -336,7 +326,7 @@ def _run_solver(
     if problem.lam <= setting.lam_crit:
         shape = (n, len(targets)) if row_norm == "linf" else (n,)
         value = problem.scale
-        return Solution(np.zeros(shape), Status.TRIVIAL, value, value, 0.0, 0, ())
+        return Solution(np.zeros(shape), np.zeros(n), Status.TRIVIAL, value, value, 0.0, 0, ())
     solver_tol = SOLVER_SHARE * tol
     if solver in ("auto", "interior-point"):
 
@@ -361,10 +351,13 @@ def _run_solver(
     if row_norm == "linf":
         return found
     # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
-    eta = np.sqrt(np.einsum("ij,ij->i", found.value, found.value))
-    primal, dual = problem.certify(eta)
+    eta = found.row_norms
+    point = problem.dual_point(eta)
+    z = problem.scores(point.E)
+    primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
     dual = max(dual, found.dual)
-    return Solution(eta, found.status, primal, dual, (primal - dual) / problem.scale, found.iterations, found.trace)
+    gap = (primal - dual) / problem.scale
+    return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
 
 
 def _encode(
@@ -379,44 +372,25 @@ def _encode(
     solution: Solution,
 ) -> Encoding:
     """Undo costs and projections, share rows among equal points, and certify for the kernel itself."""
-    F = factor.F
-    maps: FloatArray | None = None
-    half: FloatArray | None = None
-    given: FloatArray | None = None
+    used = np.flatnonzero(solution.row_norms)
+    norms = solution.row_norms[used]
+    prices = None if setting.cost is None else setting.cost[used]
+    norms = norms if prices is None else norms / prices
+    members = setting.candidates[used]
     if row_norm == "l2":
-        used = np.flatnonzero(solution.value)
-        members = setting.candidates[used]
-        # r_j = (η_j / c_j) · (f_j / c_j)ᵀ M⁻¹ t_i, where problem.F holds f_j / c_j.
-        small = problem.restrict(used)
-        eta = solution.value[used]
-        maps = (eta[:, None] * small.solve_M(eta, small.F.T).T) if len(used) else np.zeros((0, factor.rank))
-        if setting.cost is not None:
-            maps = maps / setting.cost[used][:, None]
+        rows: DesignRows | GivenRows = DesignRows(
+            factor.F, members, problem.restrict(used), solution.value[used], prices, setting.anchors
+        )
         if len(setting.anchors):
-            members, maps = _with_anchors(F, members, maps, setting.anchors)
-        C = _weighted_gram(F, weights) if len(setting.anchors) else problem.C
-        half = maps @ C
-        norms = np.sqrt(np.maximum(np.einsum("ij,ij->i", half, maps), 0.0))
+            members = np.concatenate([setting.anchors, members])
+            norms = np.sqrt(np.maximum(np.diagonal(rows.products(weights, np.arange(len(members)))), 0.0))
     else:
-        used = np.flatnonzero(solution.value.any(axis=1))
-        members = setting.candidates[used]
-        given = solution.value[used]
-        if setting.cost is not None:
-            given = given / setting.cost[used][:, None]
-        norms = np.abs(given).max(axis=1) if len(given) else np.zeros(0)
-    exposed = np.flatnonzero(factor.residual[members] > 0)
-    if given is not None:
-        cross = given[exposed] @ given[exposed].T
-    else:
-        assert half is not None
-        assert maps is not None
-        cross = half[exposed] @ maps[exposed].T
-    excess = _kernel_excess(kernel, factor, members[exposed], cross)
-    scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
+        rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
+    excess = _kernel_excess(kernel, factor, members, rows, weights)
     certificate = Certificate(
         solution.primal + 0.5 * problem.lam * excess,
         solution.dual,
-        scale,
+        0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error),
         factor.relative_error,
         factor.rank,
     )
@@ -438,28 +412,22 @@ def _encode(
         groups=groups,
         weights=weights,
         members=members,
-        n_free=len(setting.anchors),
-        maps=maps,
-        given_rows=given,
+        member_rows=rows,
     )
 
 
-def _with_anchors(F: FloatArray, members: IntArray, maps: FloatArray, anchors: IntArray) -> tuple[IntArray, FloatArray]:
-    """Rows of must-include points: least squares on what the others leave, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S)."""
-    left = np.eye(F.shape[1]) - np.asarray(F[members], np.float64).T @ maps
-    anchor_maps = np.linalg.pinv(np.asarray(F[anchors], np.float64).T) @ left
-    return np.concatenate([anchors, members]), np.vstack([anchor_maps, maps])
-
-
-def _kernel_excess(kernel: Kernel, factor: Factor, members: IntArray, cross: FloatArray) -> float:
-    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, with R Ω Rᵀ = ``cross`` between rows where Δ is not zero.
+def _kernel_excess(
+    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray
+) -> float:
+    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows.
 
     ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
     pivots Δ vanishes and the bound is tr Δ.
     """
+    exposed = np.flatnonzero(factor.residual[members] > 0)
     inside = 0.0
-    if len(members):
-        rows = np.asarray(factor.F[members], np.float64)
-        Δ = kernel.block(members, members) - rows @ rows.T
-        inside = max(float(np.vdot(Δ, cross)), 0.0)
+    if len(exposed):
+        chosen = np.asarray(factor.F[members[exposed]], np.float64)
+        Δ = kernel.block(members[exposed], members[exposed]) - chosen @ chosen.T
+        inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
     return float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)

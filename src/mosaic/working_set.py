@@ -35,6 +35,8 @@ MOST_COMPARED = 20_000
 SUBPROBLEM_SHARE = 0.1
 #: Share of the primal progress of a round that thinning may give back.
 GIVEN_BACK = 0.01
+#: Thinning is tried when it promises to leave at most this share of the members.
+WORTHWHILE = 0.9
 #: Steps of interior point that one subproblem may take.
 MOST_STEPS = 50
 
@@ -127,7 +129,8 @@ class _WorkingSet:
             self.members = np.union1d(first, extra)
         self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
         self.best_primal, self.best_dual = np.inf, -np.inf
-        self.best: tuple[IntArray, FloatArray] = (self.members, np.zeros(len(self.members)))
+        nothing = np.zeros(len(self.members))
+        self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
         self.z: FloatArray = np.zeros(0)
 
@@ -146,13 +149,13 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if everybody:
-            self._record(found.primal, found.dual)
+            self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
 
-    def _record(self, primal: float, dual: float) -> None:
+    def _record(self, primal: float, dual: float, norms: FloatArray) -> None:
         if primal < self.best_primal:
-            self.best_primal, self.best = primal, (self.members, self.eta)
+            self.best_primal, self.best = primal, (self.members, self.eta, norms)
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
@@ -164,7 +167,7 @@ class _WorkingSet:
         self.z = problem.scores(point.E, self.rows)
         largest = max(float(self.z.max()), float(z_members.max()))
         primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
-        self._record(primal, dual)
+        self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths[self.left], s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
@@ -173,12 +176,12 @@ class _WorkingSet:
 
     def thin(self, target: float, tol: float, shrink: float) -> None:
         """Keep the heaviest members of the best η, solve on them, for as long as P(η) ≤ target."""
-        members, eta = self.best
+        members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
         if len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
             keep = min(keep, int(shrink * len(order)))
-        while 0 < keep < len(order):
+        while 0 < keep <= WORTHWHILE * len(order):
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen])
             found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=eta[chosen], target=target)
@@ -186,7 +189,7 @@ class _WorkingSet:
             if found.primal > target:
                 break
             members, eta = members[chosen], found.value
-            self.best, self.best_primal = (members, eta), found.primal
+            self.best, self.best_primal = (members, eta, found.row_norms), found.primal
             order = np.argsort(-eta, kind="stable")
             keep = int(shrink * keep)
         self.members, self.eta = members, eta
@@ -226,7 +229,7 @@ class _WorkingSet:
         return self.left[places[np.argsort(rank, kind="stable")[:room]]]
 
     def solution(self, status: Status, trace: tuple[Record, ...]) -> Solution:
-        eta = np.zeros(self.problem.n)
-        members, values = self.best
-        eta[members] = values
-        return Solution(eta, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)
+        eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)
+        members, values, lengths = self.best
+        eta[members], norms[members] = values, lengths
+        return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)

@@ -68,6 +68,10 @@ class ADMM:
         """R."""
         return state.R
 
+    def row_norms(self, problem: RowProgram, state: State) -> FloatArray:
+        """Row norms of R."""
+        return problem.row_norms(state.R)
+
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
     """(lam K + ρI)⁻¹, or (FᵀF + ρ/lam · I)⁻¹ where F is narrow (Woodbury)."""

@@ -50,6 +50,7 @@ class Solution:
     Attributes
     ----------
     value : η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    row_norms : ‖w_j‖ at that value
     status : how it ended, with a sentence of advice
     primal, dual : best values seen; the optimum lies between them
     gap : (primal − dual) / P(0)
@@ -58,6 +59,7 @@ class Solution:
     """
 
     value: FloatArray
+    row_norms: FloatArray
     status: Status
     primal: float
     dual: float
@@ -80,6 +82,9 @@ class Solver(Protocol[P_contra, S]):
 
     def value(self, state: S) -> FloatArray:
         """The unknown in a state."""
+
+    def row_norms(self, problem: P_contra, state: S) -> FloatArray:
+        """‖w_j‖ in a state."""
 
     @property
     def check_every(self) -> int:
@@ -158,4 +163,13 @@ def run(
             break
         iteration += 1
     assert best.state is not None
-    return Solution(solver.value(best.state), status, best.primal, best.dual, trace[-1].gap, iteration, tuple(trace))
+    return Solution(
+        solver.value(best.state),
+        solver.row_norms(problem, best.state),
+        status,
+        best.primal,
+        best.dual,
+        trace[-1].gap,
+        iteration,
+        tuple(trace),
+    )

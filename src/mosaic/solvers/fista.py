@@ -56,3 +56,7 @@ class FISTA:
     def value(self, state: State) -> FloatArray:
         """W."""
         return state.W
+
+    def row_norms(self, problem: RowProgram, state: State) -> FloatArray:
+        """Row norms of W."""
+        return problem.row_norms(state.W)

@@ -88,6 +88,10 @@ class InteriorPoint:
         """η."""
         return state.eta
 
+    def row_norms(self, problem: DesignProblem, state: State) -> FloatArray:
+        """‖w_j‖ = η_j z_j."""
+        return np.asarray(state.eta * np.sqrt(state.at.v))
+
 
 def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""

@@ -40,4 +40,5 @@ def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
     gap = (primal - dual) / problem.scale
     status = Status.CONVERGED if gap <= tol else Status.STALLED
     iterations = int(program.solver_stats.num_iters)
-    return Solution(value, status, primal, dual, gap, iterations, (Record(iterations, primal, dual, gap),))
+    trace = (Record(iterations, primal, dual, gap),)
+    return Solution(value, problem.row_norms(value), status, primal, dual, gap, iterations, trace)
