@@ -26,8 +26,8 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri, dpstrf
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.exceptions import InvalidInputError
@@ -146,16 +146,15 @@ class DesignProblem:
         return self._evaluate_in_feature_space(eta, hessian)
 
     def _evaluate_in_feature_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
-        """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, E = L⁻ᵀA."""
-        L = np.linalg.cholesky(self._M(eta))
-        X = solve_triangular(L, self.F.T, lower=True, check_finite=False)
-        A = solve_triangular(L, self.T, lower=True, check_finite=False)
-        E = solve_triangular(L, A, lower=True, trans="T", check_finite=False)
+        """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
+        L = _cholesky(self._M(eta))
+        X = dtrsm(1.0, L, self.F.T, lower=1)
+        A = dtrsm(1.0, L, self.T, lower=1)
         Y = A.T @ X
         v = np.asarray(np.einsum("ij,ij->j", Y, Y))
-        return Evaluation(
-            _sum_of_squares(A), _sum_of_squares(E) / self.lam, v, (X.T @ X) * (Y.T @ Y) if hessian else None
-        )
+        inner = _sum_of_squares(A)
+        hess = (X.T @ X) * (Y.T @ Y) if hessian else None
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, hess)
 
     def _evaluate_in_candidate_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
@@ -195,7 +194,7 @@ class DesignProblem:
 
     def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
         """M(η)⁻¹ B for any p×m right-hand side."""
-        return np.asarray(cho_solve((np.linalg.cholesky(self._M(eta)), True), B, check_finite=False))
+        return np.asarray(dpotrs(_cholesky(self._M(eta)), B, lower=1)[0])
 
     def dual_point(self, eta: FloatArray) -> DualPoint:
         """E = M⁻¹T at η ≥ 0, where zeros are allowed."""
@@ -371,13 +370,19 @@ def _sum_of_squares(A: FloatArray) -> float:
     return float(np.vdot(A, A))
 
 
-def _inverse(B: FloatArray) -> FloatArray:
-    """Inverse of a symmetric positive definite matrix through its Cholesky factor, half the work of a general one."""
-    factor, info = dpotrf(B.T, lower=1, overwrite_a=1, clean=0)
-    if info == 0:
-        inverse, info = dpotri(factor, lower=1, overwrite_c=1)
+def _cholesky(A: FloatArray) -> FloatArray:
+    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
+    L, info = dpotrf(A.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not positive definite")
+    return np.asarray(L)
+
+
+def _inverse(B: FloatArray) -> FloatArray:
+    """Inverse of a symmetric positive definite matrix through its Cholesky factor, half the work of a general one."""
+    inverse, info = dpotri(_cholesky(B), lower=1, overwrite_c=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("matrix is not invertible")
     lower = np.tril(inverse)
     result = lower + lower.T
     result[np.diag_indices_from(result)] = np.diagonal(inverse)

@@ -24,7 +24,7 @@ from mosaic._arrays import FloatArray, IntArray, row_norms_squared
 from mosaic.problem import DesignProblem, feasible_scale, screen
 from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
 
-#: Working set to start with; smaller problems are solved whole.
+#: Working set to start with, at most (as many as the rank, but no fewer than 60); smaller problems are solved whole.
 INITIAL_SIZE = 300
 #: So are problems of up to this size whose rank is at least a quarter of it: there the support is no small part of all,
 #: and a few steps on everybody cost less than many rounds.
@@ -100,10 +100,10 @@ def solve_design(
         if state.gap < 0.5 * before:
             # Giving back more than a share of what the round has won would let the same points come and go for ever.
             won = min(primal - state.best_primal, state.gap * problem.scale)
-            state.thin(state.best_primal + GIVEN_BACK * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5)
+            state.thin(state.best_primal + GIVEN_BACK * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
     if thin and state.gap < tol:
-        state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.8)
+        state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
     solution = state.solution(status, tuple(trace))
     return replace(solution, status=Status.CONVERGED) if solution.gap <= tol else solution
 
@@ -119,13 +119,14 @@ class _WorkingSet:
         self.lengths = np.sqrt(row_norms_squared(problem.F)).astype(np.float64)
         self.left: IntArray = np.arange(n)
         self.rows = problem.F  # F[left]
-        first = np.zeros(0, np.intp) if initial is None else initial[: INITIAL_SIZE - 50]
+        size = min(max(problem.p, 60), INITIAL_SIZE)
+        first = np.zeros(0, np.intp) if initial is None else initial[: size - size // 6]
         if start is not None:
             first = np.union1d(first, np.flatnonzero(start))
         if n <= INITIAL_SIZE or n <= min(WHOLE_SIZE, 4 * problem.p):
             self.members = np.arange(n)
         else:
-            extra = rng.choice(n, min(n, max(50, INITIAL_SIZE - len(first))), replace=False)
+            extra = rng.choice(n, min(n, max(size // 6, size - len(first))), replace=False)
             self.members = np.union1d(first, extra)
         self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
         self.best_primal, self.best_dual = np.inf, -np.inf
@@ -174,7 +175,7 @@ class _WorkingSet:
         if 2 * int(keep.sum()) < len(keep):
             self.left, self.rows, self.z = self.left[keep], self.rows[keep], self.z[keep]
 
-    def thin(self, target: float, tol: float, shrink: float) -> None:
+    def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
         """Keep the heaviest members of the best η, solve on them, for as long as P(η) ≤ target."""
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
@@ -192,6 +193,8 @@ class _WorkingSet:
             self.best, self.best_primal = (members, eta, found.row_norms), found.primal
             order = np.argsort(-eta, kind="stable")
             keep = int(shrink * keep)
+            if once:
+                break
         self.members, self.eta = members, eta
 
     def grow(self) -> None:

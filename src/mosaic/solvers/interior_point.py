@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from mosaic._arrays import FloatArray
 from mosaic.problem import Bounds, DesignProblem, Evaluation
@@ -60,13 +60,15 @@ class InteriorPoint:
         assert at.hessian is not None
         newton = 2.0 * at.hessian
         newton[np.diag_indices_from(newton)] += zeta / eta
-        factor = cho_factor(newton, lower=True, overwrite_a=True, check_finite=False)
+        factor, info = dpotrf(newton.T, lower=1, overwrite_a=1, clean=0)
+        if info != 0:
+            raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
         gradient = 1.0 - at.v
         μ = float(eta @ zeta) / len(eta)
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray]:
             """Solve the Newton system that aims at η ζ = target (to first order)."""
-            d = np.asarray(cho_solve(factor, target / eta - gradient, check_finite=False))
+            d = np.asarray(dpotrs(factor, target / eta - gradient, lower=1)[0])
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
