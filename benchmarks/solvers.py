@@ -434,8 +434,9 @@ def notes() -> str:
     return f"""\
 Seconds of wall time until the relative gap (P − D*)/P(0) falls to the target, alpha = {ALPHA:g}.
 
-- All start from the points and the same lam; K, or a factor of it, is part of the times. One function computes P for all from the n×n matrix R, with the
-  exact K, and one lower bound D* serves all, from interior point on the whole problem. Neither is part of the times.
+- All start from the points and the same lam; K, or a factor of it, is part of the times. One function computes P
+  for all from the n×n matrix R, with the exact K, and one lower bound D* serves all, from interior point on the
+  whole problem. Neither is part of the times.
   A peer would still have to prove its gap; "mosaic" has proven it in the time shown.
 - Medians of {REPEATS} runs where a run takes less than {SHORT:g} s.
 - "mosaic" is `mosaic.solve` with its defaults. Reduced FISTA and ADMM are this library's too, and are no part
