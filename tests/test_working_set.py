@@ -8,7 +8,7 @@ from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.problem import DesignProblem, critical_lam
 from mosaic.solvers import InteriorPoint, Status, run
-from mosaic.working_set import solve_design
+from mosaic.working_set import _WorkingSet, solve_design
 
 
 def make_problem(n, gamma, tol, alpha=10.0):
@@ -88,6 +88,29 @@ def test_too_few_rounds_are_said_with_an_honest_gap():
     assert found.gap > 1e-8
     bounds = problem.certify(found.value)
     assert (bounds.primal - bounds.dual) / problem.scale == pytest.approx(found.gap, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [200, 5000])
+def test_an_impossible_tolerance_ends_with_an_honest_gap(n):
+    problem, pivots = make_problem(n, "scale", 1e-4)
+    single = DesignProblem(problem.F.astype(np.float32), problem.C, problem.lam)
+    found = solve_design(single, tol=1e-18, initial=pivots)
+    assert found.status in (Status.STALLED, Status.CONVERGED)
+    assert found.gap < 1e-4
+    if n == 5000:  # scores of outsiders are computed in single precision
+        assert found.status is Status.STALLED
+        assert found.gap > 0
+
+
+def test_screening_to_as_many_as_there_are_members_is_no_proof():
+    """Who is left and who is inside must be the same points, not the same number of them."""
+    problem, pivots = make_problem(2000, "scale", 1e-4)
+    state = _WorkingSet(problem, pivots, None, np.random.default_rng(0))
+    outsiders = np.setdiff1d(np.arange(2000), state.members)[: len(state.members)]
+    state.left, state.rows = outsiders, problem.F[outsiders]
+    state.solve(1e-9)
+    assert len(state.z) == len(outsiders)
+    assert state.z.max() > 1
 
 
 def test_points_that_expect_nothing_get_nothing(rng):

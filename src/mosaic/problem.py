@@ -113,7 +113,7 @@ class DesignProblem:
 
     def restrict(self, candidates: IntArray) -> DesignProblem:
         """The same targets, fewer candidates."""
-        if len(candidates) == self.n and self.F.dtype == np.float64:
+        if self.F.dtype == np.float64 and np.array_equal(candidates, np.arange(self.n)):
             return self
         rows = np.asarray(self.F[candidates], dtype=np.float64)
         small = DesignProblem(rows, self.C, self.lam, self.outside)

@@ -148,7 +148,7 @@ def solve(
             callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
         )
         setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
-        problem = setting.problem.with_lam(_strength(setting.problem, alpha, lam, setting.lam_crit))
+        problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
         solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, callback)
         encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution)
         # The bound on the kernel's part is loose at times; a finer factor settles it.
@@ -285,7 +285,8 @@ def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> N
         )
 
 
-def _strength(problem: DesignProblem, alpha: float | None, lam: float | None, lam_crit: float) -> float:
+def _strength(alpha: float | None, lam: float | None, lam_crit: float) -> float:
+    """lam, as given or as a multiple of the critical strength."""
     if lam is not None:
         if alpha is not None:
             raise InvalidInputError(f"give alpha or lam, not both; got alpha={alpha:g} and lam={lam:g}.")

@@ -142,7 +142,7 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
-        everybody = len(self.members) == len(self.left)
+        everybody = len(self.members) >= len(self.left) and bool(np.isin(self.left, self.members).all())
         tol = aim if everybody else max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members)
         start = self.eta if self.eta.any() else None
@@ -150,6 +150,7 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if everybody:
+            self.z = np.zeros(len(self.left))  # nobody is left to violate anything
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -160,7 +161,7 @@ class _WorkingSet:
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
-        """Z for all candidates left, bounds for the whole program, and who can be screened for good."""
+        """Compute z for all candidates left, bounds for the whole program, and who can be screened for good."""
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
