@@ -16,8 +16,8 @@ IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Seed: TypeAlias = int | np.random.Generator | None
 
-#: Rows × columns of one temporary block: 4 MB of float64, which stays in the cache of one core.
-BLOCK_ENTRIES = 1 << 19
+#: Rows × columns of one temporary block: 2 MB of float64, which stays in the cache of one core.
+BLOCK_ENTRIES = 1 << 18
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:

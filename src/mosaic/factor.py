@@ -12,9 +12,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dtrsm, strsm
 
-from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel
 
@@ -122,11 +121,11 @@ def factorize(
             break
         if callback is not None:
             callback(state.rank, state.error / trace)
-    return Factor(state.assemble(), np.array(state.pivots, np.intp), state.residual, trace, state.error, stopped)
+    return Factor(state.Ft.T, np.array(state.pivots, np.intp), state.residual, trace, state.error, stopped)
 
 
 def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:
-    """Columns that may be used. At its peak the factor stands in memory twice, when its blocks are joined."""
+    """Columns that may be used. Twice the factor is reckoned: growing may copy it, and so may what comes after."""
     limit = n if max_rank is None else min(n, max_rank)
     if memory_budget is None:
         return limit
@@ -147,9 +146,13 @@ class _Pivoting:
         self.kernel, self.ω, self.method, self.rng = kernel, ω, method, rng
         self.residual = diagonal.astype(np.float64)
         self.largest = float(diagonal.max())
-        self.blocks: list[FloatArray] = []
+        # Fᵀ, a row for each pivot: growing an array at its end moves no data where the system can remap memory.
+        self.Ft = np.empty((0, kernel.n), dtype=kernel.dtype)
         self.pivots: list[int] = []
-        self.rank = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.pivots)
 
     @property
     def error(self) -> float:
@@ -175,10 +178,8 @@ class _Pivoting:
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
         gram = self.kernel.block(drawn, drawn)
-        for block in self.blocks:
-            chosen = block[drawn].astype(np.float64)
-            gram -= chosen @ chosen.T
-        return gram
+        chosen = self.Ft[:, drawn].astype(np.float64)
+        return np.asarray(gram - chosen.T @ chosen)
 
     def _reject(self, gram: FloatArray) -> list[int]:
         """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
@@ -202,16 +203,16 @@ class _Pivoting:
             L = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
             L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
-        dtype = self.kernel.dtype
-        trsm, L = (strsm, L.astype(np.float32)) if dtype == np.float32 else (dtrsm, L)
-        new = np.empty((self.kernel.n, len(pivots)), dtype=dtype)
-        earlier = [(block, block[pivots].T.copy()) for block in self.blocks]
-        for rows in row_blocks(self.kernel.n, len(pivots)):
-            part = self.kernel.block(rows, pivots).astype(dtype, copy=False)
-            for block, at_pivots in earlier:
-                part -= block[rows] @ at_pivots
-            new[rows] = trsm(1.0, L, part.T, lower=1).T
-            self.residual[rows] -= row_norms_squared(new[rows])
+        dtype, rank = self.kernel.dtype, self.rank
+        inverse = np.linalg.inv(L).astype(dtype)
+        at_pivots = np.ascontiguousarray(self.Ft[:, pivots].T)
+        self.Ft.resize((rank + len(pivots), self.kernel.n), refcheck=False)
+        for rows in row_blocks(self.kernel.n, max(len(pivots), rank)):
+            part = self.kernel.block(rows, pivots).T.astype(dtype, copy=False)
+            if rank:
+                part = part - at_pivots @ self.Ft[:rank, rows]
+            new = np.matmul(inverse, part, out=self.Ft[rank:, rows])
+            self.residual[rows] -= np.einsum("ij,ij->j", new, new)
         worst = float(self.residual.min())
         if worst < -1e5 * float(np.finfo(dtype).eps) * self.largest:
             j = int(self.residual.argmin())
@@ -222,13 +223,4 @@ class _Pivoting:
             )
         np.maximum(self.residual, 0.0, out=self.residual)
         self.residual[pivots] = 0.0
-        self.blocks.append(new)
         self.pivots.extend(int(j) for j in pivots)
-        self.rank += len(pivots)
-
-    def assemble(self) -> FloatArray:
-        if not self.blocks:
-            return np.zeros((self.kernel.n, 0), dtype=self.kernel.dtype)
-        F = np.hstack(self.blocks)
-        self.blocks.clear()
-        return F

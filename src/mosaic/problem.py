@@ -208,7 +208,8 @@ class DesignProblem:
         E = E.astype(F.dtype, copy=False)
         z = np.empty(F.shape[0])
         for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1])):
-            z[rows] = np.sqrt(row_norms_squared(F[rows] @ E))
+            Y = E.T @ F[rows].T  # this order suits a factor that is stored by columns
+            z[rows] = np.sqrt(np.einsum("ij,ij->j", Y, Y))
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:

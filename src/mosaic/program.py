@@ -150,8 +150,8 @@ def solve(
         setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
         problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
         solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, callback)
-        encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution)
-        # The bound on the kernel's part is loose at times; a finer factor settles it.
+        encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution, tol)
+        # What the kernel adds may be more than its share; a finer factor settles it.
         limited = factor.stopped != "tolerance"
         if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
             break
@@ -204,7 +204,10 @@ class _Wishes:
             cost = np.full(len(groups.first), np.inf)
             np.minimum.at(cost, groups.group[self.allowed], self.cost[self.allowed])
         anchors = np.unique(groups.group[self.anchors])
-        allowed = np.setdiff1d(groups.group[self.allowed], anchors)  # anchors are in already
+        may = np.zeros(len(groups.first), dtype=bool)
+        may[groups.group[self.allowed]] = True
+        may[anchors] = False  # they are in already
+        allowed = np.flatnonzero(may)
         if not len(allowed):
             raise InvalidInputError(
                 "must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates."
@@ -371,6 +374,7 @@ def _encode(
     weights: FloatArray,
     row_norm: RowNorm,
     solution: Solution,
+    tol: float,
 ) -> Encoding:
     """Undo costs and projections, share rows among equal points, and certify for the kernel itself."""
     used = np.flatnonzero(solution.row_norms)
@@ -387,14 +391,11 @@ def _encode(
             norms = np.sqrt(np.maximum(np.diagonal(rows.products(weights, np.arange(len(members)))), 0.0))
     else:
         rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
-    excess = _kernel_excess(kernel, factor, members, rows, weights)
-    certificate = Certificate(
-        solution.primal + 0.5 * problem.lam * excess,
-        solution.dual,
-        0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error),
-        factor.relative_error,
-        factor.rank,
-    )
+    scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
+    room = (tol * scale - (solution.primal - solution.dual)) / (0.5 * problem.lam)
+    excess = _kernel_excess(kernel, factor, members, rows, weights, room)
+    primal = solution.primal + 0.5 * problem.lam * excess
+    certificate = Certificate(primal, solution.dual, scale, factor.relative_error, factor.rank)
     by_group = np.zeros(len(groups.first))
     by_group[members] = norms
     takes = wishes.takers(groups)
@@ -418,17 +419,30 @@ def _encode(
 
 
 def _kernel_excess(
-    kernel: Kernel, factor: Factor, members: IntArray, rows: DesignRows | GivenRows, weights: FloatArray
+    kernel: Kernel,
+    factor: Factor,
+    members: IntArray,
+    rows: DesignRows | GivenRows,
+    weights: FloatArray,
+    room: float,
 ) -> float:
-    """An upper bound of tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows.
+    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or a bound of it that fits into ``room``.
 
     ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
-    pivots Δ vanishes and the bound is tr Δ.
+    pivots Δ vanishes and the bound is tr Δ. If it does not fit, the cross term −2 tr(ΔR) is computed: one pass.
     """
     exposed = np.flatnonzero(factor.residual[members] > 0)
-    inside = 0.0
-    if len(exposed):
-        chosen = np.asarray(factor.F[members[exposed]], np.float64)
-        Δ = kernel.block(members[exposed], members[exposed]) - chosen @ chosen.T
-        inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
-    return float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
+    if not len(exposed):
+        return factor.error
+    chosen = members[exposed]
+    F_chosen = np.asarray(factor.F[chosen], np.float64)
+    Δ = kernel.block(chosen, chosen) - F_chosen @ F_chosen.T
+    inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
+    bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
+    if bound <= room or factor.error > room:
+        return bound
+    cross = 0.0
+    for targets in row_blocks(kernel.n, len(exposed)):
+        Δ = kernel.block(targets, chosen) - factor.F[targets] @ F_chosen.T
+        cross += float(np.einsum("ij,ji,i->", Δ, rows.part(exposed, targets), weights[targets]))
+    return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_norms_squared
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
 from mosaic.problem import DesignProblem, feasible_scale, screen
 from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
 
-#: Working set to start with, at most (as many as the rank, but no fewer than 60); smaller problems are solved whole.
+#: Problems of this size are solved whole. Larger ones start from as many candidates as the rank, between 60 and this,
+#: or from √(n·rank)/10 where that is more: then steps on the working set still cost less than a pass over all points.
 INITIAL_SIZE = 300
 #: So are problems of up to this size whose rank is at least a quarter of it: there the support is no small part of all,
 #: and a few steps on everybody cost less than many rounds.
@@ -119,14 +120,15 @@ class _WorkingSet:
         self.lengths = np.sqrt(row_norms_squared(problem.F)).astype(np.float64)
         self.left: IntArray = np.arange(n)
         self.rows = problem.F  # F[left]
-        size = min(max(problem.p, 60), INITIAL_SIZE)
-        first = np.zeros(0, np.intp) if initial is None else initial[: size - size // 6]
+        size = max(min(max(problem.p, 60), INITIAL_SIZE), int(0.1 * np.sqrt(n * problem.p)))
+        self.size = min(size, 1000)
+        first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
         if start is not None:
             first = np.union1d(first, np.flatnonzero(start))
         if n <= INITIAL_SIZE or n <= min(WHOLE_SIZE, 4 * problem.p):
             self.members = np.arange(n)
         else:
-            extra = rng.choice(n, min(n, max(size // 6, size - len(first))), replace=False)
+            extra = rng.choice(n, min(n, max(self.size // 6, self.size - len(first))), replace=False)
             self.members = np.union1d(first, extra)
         self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
         self.best_primal, self.best_dual = np.inf, -np.inf
@@ -142,7 +144,7 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
-        everybody = len(self.members) >= len(self.left) and bool(np.isin(self.left, self.members).all())
+        everybody = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
         tol = aim if everybody else max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members)
         start = self.eta if self.eta.any() else None
@@ -200,23 +202,29 @@ class _WorkingSet:
 
     def grow(self) -> None:
         """Admit violators."""
-        new = self._violators(room=max(100, len(self.members)))
+        new = self._violators(room=max(100, len(self.members), self.size // 2))
         members = np.concatenate([self.members, new])
         eta = np.concatenate([self.eta, np.zeros(len(new))])
         order = np.argsort(members)
         self.members, self.eta = members[order], eta[order]
 
+    def _is_member(self) -> BoolArray:
+        inside = np.zeros(self.problem.n, dtype=bool)
+        inside[self.members] = True
+        return inside
+
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell is who resembles one member most."""
         excess = self.z - 1.0
         worth = excess > 0.02 * max(float(excess.max()), 0.0)
-        worth &= ~np.isin(self.left, self.members)
+        worth &= ~self._is_member()[self.left]
         places = np.flatnonzero(worth)
         places = places[np.argsort(-excess[places], kind="stable")]
-        if len(places) > MOST_COMPARED:
+        most = min(MOST_COMPARED, 10 * room)
+        if len(places) > most:
             # The worst may all stand in one place: most are drawn from all violators.
-            worst, others = np.split(places, [MOST_COMPARED // 10])
-            drawn = self.rng.choice(len(others), MOST_COMPARED - len(worst), replace=False)
+            worst, others = np.split(places, [most // 10])
+            drawn = self.rng.choice(len(others), most - len(worst), replace=False)
             places = np.concatenate([worst, others[np.sort(drawn)]])
         if len(places) <= room:
             return self.left[places]
