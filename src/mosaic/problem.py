@@ -37,7 +37,7 @@ RowNorm: TypeAlias = Literal["l2", "linf"]
 #: Candidates per feature up to which the candidate-space formulas are used where the targets are the candidates.
 SQUARE_SPACE_RATIO = 2.0
 #: Candidates per feature up to which the candidate-space formulas are used: about 4.3 n³ operations against
-#: 2n²p + 4np² + n³/3 + 7p³/3. By the count the change-over is later; products of the feature space run faster.
+#: 2n²p + 4np² + n³/3 + 4p³/3. By the count the change-over is later; products of the feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
 
 
