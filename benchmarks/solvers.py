@@ -456,6 +456,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
     parser.add_argument("--limit", type=float, default=30.0, help="seconds per run (default 30)")
+    parser.add_argument("--out", default="solvers.md", help="file in benchmarks/results")
     parser.add_argument("--quick", action="store_true", help="100 and 200 points, 2 s: to see that it runs")
     options = parser.parse_args()
     if options.quick:
@@ -476,7 +477,7 @@ def main() -> None:
         parts += [f"## Summary, gap {SUMMARY_GAP:.0e}\n", summary(results, options.limit)]
         parts += ["## All problems\n", details(results, options.limit)]
         parts += ["## Conic solver\n", conic_table(options.problems, options.limit)]
-    write("solvers.md", "\n".join(parts))
+    write(options.out, "\n".join(parts))
 
 
 if __name__ == "__main__":
