@@ -105,5 +105,5 @@ def test_warm_start_is_used(roll_kernel):
 
 def test_reference_refuses_large_problems(rng):
     F = rng.normal(size=(400, 2))
-    with pytest.raises(mosaic.InvalidInputError, match="at most 300 points; got 400"):
+    with pytest.raises(mosaic.InvalidInputError, match="at most 100 points; got 400"):
         solve_reference(RowProgram(F, F.T, 1.0))

@@ -11,7 +11,7 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.problem import RowProgram
 from mosaic.solvers.base import Record, Solution, Status
 
-LARGEST = 300
+LARGEST = 100
 
 
 def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
