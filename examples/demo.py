@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 import mosaic
 from mosaic.kernels import EffectiveCount
-from mosaic.path import bound_for_k, ridge_error
+from mosaic.lam_path import bound_for_k, ridge_error
 from mosaic.problem import DesignProblem
 
 SHADES = " .:-=+*#%@"

@@ -64,8 +64,8 @@ def test_checking_does_not_change_the_callers_matrix():
         ([[1.0], [2.0, 3.0]], "rectangular"),
         (np.zeros((0, 3)), r"at least one point and one feature; got shape \(0, 3\)"),
         (np.zeros((3, 0)), r"got shape \(3, 0\)"),
-        ([[1.0, np.nan], [np.inf, 2.0]], r"2 entries are not, the first: X\[0, 1\] = nan, X\[1, 0\] = inf"),
-        (sp.csr_array([[0.0, np.nan]]), r"1 entries are not, the first: X\[0, 1\] = nan"),
+        ([[1.0, np.nan], [np.inf, 2.0]], r"1 NaN, 1 inf. The first is X\[0, 1\] = nan"),
+        (sp.csr_array([[0.0, np.nan]]), r"1 NaN. The first is X\[0, 1\] = nan, in row 0"),
     ],
 )
 def test_bad_points_are_refused(X, message):

@@ -9,9 +9,9 @@ from scipy.linalg import expm
 from sklearn.datasets import make_swiss_roll
 from sklearn.svm import SVC
 
-import mosaic.kernels as kernels
 from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import heat_features, make_kernel
+from mosaic.kernels.diffusion import _nearest
 
 
 def test_scale_is_that_of_support_vector_machines(rng):
@@ -64,7 +64,7 @@ def test_heat_kernel_approximates_the_matrix_exponential(rng):
     time = 30
     G = heat_features(X, n_neighbors=6, time=time)
     assert sp.issparse(G)
-    neighbours = kernels._nearest(X, 6)
+    neighbours = _nearest(X, 6)
     W = np.zeros((60, 60))
     W[np.repeat(np.arange(60), 6), neighbours.ravel()] = 1
     W = np.maximum(W, W.T)
@@ -82,7 +82,7 @@ def test_heat_kernel_is_sparse_for_short_times():
 def test_nearest_neighbours_exclude_oneself_even_among_copies():
     X = np.repeat(np.arange(4.0)[:, None], 5, axis=0)
     for data in (X, sp.csr_array(X)):
-        found = kernels._nearest(data, 3)
+        found = _nearest(data, 3)
         assert found.shape == (20, 3)
         assert not (found == np.arange(20)[:, None]).any()
         assert (X[found.ravel(), 0] == np.repeat(X[:, 0], 3)).all()

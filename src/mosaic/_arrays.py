@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,11 @@ def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Ite
     step = max(64, entries // max(n_columns, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def subsample(n: int, size: int, random_state: Seed) -> IntArray:
+    """At most ``size`` numbers out of range(n), in order; all of them if they are no more."""
+    return np.arange(n) if n <= size else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
 
 
 def row_norms_squared(A: FloatArray) -> FloatArray:
@@ -60,32 +65,70 @@ def as_points(X: Any, name: str = "X") -> Any:
     if values.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
         values = X.data if sp.issparse(X) else X
-    # A finite sum proves that all is finite without a temporary; only a suspicious sum is looked into.
-    with np.errstate(all="ignore"):
-        suspicious = not np.isfinite(values.sum(dtype=np.float64))
-    if suspicious:
-        _refuse_non_finite(X, name)
+    refuse_missing(X, None, name)
     return X
 
 
-def _refuse_non_finite(X: Any, name: str) -> None:
-    if sp.issparse(X):
-        X = X.tocoo()
-        bad = np.flatnonzero(~np.isfinite(X.data))
-        where = [(int(X.coords[0][k]), int(X.coords[1][k])) for k in bad[:3]]
-        values = [float(X.data[k]) for k in bad[:3]]
-        count = len(bad)
+def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X") -> None:
+    """Raise an InvalidInputError that counts and locates the entries that are NaN or infinite, if there are any.
+
+    Parameters
+    ----------
+    matrix : dense or sparse; sparse ones are looked at in CSR format, where only stored entries can be at fault
+    names : of the columns, for the message
+    name : what the matrix is called in the message
+
+    Examples
+    --------
+    >>> refuse_missing(np.eye(2), None)
+    >>> refuse_missing(np.array([[1.0, 2.0], [np.nan, 4.0]]), ["height", "age"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    mosaic.exceptions.InvalidInputError: X must be finite; ... X[1, 0] = nan, in row 1, column 'height', ...
+    """
+    matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
+    values = matrix.data if sp.issparse(matrix) else matrix
+    if values.dtype.kind != "f":
+        return
+    # A finite sum proves that all is finite without a temporary; only a suspicious sum is looked into.
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    n_nan, n_inf, first = _non_finite(values)
+    if first is None:  # the sum of large numbers has overflowed
+        return
+    value = float(values[first])
+    if sp.issparse(matrix):
+        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
+        column = int(matrix.indices[first[0]])
     else:
-        rows, columns = np.nonzero(~np.isfinite(X))
-        where = [(int(i), int(j)) for i, j in zip(rows[:3], columns[:3], strict=True)]
-        values = [float(X[i, j]) for i, j in where]
-        count = len(rows)
-    if count:
-        shown = ", ".join(f"{name}[{i}, {j}] = {v}" for (i, j), v in zip(where, values, strict=True))
-        raise InvalidInputError(
-            f"{name} must be finite; {count} entries are not, the first: {shown}. "
-            "Drop these rows or fill in the values (for example with sklearn.impute.SimpleImputer)."
-        )
+        row, column = first
+    counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_inf, "inf")) if count)
+    remedies = {
+        "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,
+        "Replace inf by finite numbers or drop these rows.": n_inf,
+    }
+    raise InvalidInputError(
+        f"{name} must be finite; entries that are not: {counts}. The first is {name}[{row}, {column}] = {value}, "
+        f"in row {row}, column {column if names is None else repr(str(names[column]))}, counted from 0. "
+        + " ".join(remedy for remedy, count in remedies.items() if count)
+    )
+
+
+def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
+    """Numbers of entries that are NaN and infinite, and the place of the first of them, found block by block."""
+    n_nan = n_inf = 0
+    first: tuple[int, ...] | None = None
+    for block in row_blocks(len(values), int(np.prod(values.shape[1:]))):
+        finite = np.isfinite(values[block])
+        if finite.all():
+            continue
+        if first is None:
+            row, *column = np.unravel_index(int(np.argmin(finite)), finite.shape)
+            first = (block.start + int(row), *map(int, column))
+        nans = int(np.isnan(values[block]).sum())
+        n_nan += nans
+        n_inf += finite.size - int(finite.sum()) - nans
+    return n_nan, n_inf, first
 
 
 def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
@@ -131,7 +174,7 @@ def equal_rows(X: Any) -> tuple[IntArray, IntArray] | None:
     depend on rounding. Groups are numbered in order of first occurrence.
     """
     n = X.shape[0]
-    codes = _row_codes(X)
+    codes = row_codes(X)
     ordered = np.sort(codes)
     if not (ordered[1:] == ordered[:-1]).any():
         return None
@@ -151,7 +194,7 @@ def equal_rows(X: Any) -> tuple[IntArray, IntArray] | None:
     return np.sort(first_in_order), group
 
 
-def _row_codes(X: Any) -> NDArray[np.uint64]:
+def row_codes(X: Any) -> NDArray[np.uint64]:
     """An exact 64-bit hash of every row: equal rows have equal codes."""
     if sp.issparse(X):
         multipliers = _multipliers(X.shape[1])

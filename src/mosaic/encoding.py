@@ -6,15 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic.counts import CountModel, counts_against
+from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.problem import DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers import Status
 
-#: Multiplications that computing all effective counts may take before targets are sampled (some ten seconds).
-MOST_OPERATIONS = 2e11
+#: Multiplications that computing all effective counts may take before targets are sampled (some seconds).
+MOST_OPERATIONS = 2e10
 
 
 @dataclass(frozen=True)
@@ -208,28 +211,55 @@ class Encoding:
         -----
         1. The extension to zero rows is ours. Must-include points and the non-zero rows of ℓ_∞ encodings use r_j itself.
         2. Where n²·rank is too large the sums run over a fixed random sample of the targets, scaled up.
+        3. What the factor misses of a point counts as its own entry (see ``counts``).
         """
         F, n = self.factor.F, len(self.groups.first)
-        weights, targets = self.weights, np.arange(n)
-        sampled = float(n) * n * self.factor.rank > MOST_OPERATIONS
-        if sampled:
-            size = max(1000, int(MOST_OPERATIONS / (n * self.factor.rank)))
-            targets = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-            weights = self.weights[targets] * (self.weights.sum() / self.weights[targets].sum())
+        targets, weights = self._targets
         left = self._left_over(targets)
-        counts = np.ones(n)
+        place = np.full(n, -1, np.intp)
+        place[targets] = np.arange(len(targets))
+        counts = np.empty(n)
         for rows in row_blocks(n, len(targets)):
-            Q = np.abs(F[rows] @ left)
-            largest = Q.max(axis=1)
-            if sampled:  # usually the largest entry is that of the point itself, which the sample may have missed
-                own = np.einsum("ij,ji->i", F[rows], self._left_over(np.arange(rows.start, rows.stop)))
-                largest = np.maximum(largest, np.abs(own))
-            np.divide(Q @ weights, largest, out=counts[rows], where=largest > 0)
+            own_left = self._left_over(np.arange(rows.start, rows.stop)).T
+            residual, weight = self.factor.residual[rows], self.weights[rows]
+            counts[rows] = counts_against(F[rows], own_left, residual, weight, place[rows], left, weights)
         as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
         for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
             R = np.abs(self.member_rows.part(places, slice(None)))
             counts[self.members[places]] = (R @ self.weights) / R.max(axis=1, initial=np.finfo(np.float64).tiny)
         return np.asarray(np.maximum(counts, 1.0)[self.groups.group])
+
+    @cached_property
+    def _targets(self) -> tuple[IntArray, FloatArray]:
+        """Distinct points that effective counts sum over, and their weights: all, or a sample that stands for all."""
+        n = len(self.groups.first)
+        if float(n) * n * self.factor.rank <= MOST_OPERATIONS:
+            return np.arange(n), self.weights
+        size = min(n, max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))))
+        targets = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+        return targets, self.weights[targets] * (self.weights.sum() / self.weights[targets].sum())
+
+    def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
+        """Effective counts for any point, new or known. ``codes`` are ``row_codes`` of the distinct points."""
+        factor = self.factor
+        if not isinstance(self.member_rows, DesignRows):
+            raise InvalidInputError("effective counts of new points need row_norm='l2'; this encoding is for 'linf'.")
+        explicit = not len(factor.pivots)
+        targets, weights = self._targets
+        place = np.full(len(codes), -1, np.intp)
+        place[targets] = np.arange(len(targets))
+        members = np.asarray(factor.F[self.members], np.float64)
+        order = np.argsort(codes)
+        return CountModel(
+            pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
+            triangle=None if explicit else np.asarray(factor.F[factor.pivots], np.float64),
+            complement=np.eye(factor.rank) - members.T @ self.member_rows.maps,
+            left=self._left_over(targets),
+            weights=weights,
+            codes=codes[order],
+            known_weights=self.weights[order],
+            known_places=place[order],
+        )
 
     def _left_over(self, targets: IntArray) -> FloatArray:
         """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""

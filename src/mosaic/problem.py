@@ -241,9 +241,13 @@ class DesignProblem:
 
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
-    """S = min(1/max_j z_j, ⟨E,T⟩ lam/‖E‖²): the best multiple of E that is dual feasible."""
-    best = inner / fit if fit > 0 else np.inf
-    return min(1.0 / largest_score if largest_score > 0 else np.inf, best)
+    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
+
+    Far from the optimum first-order methods overshoot and ⟨E,T⟩ may be negative; then the best multiple is too.
+    """
+    top = 1.0 / largest_score if largest_score > 0 else np.inf
+    best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
+    return float(np.clip(best, -top, top))
 
 
 def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
@@ -251,7 +255,7 @@ def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float)
 
     The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
-    return np.asarray(s * z + lengths * np.sqrt(2.0 * lam * max(gap, 0.0)) >= 1.0)
+    return np.asarray(abs(s) * z + lengths * np.sqrt(2.0 * lam * max(gap, 0.0)) >= 1.0)
 
 
 def critical_lam(problem: DesignProblem) -> float:

@@ -14,7 +14,7 @@ from mosaic._arrays import FloatArray, IntArray, Seed, as_indices, as_points, as
 from mosaic.encoding import Certificate, DesignRows, Encoding, GivenRows, Groups
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import Factor, factorize
-from mosaic.kernels import Gamma, Kernel, PointKernel, Precomputed, make_kernel
+from mosaic.kernels import Gamma, Kernel, make_kernel
 from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out, weighted_gram
 from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
 from mosaic.working_set import Round, solve_design
@@ -109,7 +109,7 @@ def solve(
     if row_norm not in ("l2", "linf"):
         raise InvalidInputError(f"row_norm must be 'l2' or 'linf'; got {row_norm!r}.")
     X = as_points(X, "K" if kernel == "precomputed" else "X")
-    wishes = _Wishes.read(X.shape[0], sample_weight, cost, candidates, must_include)
+    wishes = Wishes.read(X.shape[0], sample_weight, cost, candidates, must_include)
     groups = Groups.trivial(X.shape[0])
     if row_norm == "l2":
         # A neighbour graph has a node for every copy, and copies need not have the same neighbours.
@@ -119,46 +119,32 @@ def solve(
     elif sample_weight is not None or must_include is not None:
         raise InvalidInputError("row_norm='linf' takes no sample_weight and no must_include; use row_norm='l2'.")
 
-    if row_norm == "linf" or solver == "admm-paper":
-        _check_square_budget(len(wishes.allowed), len(groups.first), memory_budget)
-
-    def build(points: Any) -> Kernel:
-        return make_kernel(
-            points,
-            kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            n_neighbors=n_neighbors,
-            time=time,
-            random_state=random_state,
-        )
-
-    similarity = _distinct(X, build, groups)
-    weights = np.asarray(np.bincount(groups.group, weights=wishes.weights), np.float64)
-    trace_tol = KERNEL_SHARE * tol
-    while True:
-        factor = factorize(
-            similarity,
-            tol=trace_tol,
-            max_rank=max_rank,
-            memory_budget=memory_budget,
-            weights=weights,
-            random_state=random_state,
-            callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
-        )
-        setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
-        problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
-        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, callback)
-        encoding = _encode(problem, setting, similarity, factor, groups, wishes, weights, row_norm, solution, tol)
-        # What the kernel adds may be more than its share; a finer factor settles it.
-        limited = factor.stopped != "tolerance"
-        if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
-            break
-        trace_tol *= 0.25
+    similarity = make_kernel(
+        X,
+        kernel,
+        gamma=gamma,
+        degree=degree,
+        coef0=coef0,
+        n_neighbors=n_neighbors,
+        time=time,
+        random_state=random_state,
+    )  # a bandwidth rule sees all points, copies included
+    encoding = encode(
+        similarity if len(groups.first) == groups.n else similarity.take(groups.first),
+        alpha=alpha,
+        lam=lam,
+        row_norm=row_norm,
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        max_rank=max_rank,
+        memory_budget=memory_budget,
+        wishes=wishes,
+        groups=groups,
+        random_state=random_state,
+        callback=callback,
+    )
     if encoding.dual_gap > tol:
-        if encoding.status in (Status.CONVERGED, Status.TRIVIAL):
-            encoding = replace(encoding, status=Status.KERNEL_ERROR)
         warnings.warn(
             f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
             ConvergenceWarning,
@@ -167,8 +153,64 @@ def solve(
     return encoding
 
 
+def encode(
+    kernel: Kernel,
+    *,
+    alpha: float | None = None,
+    lam: float | None = None,
+    row_norm: RowNorm = "l2",
+    solver: SolverName = "auto",
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    max_rank: int | None = None,
+    memory_budget: float | None = None,
+    wishes: Wishes | None = None,
+    groups: Groups | None = None,
+    warm: Encoding | None = None,
+    random_state: Seed = 0,
+    callback: Callable[[Progress], None] | None = None,
+) -> Encoding:
+    """``solve`` for a kernel between distinct points, with checked wishes, and silent about a gap above ``tol``.
+
+    ``groups`` says which points are equal (``wishes`` then speak of all of them). ``warm`` is an encoding for the same
+    kernel, whose factor is used again and whose influence the solver starts from.
+    """
+    groups = Groups.trivial(kernel.n) if groups is None else groups
+    wishes = Wishes.read(groups.n) if wishes is None else wishes
+    if row_norm == "linf" or solver == "admm-paper":
+        _check_square_budget(len(wishes.allowed), kernel.n, memory_budget)
+    weights = np.asarray(np.bincount(groups.group, weights=wishes.weights), np.float64)
+    trace_tol = KERNEL_SHARE * tol
+    factor = None if warm is None else warm.factor
+    while True:
+        if factor is None:
+            factor = factorize(
+                kernel,
+                tol=trace_tol,
+                max_rank=max_rank,
+                memory_budget=memory_budget,
+                weights=weights,
+                random_state=random_state,
+                callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
+            )
+        setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
+        problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
+        start = None if warm is None else warm.influence[groups.first][setting.candidates]
+        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, start, callback)
+        encoding = _encode(problem, setting, kernel, factor, groups, wishes, weights, row_norm, solution, tol)
+        # What the kernel adds may be more than its share; a finer factor settles it.
+        limited = factor.stopped != "tolerance"
+        if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
+            break
+        trace_tol *= 0.25
+        factor = None
+    if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
+        encoding = replace(encoding, status=Status.KERNEL_ERROR)
+    return encoding
+
+
 @dataclass(frozen=True)
-class _Wishes:
+class Wishes:
     """What the user wants of single points, checked: weights, costs, who may and who must be chosen."""
 
     weights: FloatArray
@@ -180,11 +222,12 @@ class _Wishes:
     def read(
         cls,
         n: int,
-        weight: ArrayLike | None,
-        cost: ArrayLike | None,
-        candidates: ArrayLike | None,
-        must: ArrayLike | None,
-    ) -> _Wishes:
+        weight: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+    ) -> Wishes:
+        """Check what the user gave for n points."""
         weights = np.ones(n) if weight is None else as_vector(weight, n, "sample_weight", minimum=0.0)
         if not weights.any():
             raise InvalidInputError(
@@ -197,7 +240,7 @@ class _Wishes:
         anchors = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
         return cls(weights, costs, np.sort(allowed), anchors)
 
-    def on(self, groups: Groups) -> _Wishes:
+    def on(self, groups: Groups) -> Wishes:
         """The same wishes for distinct points: a group may be chosen if a member may, at its lowest price."""
         cost = None
         if self.cost is not None:
@@ -212,7 +255,7 @@ class _Wishes:
             raise InvalidInputError(
                 "must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates."
             )
-        return _Wishes(self.weights, cost, allowed, anchors)
+        return Wishes(self.weights, cost, allowed, anchors)
 
     def takers(self, groups: Groups) -> FloatArray:
         """1 for the points among which a group's row is shared: those that may be chosen at the group's price."""
@@ -241,7 +284,7 @@ class _Setting:
     initial: IntArray
 
     @classmethod
-    def build(cls, factor: Factor, weights: FloatArray, wishes: _Wishes, row_norm: RowNorm) -> _Setting:
+    def build(cls, factor: Factor, weights: FloatArray, wishes: Wishes, row_norm: RowNorm) -> _Setting:
         F = factor.F
         if len(wishes.anchors):
             F, _ = project_out(F, wishes.anchors)
@@ -264,17 +307,6 @@ class _Setting:
         place[wishes.allowed] = np.arange(len(wishes.allowed))
         initial = place[factor.pivots]
         return cls(problem, lam_crit, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
-
-
-def _distinct(X: Any, build: Callable[[Any], Kernel], groups: Groups) -> Kernel:
-    """The kernel between distinct points; a bandwidth rule still sees all points."""
-    kernel = build(X)
-    if len(groups.first) == groups.n:
-        return kernel
-    if isinstance(kernel, Precomputed):
-        return Precomputed(X[groups.first][:, groups.first])
-    assert isinstance(kernel, PointKernel)
-    return replace(kernel, X=kernel.X[groups.first])
 
 
 def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:
@@ -312,6 +344,7 @@ def _run_solver(
     row_norm: RowNorm,
     tol: float,
     max_iter: int,
+    start: FloatArray | None,
     callback: Callable[[Progress], None] | None,
 ) -> Solution:
     """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
@@ -338,7 +371,7 @@ def _run_solver(
             if callback is not None:
                 callback(Progress("round", r.number, r.gap))
 
-        return solve_design(problem, tol=solver_tol, initial=setting.initial, callback=on_round)
+        return solve_design(problem, tol=solver_tol, initial=setting.initial, start=start, callback=on_round)
     F = np.asarray(problem.F, np.float64)
     T = np.asarray(targets, np.float64).T if square else problem.T
     program = RowProgram(F, np.ascontiguousarray(T), problem.lam, row_norm)
@@ -370,7 +403,7 @@ def _encode(
     kernel: Kernel,
     factor: Factor,
     groups: Groups,
-    wishes: _Wishes,
+    wishes: Wishes,
     weights: FloatArray,
     row_norm: RowNorm,
     solution: Solution,

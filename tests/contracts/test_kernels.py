@@ -12,6 +12,9 @@ from mosaic.kernels import make_kernel
 
 X = np.random.default_rng(1).normal(size=(40, 5))
 WIDE = np.random.default_rng(1).normal(size=(40, 30))  # more features than the coordinate loop takes
+SPARSE = sp.csr_array(np.where(np.abs(WIDE) > 0.8, WIDE, 0.0))
+SINGLE = X.astype(np.float32)
+KINDS = pytest.mark.parametrize("data", [X, WIDE, SPARSE, SINGLE], ids=["few", "many", "sparse", "single"])
 NAMES = ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "callable"]
 
 
@@ -19,11 +22,16 @@ def product(A, B):
     return np.asarray((A @ B.T).toarray() if sp.issparse(A) else A @ B.T) ** 2
 
 
+def given(name, X):
+    """What a user passes for the points X: themselves, or their similarities to one another."""
+    if name != "precomputed":
+        return X
+    K = np.exp(-0.2 * pairwise.euclidean_distances(np.asarray(X.todense() if sp.issparse(X) else X), squared=True))
+    return sp.csr_array(K) if sp.issparse(X) else K.astype(X.dtype)
+
+
 def build(name, X):
-    if name == "precomputed":
-        K = np.exp(-0.2 * pairwise.euclidean_distances(np.asarray(X.todense() if sp.issparse(X) else X), squared=True))
-        return make_kernel(sp.csr_array(K) if sp.issparse(X) else K.astype(X.dtype), "precomputed")
-    return make_kernel(X, product if name == "callable" else name)
+    return make_kernel(given(name, X), product if name == "callable" else name)
 
 
 def matrix(kernel):
@@ -53,8 +61,7 @@ def test_diagonal_columns_and_blocks_are_parts_of_one_psd_matrix(name, data):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sparse_equals_dense(name):
-    data = np.where(np.abs(WIDE) > 0.8, WIDE, 0.0)
-    dense, sparse = build(name, data), build(name, sp.csr_array(data))
+    dense, sparse = build(name, SPARSE.toarray()), build(name, SPARSE)
     np.testing.assert_allclose(matrix(sparse), matrix(dense), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(sparse.diagonal(), dense.diagonal(), rtol=1e-9)
 
@@ -65,6 +72,55 @@ def test_single_precision_stays_single_and_agrees(name):
     if name != "diffusion":  # the graph has no precision
         assert matrix(single).dtype == np.float32
     np.testing.assert_allclose(matrix(single), matrix(double), rtol=2e-5, atol=1e-6)
+
+
+def close(actual, expected, data):
+    """Equal to rounding. The rows of a cosine kernel are kept in the precision of the data."""
+    assert actual.dtype == np.float64
+    rtol, atol = (1e-6, 1e-6) if data.dtype == np.float32 else (1e-12, 1e-14)
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol)
+
+
+@KINDS
+@pytest.mark.parametrize("name", NAMES)
+def test_points_that_come_again_as_new_ones_get_their_own_rows(name, data):
+    kernel, points = build(name, data), given(name, data)
+    few, many = np.array([31, 2, 17]), np.arange(40)
+    close(kernel.cross(points[few]), kernel.block(few, many), data)
+    close(kernel.cross(points[few], np.array([5, 0])), kernel.block(few, np.array([5, 0])), data)
+    close(kernel.cross(points, few), kernel.block(many, few), data)
+    close(kernel.cross(points[few], slice(4, 9)), kernel.block(few, np.arange(4, 9)), data)
+    close(kernel.diagonal_at(points), kernel.diagonal(), data)
+
+
+@KINDS
+@pytest.mark.parametrize("name", NAMES)
+def test_new_points_do_not_look_at_one_another(name, data):
+    noise = np.random.default_rng(3).normal(size=data.shape)
+    Y = given(name, data + 0.3 * data.multiply(noise).tocsr() if sp.issparse(data) else (data + noise))
+    kernel = build(name, data)
+    together = kernel.cross(Y)
+    for i in (0, 25):
+        np.testing.assert_allclose(kernel.cross(Y[i : i + 1])[0], together[i], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(kernel.diagonal_at(Y[i : i + 1])[0], kernel.diagonal_at(Y)[i], rtol=1e-12)
+
+
+@KINDS
+@pytest.mark.parametrize("name", NAMES)
+def test_a_part_of_a_kernel_is_a_kernel_with_its_own_numbering(name, data):
+    kernel, points = build(name, data), given(name, data)
+    chosen, again = np.array([30, 4, 11, 19]), np.array([2, 0])
+    part = kernel.take(chosen)
+    assert (part.n, part.dtype) == (4, kernel.dtype)
+    close(part.block(slice(1, 4), np.array([3, 0])), kernel.block(chosen[1:4], chosen[[3, 0]]), data)
+    np.testing.assert_allclose(part.columns(again), kernel.columns(chosen[again])[chosen], rtol=1e-6, atol=1e-14)
+    close(part.diagonal(), kernel.diagonal()[chosen], data)
+    close(part.cross(points[:7]), kernel.cross(points[:7], chosen), data)
+    close(part.cross(points[:7], again), kernel.cross(points[:7], chosen[again]), data)
+    close(part.diagonal_at(points[:7]), kernel.diagonal_at(points[:7]), data)
+    close(part.take(again).cross(points[:7]), kernel.cross(points[:7], chosen[again]), data)
+    if kernel.explicit_factor() is not None:
+        assert abs(part.explicit_factor() - kernel.explicit_factor()[chosen]).max() == 0
 
 
 @pytest.mark.parametrize("data", [X, WIDE], ids=["few", "many"])

@@ -107,3 +107,18 @@ def test_reference_refuses_large_problems(rng):
     F = rng.normal(size=(400, 2))
     with pytest.raises(mosaic.InvalidInputError, match="at most 100 points; got 400"):
         solve_reference(RowProgram(F, F.T, 1.0))
+
+
+@pytest.mark.parametrize("row_norm", ["l2", "linf"])
+@pytest.mark.parametrize("solver", ["fista", "admm"])
+def test_no_solver_certifies_what_it_has_not_reached(solver, row_norm):
+    """Iterates that overshoot have ⟨E,T⟩ < 0; taking 1/max z as the only limit of s would put the dual above the primal."""
+    angles = np.arange(8) * np.pi / 4
+    corners = np.column_stack([np.cos(angles), np.sin(angles), np.ones(8)])
+    X = np.vstack([corners, np.random.default_rng(0).dirichlet(np.ones(8), size=20) @ corners])
+    arguments = {"kernel": "linear", "lam": 20.0, "row_norm": row_norm}
+    encoding = mosaic.solve(X, **arguments, solver=solver, tol=1e-5, max_iter=100_000)
+    assert encoding.status is Status.CONVERGED
+    assert encoding.dual_gap >= -1e-12
+    other = mosaic.solve(X, **arguments, tol=1e-5, max_iter=100_000)
+    assert encoding.certificate.primal == pytest.approx(other.certificate.primal, abs=2e-5 * other.certificate.scale)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.path import bound_for_k, lam_path, ridge_error, smallest_lam
+from mosaic.lam_path import bound_for_k, lam_path, ridge_error, smallest_lam
 from mosaic.problem import DesignProblem, critical_lam
 
 
@@ -45,9 +45,18 @@ def test_ridge_error_matches_its_definition(rng):
 def test_bound_holds_for_every_subset(rng, k, ridge):
     _, problem = kernel_problem(rng, 14)
     errors = [ridge_error(problem.F, problem.C, np.array(S), ridge) for S in combinations(range(14), k)]
-    bound = bound_for_k(problem, k, ridge=ridge)
+    bound = bound_for_k(problem, k, ridge=ridge, tol=1e-5)
     assert bound <= min(errors) * (1 + 1e-9)
     assert bound > 0.5 * min(errors)  # and it says something
+
+
+@pytest.mark.parametrize(("k", "ridge"), [(2, 0.1), (5, 1.0), (12, 0.3)])
+def test_strength_of_the_bound_is_the_best_one(rng, k, ridge):
+    """lam · g · Σ‖r_j‖ = k, where the derivative of the bound vanishes, beats every strength of a fine grid."""
+    _, problem = kernel_problem(rng, 40)
+    path = lam_path(problem, np.geomspace(1.1, 200.0, 40), tol=1e-6)
+    best = max(point.bound(k, ridge) for point in path)
+    assert bound_for_k(problem, k, ridge=ridge, tol=1e-6) >= 0.999 * best
 
 
 def test_bound_is_at_least_the_one_from_the_dual_value(rng):

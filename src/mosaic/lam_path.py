@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
@@ -131,7 +131,10 @@ def smallest_lam(
 def bound_for_k(
     problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
 ) -> float:
-    """A lower bound for err_g of every set of k candidates, the best over the strengths tried.
+    """A lower bound for err_g of every set of k candidates: one solution at nearly the best strength for it.
+
+    The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
+    dD/dlam is half the misfit. It is looked for on few candidates; the bound holds at any strength.
 
     Examples
     --------
@@ -146,19 +149,27 @@ def bound_for_k(
     if not ridge > 0:
         raise InvalidInputError(f"ridge must be > 0; got {ridge}.")
     lam_crit = critical_lam(problem)
-    best, start = 0.0, None
+    few = problem.restrict(_some_candidates(problem.n, initial))
 
-    def loss(log_alpha: float) -> float:
-        nonlocal best, start
-        at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
-        solution = solve_design(at, tol=tol, initial=initial, start=start, thin=False)
-        start = solution.value
-        value = _path_point(at, lam_crit, solution).bound(k, ridge, problem.outside)
-        best = max(best, value)
-        return -value
+    def excess(log_alpha: float) -> float:
+        lam = float(np.exp(log_alpha)) * lam_crit
+        total = float(solve_design(few.with_lam(lam), tol=0.01, thin=False).row_norms.sum())
+        return float(np.log(max(lam * ridge * total, 1e-12 * k) / k))
 
-    minimize_scalar(loss, bounds=(0.01, np.log(1e4)), method="bounded", options={"xatol": 0.05, "maxiter": 20})
-    return best
+    low, high = np.log(1.05), np.log(1e4)
+    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.02)
+    at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
+    solution = solve_design(at, tol=tol, initial=initial, thin=False)
+    return _path_point(at, lam_crit, solution).bound(k, ridge, problem.outside)
+
+
+def _some_candidates(n: int, initial: IntArray | None, size: int = 300) -> IntArray:
+    """Pivots of a factorisation, which are spread over the data, or a random few."""
+    if n <= size:
+        return np.arange(n)
+    if initial is not None and len(initial) >= size:
+        return np.sort(initial[:size])
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))
 
 
 def ridge_error(F: FloatArray, C: FloatArray, chosen: IntArray, ridge: float, outside: float = 0.0) -> float:

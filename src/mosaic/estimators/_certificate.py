@@ -1,0 +1,61 @@
+"""What is proven about a choice of k points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mosaic.encoding import Certificate
+
+
+@dataclass(frozen=True)
+class SelectionCertificate:
+    """How far the solved program and the chosen set can be from the best, for the kernel that the user asked for.
+
+    Attributes
+    ----------
+    gap : relative duality gap of the program, approximation of the kernel included
+    kernel_error : share of the kernel that the factor misses, contained in the gap
+    rank : columns of the factor
+    k : number of representatives
+    error : what they leave unexplained of all points, err_g, with ridge g
+    bound : what *every* set of k points leaves at least
+    ridge : g, the mean of k_ii
+    excess : error / bound − 1
+    """
+
+    encoding: Certificate
+    k: int
+    error: float
+    bound: float
+    ridge: float
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap of the program."""
+        return self.encoding.gap
+
+    @property
+    def kernel_error(self) -> float:
+        """Share of the kernel that the factor misses."""
+        return self.encoding.kernel_error
+
+    @property
+    def rank(self) -> int:
+        """Columns of the factor."""
+        return self.encoding.rank
+
+    @property
+    def excess(self) -> float:
+        """How much more is left unexplained than by the best k points, at most."""
+        return max(self.error / self.bound - 1.0, 0.0) if self.bound > 0 else float("inf")
+
+    def __str__(self) -> str:
+        return (
+            f"These {self.k} leave at most {100 * self.excess:.2g} % more unexplained than the best possible {self.k} would; "
+            f"the program behind them is solved to {_percent(self.encoding.suboptimality)} of its optimum "
+            f"(kernel error {_percent(self.kernel_error)} at rank {self.rank})."
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share > 1e-12 else "0 %"

@@ -1,0 +1,344 @@
+"""Choosing, once the program is solved: outliers, candidates, picks. It can be done again with other thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, subsample
+from mosaic.estimators._demands import Demands
+from mosaic.estimators._points import Distinct
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import Kernel
+from mosaic.metrics import shared_information_distance
+from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut
+from mosaic.selection import ExplainedShare, Slots, cover, knee, prune_similar, similarities
+from mosaic.tuning import MOST_SIMILARITIES
+
+Mode: TypeAlias = Literal["auto", "paper"]
+
+#: The knee of the coverage curve is looked for among this many picks.
+MOST_AUTOMATIC = 100
+#: Candidates that are compared, at most, where more would be possible.
+MOST_CANDIDATES = 5000
+#: The later setting of the paper's first author for diversity pruning. A threshold for OP is stated nowhere; ours:
+#: a point with m < 2 stands for nobody besides itself, unless that holds for all.
+PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
+
+
+@dataclass(frozen=True)
+class Wants:
+    """How many representatives, of what kind: the parameters that can change without solving again."""
+
+    n_representatives: Any = "auto"
+    coverage: float | None = None
+    min_support: float | None = None
+    outliers: str = "reject"
+    contamination: Any = "auto"
+    diversity: Any = "auto"
+    op_threshold: float | None = None
+    mode: str = "auto"
+
+    def __post_init__(self) -> None:
+        _one_of("mode", self.mode, ("auto", "paper"))
+        _one_of("outliers", self.outliers, ("reject", "keep", "report"))
+        k = self.n_representatives
+        whole = isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
+        share = isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) < 1
+        if not (whole or share or (isinstance(k, str) and k == "auto")):
+            raise InvalidInputError(
+                f"n_representatives must be a whole number >= 1, a share between 0 and 1, or 'auto'; got {k!r}."
+            )
+        if self.contamination != "auto":
+            _number(
+                "contamination", self.contamination, 0.0, 0.5, "the share of outliers; at most half can be outliers"
+            )
+        if self.diversity != "auto":
+            _number("diversity", self.diversity, 0.0, 1.0, "the smallest shared information distance between two picks")
+        if self.coverage is not None:
+            _number("coverage", self.coverage, 0.0, 1.0, "the share of the data to be explained")
+        if self.min_support is not None:
+            _number("min_support", self.min_support, 1.0, np.inf, "the number of points a representative stands for")
+        if self.op_threshold is not None:
+            _number(
+                "op_threshold", self.op_threshold, 0.0, 1.0, "the outlier probability above which a row is rejected"
+            )
+            if self.mode != "paper":
+                raise InvalidInputError(
+                    f"op_threshold={self.op_threshold} is for mode='paper'; otherwise use contamination=, "
+                    "or leave it at 'auto'."
+                )
+        wishes = {
+            "coverage": self.coverage,
+            "min_support": self.min_support,
+            "n_representatives": None if k == "auto" else k,
+        }
+        given = [f"{name}={value}" for name, value in wishes.items() if value is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose. Give one of them.")
+        if self.mode == "paper" and (self.coverage is not None or self.min_support is not None):
+            raise InvalidInputError(
+                f"mode='paper' knows no {given[0].split('=')[0]}; use n_representatives, or mode='auto'."
+            )
+
+    def number(self, n_rows: float) -> int | None:
+        """K, if it is said."""
+        k = self.n_representatives
+        if k == "auto":
+            return None
+        return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What solving has found out about distinct points: all that choosing needs."""
+
+    points: Distinct
+    kernel: Kernel = field(repr=False)
+    influence: FloatArray = field(repr=False)
+    counts: FloatArray = field(repr=False)
+    demands: Demands = field(repr=False)
+    random_state: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Rows in the order of their rank, the distinct points that they are, who is an outlier and why.
+
+    ``gains`` is what each pick added to the mean similarity of the points that belong to their nearest pick.
+    """
+
+    rows: IntArray
+    points: IntArray
+    gains: FloatArray
+    cut: Cut
+    is_outlier: BoolArray
+
+
+def choose(solved: Solved, wants: Wants) -> Choice:
+    """Representatives, by the rule of the mode."""
+    cut, flagged = flag(solved, wants)
+    if wants.mode == "paper":
+        return _choose_like_the_paper(solved, wants, cut, flagged)
+    rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
+    pool = _pool(solved, rejected)
+    n = len(solved.points.group)
+    k = wants.number(n)
+    if k is None:
+        k = solved.demands.fixed_total
+    elif k > n:
+        raise InvalidInputError(
+            f"n_representatives={k} is more than there are points (n_samples = {n}). Ask for fewer."
+        )
+    targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
+    if k is None:
+        k = _number_of_picks(solved, wants, pool, targets, weights)
+    rows, gains = _cover_with(solved, wants, k, pool, rejected, targets, weights)
+    return Choice(rows, solved.points.group[rows], gains, cut, flagged)
+
+
+def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
+    _, flagged = flag(solved, wants)
+    rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
+    pool = _pool(solved, rejected)
+    targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
+    limit = min(limit, len(pool))
+    rows, gains = _cover_with(solved, wants, limit, pool, rejected, targets, weights, as_far_as=True)
+    share = ExplainedShare(solved.kernel, targets, weights)
+    return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in solved.points.group[rows]])
+
+
+def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
+    """The cut, and for distinct points whether they are outliers. What must be included is vouched for by the user."""
+    points, counts = solved.points, solved.counts
+    if wants.outliers == "keep":
+        cut = NOBODY
+    elif wants.mode == "paper":
+        n = points.total
+        count = PAPER_SMALLEST_COUNT if wants.op_threshold is None else n - wants.op_threshold * (n - 1.0)
+        cut = Cut(count, "threshold")
+    elif wants.contamination == "auto":
+        cut = find_cut(counts, solved.kernel, random_state=solved.random_state)
+    else:
+        cut = cut_for_share(counts, points.weights, float(wants.contamination))
+    flagged = cut.below(counts)
+    flagged[points.group[solved.demands.must]] = False
+    return cut, flagged
+
+
+def _pool(solved: Solved, rejected: BoolArray) -> IntArray:
+    """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others."""
+    points, demands = solved.points, solved.demands
+    may = demands.allowed & (points.group >= 0)
+    may &= ~points.spread(rejected, True)
+    rows = np.concatenate([demands.must, np.setdiff1d(np.flatnonzero(may), demands.must)])
+    without = demands.must[points.group[demands.must] < 0]
+    if len(without):
+        raise InvalidInputError(
+            f"must_include names row {int(without[0])}, whose sample_weight is 0. Give it a weight."
+        )
+    copies = np.unique(points.group[demands.must], return_counts=True)
+    if (copies[1] > 1).any():
+        twins = demands.must[points.group[demands.must] == copies[0][np.argmax(copies[1] > 1)]]
+        raise InvalidInputError(
+            f"must_include names rows {int(twins[0])} and {int(twins[1])}, which are equal: name one of them."
+        )
+    kinds = points.group[rows] * len(demands.names) + demands.group[rows]
+    return rows[np.sort(np.unique(kinds, return_index=True)[1])]
+
+
+def _targets(solved: Solved, rejected: BoolArray, n_candidates: int) -> tuple[IntArray, FloatArray]:
+    """Distinct points to be covered and their weights; a sample, if all of them against all candidates are too many."""
+    belong = np.flatnonzero(~rejected)
+    some = subsample(len(belong), max(1000, MOST_SIMILARITIES // max(n_candidates, 1)), solved.random_state)
+    weights = solved.points.weights[belong[some]]
+    return belong[some], weights * (solved.points.weights[belong].sum() / weights.sum())
+
+
+def _candidates(solved: Solved, pool: IntArray, places: int) -> IntArray:
+    """Rows with a non-zero row in the encoding, if they suffice; else the whole pool, or the most influential and some more."""
+    points = solved.points.group[pool]
+    forced = np.isin(pool, solved.demands.must)
+    located = pool[(solved.influence[points] > 0) | forced]
+    chosen = located if len(np.unique(solved.points.group[located])) >= places else pool
+    if len(chosen) <= MOST_CANDIDATES:
+        return _canonical(solved, chosen)
+    by_influence = np.argsort(-solved.influence[solved.points.group[chosen]], kind="stable")
+    kept = chosen[by_influence[: MOST_CANDIDATES // 2]]
+    others = np.sort(chosen[by_influence[MOST_CANDIDATES // 2 :]])
+    some = others[subsample(len(others), max(MOST_CANDIDATES // 2, 2 * places), solved.random_state)]
+    return _canonical(solved, np.union1d(np.concatenate([kept, some]), solved.demands.must))
+
+
+def _canonical(solved: Solved, rows: IntArray) -> IntArray:
+    """Rows in the order of their distinct points: ties are then broken by what points are and not by where they stand."""
+    return rows[np.lexsort((rows, solved.points.group[rows]))]
+
+
+def _number_of_picks(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
+    """K where it is left to the data: enough to explain a share, as many as have support, or the knee of the curve."""
+    n_must = len(solved.demands.must)
+    if wants.coverage is None and wants.min_support is None:
+        _, gains = _cover_with(
+            solved, wants, min(len(pool), MOST_AUTOMATIC), pool, None, targets, weights, as_far_as=True
+        )
+        return max(knee(np.cumsum(gains)), n_must, 1)
+    if wants.min_support is not None:
+        return max(_supported(solved, wants, pool, targets, weights), n_must)
+    rows, _ = _cover_with(
+        solved, wants, len(pool), pool, None, targets, weights, as_far_as=True, until_explained=wants.coverage
+    )
+    return len(rows)
+
+
+def _supported(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
+    """The largest number of picks each of which is the nearest for at least ``min_support`` points."""
+    smallest = float(wants.min_support or 1.0)
+    if weights.sum() < smallest:
+        raise InvalidInputError(
+            f"min_support={smallest:g} is more than all {weights.sum():g} points that belong. Lower it."
+        )
+    limit = max(1, min(len(pool), int(weights.sum() / smallest), MOST_CANDIDATES))
+    rows, _ = _cover_with(solved, wants, limit, pool, None, targets, weights, as_far_as=True)
+    S = similarities(solved.kernel, targets, solved.points.group[rows])
+    enough, nearest, best = 1, np.zeros(len(S), np.intp), S[:, 0].copy()
+    for k in range(1, len(rows)):
+        closer = S[:, k] > best
+        nearest[closer], best[closer] = k, S[closer, k]
+        if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
+            enough = k + 1
+    return enough
+
+
+def _cover_with(
+    solved: Solved,
+    wants: Wants,
+    k: int,
+    pool: IntArray,
+    rejected: BoolArray | None,
+    targets: IntArray,
+    weights: FloatArray,
+    *,
+    as_far_as: bool = False,
+    until_explained: float | None = None,
+) -> tuple[IntArray, FloatArray]:
+    """Up to k rows and their gains. ``as_far_as`` ignores quotas and stops quietly where candidates end."""
+    demands, points = solved.demands, solved.points
+    sizes = np.bincount(demands.group[pool], weights=points.weights[points.group[pool]], minlength=len(demands.names))
+    named = dict(zip(demands.names, sizes.tolist(), strict=True))
+    candidates = _candidates(solved, pool, k)
+    slots = Slots.free(len(candidates), k) if as_far_as else demands.slots(k, candidates, named)
+    if not as_far_as and _short(slots, points.group[candidates]):
+        candidates = _candidates(solved, pool, len(pool))
+        slots = demands.slots(k, candidates, named)
+        marks = np.zeros(len(points.group), dtype=bool) if rejected is None else points.spread(rejected, False)
+        demands.check_room(slots, k, points.group[candidates], candidates, marks)
+    elif not as_far_as:
+        demands.check_room(slots, k, points.group[candidates], candidates, np.zeros(len(points.group), dtype=bool))
+    places = points.group[candidates]
+    S = similarities(solved.kernel, targets, places)
+    too_similar = None
+    if wants.diversity != "auto":
+        too_similar = shared_information_distance_matrix(solved.kernel, places) < float(wants.diversity)
+    share = ExplainedShare(solved.kernel, targets, weights) if until_explained is not None else None
+    forced = [int(np.flatnonzero(candidates == row)[0]) for row in demands.must]
+    rows, gains = [], []
+    for pick in cover(S, weights, slots, twins=places, forced=forced, too_similar=too_similar):
+        rows.append(candidates[pick.candidate])
+        gains.append(pick.gain)
+        if share is not None and share.add(int(places[pick.candidate])) >= (until_explained or 0.0):
+            break
+    if len(rows) < k and not as_far_as:
+        raise InvalidInputError(
+            f"{k} representatives are wanted, but after {len(rows)} no point is left that differs from them by "
+            f"diversity={wants.diversity}. Lower diversity or n_representatives."
+        )
+    return np.array(rows, np.intp), np.array(gains) / weights.sum()
+
+
+def shared_information_distance_matrix(kernel: Kernel, places: IntArray) -> FloatArray:
+    """Normalised distances between points that may repeat (copies of one point in several groups)."""
+    distinct, back = np.unique(places, return_inverse=True)
+    return shared_information_distance(kernel, distinct, distinct)[np.ix_(back, back)]
+
+
+def _short(slots: Slots, places: IntArray) -> bool:
+    """Whether some slot has fewer distinct candidates than places."""
+    return any(len(np.unique(places[slots.of == s])) < room for s, room in enumerate(slots.room))
+
+
+def _choose_like_the_paper(solved: Solved, wants: Wants, cut: Cut, flagged: BoolArray) -> Choice:
+    """Algorithm 1: non-zero rows by influence, novel ones by distance, outliers out; the first k if k is given."""
+    located = np.flatnonzero(solved.influence)
+    located = located[np.argsort(-solved.influence[located], kind="stable")]
+    share = PAPER_DIVERSITY if wants.diversity == "auto" else float(wants.diversity)
+    novel = located
+    if share < 1 and len(located) > 1:
+        squared = shared_information_distance(solved.kernel, located, located, normalised=False)
+        novel = located[prune_similar(np.sqrt(squared), share)]
+    if wants.op_threshold is None and flagged[novel].all():  # so narrow a kernel that everybody stands alone
+        cut, flagged = NOBODY, np.zeros_like(flagged)
+    kept = novel[~flagged[novel]] if wants.outliers == "reject" else novel
+    if not len(kept):
+        raise InvalidInputError(
+            f"nothing is left: {len(located)} rows are not zero, {len(novel)} of them novel, and all stand for fewer than "
+            f"{cut.count:.3g} points. Raise op_threshold, lower alpha, or widen the kernel."
+        )
+    k = wants.number(len(solved.points.group))
+    kept = kept if k is None else kept[:k]
+    return Choice(solved.points.first[kept], kept, solved.influence[kept], cut, flagged)
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if not (isinstance(value, str) and value in allowed):
+        raise InvalidInputError(f"{name} must be {' or '.join(repr(a) for a in allowed)}; got {value!r}.")
+
+
+def _number(name: str, value: Any, low: float, high: float, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        bounds = f"between {low:g} and {high:g}" if np.isfinite(high) else f">= {low:g}"
+        raise InvalidInputError(f"{name} must be a number {bounds} ({meaning}); got {value!r}.")

@@ -1,0 +1,222 @@
+"""MOSAICOutlierDetector: every point scored by how many others it stands for."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic._arrays import FloatArray, IntArray, subsample
+from mosaic.estimators._points import Distinct, read_points
+from mosaic.estimators._progress import Narrator
+from mosaic.estimators._pyod import PyODAdapter
+from mosaic.estimators._similarity import build_kernel, seed_of, strength
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError
+from mosaic.outliers import cut_for_share, find_cut, outlier_probability
+from mosaic.program import Wishes, encode
+from mosaic.solvers import Status
+from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
+
+#: Distinct points that the encoding is made for; the others are scored against them.
+REFERENCE_SIZE = 2000
+
+
+class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
+    """Outliers are points that stand for nobody but themselves.
+
+    The score of a point is the log of its effective count: the number of points, itself included, whose representation it
+    would share in the certified encoding of the data. **Signs are scikit-learn's: high scores are normal, -1 is an
+    outlier.** ``to_pyod`` gives the opposite ones.
+
+    Parameters
+    ----------
+    contamination : "auto" or float in (0, 0.5], default "auto"
+        Share of outliers, if known. "auto" looks for a gap in the distribution of the scores, and flags
+        few or none on clean data.
+    kernel, gamma, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
+        gamma="auto" makes a typical point resemble twenty others.
+    alpha, lam : strength of the program; by default lam = 10 / mean k_ii
+    max_samples : int, default 2000
+        Distinct points, drawn at random, that the encoding is made for. Scoring the others against them costs little each.
+    solver, tol, max_iter, memory_budget, random_state, verbose : as in ``MOSAIC``
+
+    Attributes
+    ----------
+    effective_count_ : of every row of the data
+    outlier_probability_ : the paper's OP of every row
+    is_outlier_ : mask of the rows below the threshold
+    offset_ : ``decision_function = score_samples − offset_``
+    threshold_rule_ : where the threshold came from: "valley", "isolated", "contamination" or "none"
+    certificate_ : what is proven about the encoding
+    alpha_, lam_, gamma_, n_iter_ : strength, bandwidth and steps that were used
+
+    Notes
+    -----
+    1. The paper defines its measure for points with a non-zero row; the effective count extends it to all points and to new
+       ones (see ``counts``), and its log is what thresholds are set on. The automatic threshold is ours (see ``outliers``).
+    2. A point of the data is scored as itself, a new one as if it had been added to the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic import MOSAICOutlierDetector, datasets
+    >>> data = datasets.blobs_with_gross_outliers()
+    >>> detector = MOSAICOutlierDetector().fit(data.X)
+    >>> bool(((detector.predict(data.X) == -1) == data.is_outlier).all())
+    True
+    >>> detector.predict([[1000.0, 1000.0]])
+    array([-1])
+    """
+
+    def __init__(
+        self,
+        contamination: Any = "auto",
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_neighbors: int = 10,
+        diffusion_time: int = 2,
+        alpha: float | None = None,
+        lam: float | None = None,
+        max_samples: int = REFERENCE_SIZE,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        memory_budget: float | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.contamination = contamination
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_neighbors = n_neighbors
+        self.diffusion_time = diffusion_time
+        self.alpha = alpha
+        self.lam = lam
+        self.max_samples = max_samples
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Encode X and find the threshold.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``
+        y : ignored
+        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        narrator = Narrator(type(self).__name__, self.verbose)
+        matrix = read_points(self, X, reset=True)
+        points = Distinct.of(matrix, sample_weight, pairwise=self.kernel == "precomputed")
+        seed = seed_of(self.random_state)
+        some = subsample(points.n, self.max_samples, seed)
+        reference = Distinct(points.first[some], points.group, points.weights[some], points.codes[some])
+        max_rank = affordable_rank(reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget)
+        narrator.say("similarities")
+        wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
+        kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
+        alpha, lam = strength(self, kernel)
+        encoding = encode(
+            kernel,
+            alpha=alpha,
+            lam=lam,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_rank=max_rank,
+            wishes=Wishes.read(reference.n, reference.weights),
+            random_state=seed,
+            callback=narrator.callback,
+        )
+        if encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR):
+            warnings.warn(
+                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {self.tol:g}. {encoding.status.advice}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        narrator.say("scoring")
+        self._count_model = encoding.count_model(reference.codes)
+        counts = np.empty(points.n)
+        counts[some] = encoding.effective_count
+        others = np.setdiff1d(np.arange(points.n), some)
+        if len(others):
+            counts[others] = self._count_model.counts(matrix[points.first[others]])
+        if isinstance(self.contamination, str):
+            cut = find_cut(encoding.effective_count, kernel, random_state=seed)
+        else:
+            cut = cut_for_share(counts, points.weights, float(self.contamination))
+        self.threshold_rule_ = cut.rule
+        self.offset_ = float(np.log(cut.count)) if cut.count > 0 else -1.0  # all scores are at least 0
+        self.effective_count_ = points.spread(counts, 1.0)
+        absent = points.group < 0
+        if absent.any():
+            self.effective_count_[absent] = self._count_model.counts(matrix[np.flatnonzero(absent)])
+        self.outlier_probability_ = outlier_probability(self.effective_count_, points.total)
+        self.is_outlier_ = np.log(self.effective_count_) < self.offset_
+        self.certificate_ = encoding.certificate
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
+        self.n_iter_ = encoding.n_iter
+        narrator.done(f"{int(self.is_outlier_.sum())} outliers among {len(self.is_outlier_)}")
+        return self
+
+    def _check(self) -> None:
+        c = self.contamination
+        share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
+        if not (share or (isinstance(c, str) and c == "auto")):
+            raise InvalidInputError(f"contamination must be 'auto' or a share in (0, 0.5]; got {c!r}.")
+        if not self.max_samples >= 1:
+            raise InvalidInputError(f"max_samples must be at least 1; got {self.max_samples!r}.")
+        if not (np.isfinite(self.tol) and self.tol > 0):
+            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log of the effective count of each point; high is normal, 0 is alone. Does not depend on what else is in X."""
+        check_is_fitted(self)
+        return np.log(self._count_model.counts(read_points(self, X, reset=False)))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """``score_samples(X) − offset_``; negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> IntArray:
+        """1 for points that belong, -1 for outliers."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def to_pyod(self) -> PyODAdapter:
+        """The fitted detector with PyOD's names and signs: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAICOutlierDetector, datasets
+        >>> data = datasets.blobs_with_gross_outliers()
+        >>> pyod = MOSAICOutlierDetector().fit(data.X).to_pyod()
+        >>> bool((pyod.labels_ == data.is_outlier).all())
+        True
+        """
+        check_is_fitted(self)
+        return PyODAdapter(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,501 @@
+"""MOSAIC, the estimator: from data to representatives and outliers, with a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._frames import n_rows, take_rows
+from mosaic.estimators._certificate import SelectionCertificate
+from mosaic.estimators._choice import Choice, Solved, Wants, choose
+from mosaic.estimators._demands import Demands
+from mosaic.estimators._explanation import Explanation, explain_point
+from mosaic.estimators._points import Distinct, read_points
+from mosaic.estimators._progress import Narrator
+from mosaic.estimators._similarity import build_kernel, seed_of, strength
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError
+from mosaic.factor import factorize
+from mosaic.kernels import Kernel
+from mosaic.lam_path import bound_for_k
+from mosaic.metrics import unexplained
+from mosaic.outliers import outlier_probability
+from mosaic.problem import DesignProblem, weighted_gram
+from mosaic.program import KERNEL_SHARE, Wishes, encode
+from mosaic.solvers import Status
+from mosaic.tuning import affordable_rank, neighbours_wanted
+
+#: A certificate weaker than this is worth a warning, even if all that limits it is memory.
+WEAK_GAP = 0.25
+
+
+class _Representatives(ClusterMixin, BaseEstimator):
+    """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
+
+    def __init__(
+        self,
+        n_representatives: Any = "auto",
+        *,
+        coverage: float | None = None,
+        min_support: float | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_neighbors: int = 10,
+        diffusion_time: int = 2,
+        outliers: str = "reject",
+        contamination: Any = "auto",
+        diversity: Any = "auto",
+        mode: str = "auto",
+        op_threshold: float | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        memory_budget: float | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.n_representatives = n_representatives
+        self.coverage = coverage
+        self.min_support = min_support
+        self.alpha = alpha
+        self.lam = lam
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_neighbors = n_neighbors
+        self.diffusion_time = diffusion_time
+        self.outliers = outliers
+        self.contamination = contamination
+        self.diversity = diversity
+        self.mode = mode
+        self.op_threshold = op_threshold
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        quotas: Any = None,
+        must_include: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+    ) -> Self:
+        """Find the representatives and the outliers of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``
+        y : ignored
+        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+        groups : a label for every row
+        quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
+        must_include : rows that are chosen whatever they add; they count, and they are never called outliers
+        exclude : rows that are not chosen; they still have to be represented
+        candidates : the only rows that may be chosen
+
+        Returns
+        -------
+        self
+        """
+        wants = self._wants()
+        if not (isinstance(self.tol, (int, float)) and np.isfinite(self.tol) and self.tol > 0):
+            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
+        constraints = {"groups": groups, "must_include": must_include, "exclude": exclude, "candidates": candidates}
+        if wants.mode == "paper" and any(value is not None for value in constraints.values()):
+            raise InvalidInputError(
+                "mode='paper' is Algorithm 1 as written, which knows no constraints; use mode='auto'."
+            )
+        narrator = Narrator(type(self).__name__, self.verbose)
+        matrix = read_points(self, X, reset=True)
+        demands = Demands.read(matrix.shape[0], quotas=quotas, **constraints)
+        pairwise = self.kernel == "precomputed"
+        points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
+        seed = seed_of(self.random_state)
+        max_rank = affordable_rank(points.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget)
+        narrator.say("similarities")
+        k = wants.number(matrix.shape[0])
+        wanted = wants.min_support or neighbours_wanted(points.n, k)
+        kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
+        alpha, lam = strength(self, kernel)
+        encoding = encode(
+            kernel,
+            alpha=alpha,
+            lam=lam,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_rank=max_rank,
+            wishes=Wishes.read(points.n, points.weights),
+            warm=self._warm_encoding(points, kernel),
+            random_state=seed,
+            callback=narrator.callback,
+        )
+        unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
+        if unfinished or encoding.dual_gap > max(WEAK_GAP, self.tol):
+            warnings.warn(
+                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {self.tol:g}. {encoding.status.advice}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        narrator.say("effective counts")
+        self._solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
+        self._count_model = encoding.count_model(points.codes)
+        self._absent = matrix[np.flatnonzero(points.group < 0)]
+        self._encoding_certificate = encoding.certificate
+        self._max_rank = max_rank
+        self._previous = encoding if self.warm_start else None
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
+        self.n_iter_ = encoding.n_iter
+        narrator.say("choosing")
+        self._adopt(wants, choose(self._solved, wants))
+        narrator.done(f"{len(self.representative_indices_)} representatives, {int(self.is_outlier_.sum())} outliers")
+        return self
+
+    def _wants(self) -> Wants:
+        return Wants(**{field.name: getattr(self, field.name) for field in fields(Wants)})
+
+    def _warm_encoding(self, points: Distinct, kernel: Kernel) -> Any:
+        """The encoding of the fit before, if it was for the same points and the same kernel."""
+        before = getattr(self, "_previous", None)
+        if not self.warm_start or before is None:
+            return None
+        old = self._solved.points
+        same = np.array_equal(old.codes, points.codes) and np.array_equal(old.weights, points.weights)
+        settings = [
+            (type(k), getattr(k, "gamma", None), getattr(k, "degree", None)) for k in (kernel, self._solved.kernel)
+        ]
+        return before if same and settings[0] == settings[1] else None
+
+    def _adopt(self, wants: Wants, choice: Choice) -> None:
+        """Turn a choice into attributes."""
+        solved, points = self._solved, self._solved.points
+        self._wanted, self._choice = wants, choice
+        self._chosen_kernel = solved.kernel.take(choice.points)
+        self._certificate: SelectionCertificate | None = None
+        absent = points.group < 0
+        counts = points.spread(solved.counts, 1.0)
+        counts[absent] = self._count_model.counts(self._absent) if absent.any() else 0.0
+        copies = np.bincount(points.group[~absent], minlength=points.n)
+        diagonal = solved.kernel.diagonal()
+        left = unexplained(solved.kernel, choice.points)
+        belongs = ~choice.is_outlier if wants.outliers != "keep" else np.ones(points.n, dtype=bool)
+        weights = points.weights * belongs
+        errors = np.divide(left, diagonal, out=np.zeros(points.n), where=diagonal > 0)
+
+        self.representative_indices_ = choice.rows
+        self.n_representatives_ = len(choice.rows)
+        self.influence_ = points.spread(solved.influence / copies, 0.0)
+        self.effective_count_ = counts
+        self.outlier_probability_ = outlier_probability(counts, points.total)
+        self.outlier_threshold_ = choice.cut.count
+        self.is_outlier_ = points.spread(choice.is_outlier, choice.cut.below(counts)).astype(bool)
+        self.labels_ = points.spread(self._labels_of_distinct(wants, choice), -1).astype(np.intp)
+        self.representation_error_ = points.spread(errors, 0.0)
+        if absent.any():
+            self.labels_[absent] = self._nearest(self._absent, counts[absent])
+            self.representation_error_[absent] = self._errors_at(self._absent)
+        self.coverage_ = 1.0 - float(weights @ left) / float(weights @ diagonal)
+
+    def _labels_of_distinct(self, wants: Wants, choice: Choice) -> IntArray:
+        kernel = self._solved.kernel
+        lengths = kernel.diagonal()[choice.points]
+        labels = np.empty(kernel.n, np.intp)
+        for rows in row_blocks(kernel.n, len(choice.points)):
+            labels[rows] = (lengths - 2.0 * kernel.block(rows, choice.points)).argmin(axis=1)
+        labels[choice.points] = np.arange(len(choice.points))
+        if wants.outliers == "reject":
+            labels[choice.is_outlier] = -1
+            labels[choice.points] = np.arange(len(choice.points))
+        return labels
+
+    def _nearest(self, Y: Any, counts: FloatArray | None) -> IntArray:
+        """Number of the representative at the smallest distance k_jj − 2 k_yj (+ k_yy), -1 for outliers."""
+        kernel = self._chosen_kernel
+        lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
+        labels = np.empty(Y.shape[0], np.intp)
+        for rows in row_blocks(Y.shape[0], len(lengths)):
+            distances = lengths - 2.0 * kernel.cross(Y[rows])
+            labels[rows] = distances.argmin(axis=1)
+            if counts is not None:
+                apart = distances.min(axis=1) + own[rows] > 1e-12 * np.abs(
+                    own[rows]
+                )  # a representative stands for itself
+                labels[rows][self._choice.cut.below(counts[rows]) & apart] = -1
+        return labels
+
+    def _errors_at(self, Y: Any) -> FloatArray:
+        """Unexplained share of each new point."""
+        diagonal = self._chosen_kernel.diagonal_at(Y)
+        left = unexplained(self._chosen_kernel, np.arange(self._chosen_kernel.n), at=Y)
+        return np.asarray(np.divide(left, diagonal, out=np.zeros(len(left)), where=diagonal > 0))
+
+    @property
+    def certificate_(self) -> SelectionCertificate:
+        """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
+
+        The bound for k solves one more program, the first time it is asked for.
+        """
+        check_is_fitted(self)
+        if self._certificate is None:
+            kernel, weights = self._solved.kernel, self._solved.points.weights
+            factor = factorize(
+                kernel,
+                tol=KERNEL_SHARE * self.tol,
+                max_rank=self._max_rank,
+                weights=weights,
+                random_state=self._solved.random_state,
+            )
+            problem = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
+            ridge = float(weights @ kernel.diagonal()) / float(weights.sum())
+            k = len(self._choice.points)
+            bound = bound_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots)
+            error = float(weights @ unexplained(kernel, self._choice.points, ridge))
+            self._certificate = SelectionCertificate(self._encoding_certificate, k, error, bound, ridge)
+        return self._certificate
+
+    def rethreshold(self, **changes: Any) -> Self:
+        """Choose again with other thresholds, without solving again.
+
+        Parameters
+        ----------
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, diversity, op_threshold
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        1. The parameters of the estimator change with it. The kernel and the strength stay those of the fit: a fresh fit with
+           ``gamma=self.gamma_`` and ``lam=self.lam_`` gives the same answer.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> model = MOSAIC(10).fit(datasets.swiss_roll(300))
+        >>> model.rethreshold(n_representatives=5, outliers="keep").representative_indices_.shape
+        (5,)
+        """
+        check_is_fitted(self)
+        names = [field.name for field in fields(Wants) if field.name != "mode"]
+        unknown = [name for name in changes if name not in names]
+        if unknown:
+            raise InvalidInputError(
+                f"{unknown[0]} cannot change without a new fit; rethreshold takes {', '.join(names)}."
+            )
+        if {"coverage", "min_support", "n_representatives"} & set(changes):
+            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
+            changes = {**reset, **changes}
+        wants = Wants(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(Wants)})
+        choice = choose(self._solved, wants)
+        self.set_params(**changes)
+        self._adopt(wants, choice)
+        return self
+
+    def select(self, X: Any) -> Any:
+        """The rows of X that represent it, ranked, as the kind of thing that X is: ids, index and columns are kept.
+
+        Parameters
+        ----------
+        X : what ``fit`` was given, or anything else with a row for each of its points (texts, file names, images)
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> X = datasets.swiss_roll(300)
+        >>> MOSAIC(10).fit(X).select(X).shape
+        (10, 3)
+        """
+        check_is_fitted(self)
+        if n_rows(X) != len(self.labels_):
+            raise InvalidInputError(
+                f"X must have the {len(self.labels_)} rows of fit, in their order; it has {n_rows(X)}."
+            )
+        return take_rows(X, self.representative_indices_)
+
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """A mask of the representatives, or their row numbers in ascending order."""
+        check_is_fitted(self)
+        mask = np.zeros(len(self.labels_), dtype=bool)
+        mask[self.representative_indices_] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    def explain(self, i: int) -> Explanation:
+        """Why row i of the data was chosen, rejected or left out, who stands for it, and for whom it stands."""
+        check_is_fitted(self)
+        return explain_point(self, i)
+
+    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from mosaic import MOSAIC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
+        >>> X_few.shape, y_few.shape
+        ((15, 4), (15,))
+        """
+        self.fit(X, y, **fit_params)
+        self.sample_indices_ = self.representative_indices_
+        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = True
+        return tags
+
+
+class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Representatives):
+    """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
+
+    The data's similarities are encoded by a convex program, solved to a certified gap; its rows tell how many points each
+    point stands for. Points that stand for nobody but themselves are outliers; of the others, k are chosen one
+    after another so that everybody resembles one of them as much as possible.
+
+    Parameters
+    ----------
+    n_representatives : int, float or "auto", default "auto"
+        How many: a number, a share of the points, or the knee of the coverage curve.
+    coverage : float, optional
+        Instead: as many as explain this share of the points that belong.
+    min_support : float, optional
+        Instead: as many as can each be the nearest one for at least this number of points.
+    alpha, lam : float, optional
+        Strength of the program, as a multiple of the critical one or itself. By default lam = 10 / mean k_ii.
+    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
+    gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
+        Bandwidth. "auto": a typical point resembles n / n_representatives others (at least 20; a twentieth of all if the number
+        is open), or more, if the kernel would otherwise need a rank that is out of reach.
+    degree, coef0 : of the polynomial kernel
+    n_neighbors, diffusion_time : of the diffusion kernel
+    outliers : "reject", "keep" or "report", default "reject"
+        Never choose them, do not look for them, or mark them and choose as if they were not marked.
+    contamination : "auto" or float, default "auto"
+        Share of outliers, if it is known; otherwise the distribution of the effective counts tells.
+    diversity : "auto" or float, default "auto"
+        Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
+        since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
+    mode : "auto" or "paper", default "auto"
+        "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
+    op_threshold : float, optional
+        In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
+    solver : "auto", "interior-point", "admm", "fista", "admm-paper" or "reference"
+    tol : float, default 0.001
+        Relative gap to certify.
+    max_iter : int
+        Steps of first-order solvers.
+    warm_start : bool, default False
+        Keep the factor and the solution, and start from them if the next fit has the same points and kernel.
+    memory_budget : float, optional
+        Bytes that a fit may use, by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
+    random_state : int, generator or None, default 0
+        Same seed, same answer, in whatever order the rows come.
+    verbose : bool, default False
+        Tell on stderr how far the fit is.
+
+    Attributes
+    ----------
+    representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
+    n_representatives_ : their number
+    influence_ : norm of each point's row in the encoding
+    effective_count_ : number of points that each point stands, or would stand, for
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1)
+    is_outlier_ : mask
+    outlier_threshold_ : effective count below which points are outliers
+    labels_ : which representative stands for each row, its place in ``representative_indices_``; -1 for rejected outliers
+    representation_error_ : share of each point that the representatives cannot express
+    coverage_ : share of the points that belong which the representatives express
+    certificate_ : what is proven, as numbers and as a sentence
+    n_iter_ : steps of the solver
+    alpha_, lam_, gamma_ : strength and bandwidth that were used
+
+    Notes
+    -----
+    1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/decisions`` gives reasons.
+    2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
+       ranking here is that of a greedy cover of the points that belong (see ``selection``).
+    3. Equal rows are solved for once and never chosen twice.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> data = datasets.blobs_with_gross_outliers()
+    >>> model = MOSAIC(n_representatives=20).fit(data.X)
+    >>> len(model.representative_indices_), int(data.is_outlier[model.representative_indices_].sum())
+    (20, 0)
+    >>> bool((model.is_outlier_ == data.is_outlier).all())
+    True
+    >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
+    Row ...: chosen, rank 0 of 20: it stands for ... rows; what it adds to the mean similarity is ...
+    """
+
+    def predict(self, X: Any) -> IntArray:
+        """Which representative stands for each point: its place in ``representative_indices_``, -1 for outliers.
+
+        The answer for a point depends on the point alone, not on what else is in X.
+        """
+        check_is_fitted(self)
+        Y = read_points(self, X, reset=False)
+        rejects = self._wanted.outliers == "reject" and self._choice.cut.count > 1.0
+        return self._nearest(Y, self._count_model.counts(Y) if rejects else None)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Similarities to the representatives, points × representatives, in the order of their rank."""
+        check_is_fitted(self)
+        return self._chosen_kernel.cross(read_points(self, X, reset=False))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log of the effective count of each point: how many points of the data it would stand for. Low is odd."""
+        check_is_fitted(self)
+        return np.log(self._count_model.counts(read_points(self, X, reset=False)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
+        check_is_fitted(self)
+        Y = read_points(self, X, reset=False)
+        diagonal = self._chosen_kernel.diagonal_at(Y)
+        return 1.0 - float(self._errors_at(Y) @ diagonal) / float(diagonal.sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_representatives_
+
+
+class MOSAICSampler(_Representatives):
+    """MOSAIC as a sampler for imbalanced-learn pipelines, which take no sampler that can transform as well.
+
+    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
+    ``explain`` and ``rethreshold``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mosaic import MOSAICSampler
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
+    (30, 4)
+    """

@@ -1,0 +1,351 @@
+"""How good a set of points is, whoever chose it: what it covers and explains, how far away and how alike its members are.
+
+Everything is a function of the data (points, or a kernel bound to them) and the chosen row numbers, so sets of different
+origin can be compared. Derivations and what the program has to do with coverage: docs/math/coverage.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.linalg import eigh
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_vector, row_blocks
+from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.kernels import Kernel
+
+#: Directions of K_SS, scaled to unit diagonal, with a smaller share than this are rounding and not information.
+RELATIVE_CUT = 1e-12
+#: A point is in the span of others if what is left of it is at most this share of its length.
+SPAN_TOLERANCE = 1e-8
+#: A ray that leaves the hull before this length, in coordinates where the span is well scaled, does not enter it.
+SHORTEST_RAY = 1e-9
+#: Non-zeros of one linear program: many rays share one, as stating a small program takes longer than solving it.
+PROGRAM_ENTRIES = 1 << 13
+
+
+def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
+    """γ(y) = min { Σ_i |c_i| : Σ_i c_i s_i = y }: the factor by which the hull of S must grow to reach y.
+
+    Parameters
+    ----------
+    Y : points, n × d, whose gauge is wanted
+    S : points, k × d, whose hull is meant
+    symmetric : coefficients of either sign, as the program has them: the hull is conv(±S); else c ≥ 0: conv(S ∪ {0})
+
+    Returns
+    -------
+    n numbers: < 1 inside, 1 on the boundary, > 1 outside, infinite where y is not in the span (in the cone) of S
+
+    Notes
+    -----
+    1. Solved as the ray that it describes, 1/γ = max { t : t·y in the hull }: always feasible, and t = 0 means ∞.
+    2. γ does not change under a linear map that is one-to-one on the span. The span is scaled to unit singular values
+       first, where 1/γ of a unit vector lies between 1/√k and 1 (symmetric), however flat S is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gauge([[3.0, -1.0]], np.eye(2)).round(9)
+    array([4.])
+    >>> gauge([[3.0, -1.0]], [[1.0, 1.0], [1.0, -1.0]]).round(9)
+    array([3.])
+    >>> gauge([[3.0, -1.0]], np.eye(2), symmetric=False)
+    array([inf])
+    """
+    points, corners = _dense(as_points(Y, "Y")), _dense(as_points(S, "S"))
+    if points.shape[1] != corners.shape[1]:
+        raise InvalidInputError(
+            f"Y and S must have the same features; got {points.shape[1]} and {corners.shape[1]}. Take S from rows of Y."
+        )
+    return _gauge(points, corners, symmetric)
+
+
+def _gauge(Y: FloatArray, S: FloatArray, symmetric: bool) -> FloatArray:
+    """The gauge, computed in coordinates in which S has unit singular values."""
+    sizes, largest = np.abs(Y).max(axis=1), float(np.abs(S).max(initial=0.0))
+    result = np.where(sizes > 0, np.inf, 0.0)
+    some = np.flatnonzero(sizes > 0)
+    if largest == 0 or not len(some):
+        return result
+    left, values, basis = np.linalg.svd(S / largest, full_matrices=False)
+    rank = int((values > max(S.shape) * np.finfo(np.float64).eps * values[0]).sum())
+    left, values, basis = left[:, :rank], values[:rank], basis[:rank]
+    units = Y[some] / sizes[some, None]
+    inside = units @ basis.T
+    outside = np.linalg.norm(units - inside @ basis, axis=1)
+    reachable = outside <= SPAN_TOLERANCE * np.linalg.norm(units, axis=1)
+    some, coordinates = some[reachable], inside[reachable] / values
+    lengths = np.linalg.norm(coordinates, axis=1)
+    reach = _ray_lengths(coordinates / lengths[:, None], np.concatenate([left, -left]) if symmetric else left)
+    hit = reach > SHORTEST_RAY
+    result[some[hit]] = sizes[some[hit]] / largest * lengths[hit] / reach[hit]
+    return result
+
+
+def _ray_lengths(rays: FloatArray, corners: FloatArray) -> FloatArray:
+    """1/γ = max { t : t·y = Σ_i c_i s_i, Σ_i c_i ≤ 1, c ≥ 0, t ≥ 0 } for every ray y, corners s_i."""
+    k, p = corners.shape
+    lengths = np.empty(len(rays))
+    step = max(1, PROGRAM_ENTRIES // corners.size)
+    for start in range(0, len(rays), step):
+        some = rays[start : start + step]
+        each = sp.eye_array(len(some))
+        along = sp.csr_array((-some.ravel(), np.repeat(np.arange(len(some)), p), np.arange(some.size + 1)))
+        found = linprog(
+            np.repeat([0.0, -1.0], [len(some) * k, len(some)]),
+            A_eq=sp.hstack([sp.kron(each, corners.T), along]),
+            b_eq=np.zeros(some.size),
+            A_ub=sp.hstack([sp.kron(each, np.ones((1, k))), sp.csr_array((len(some), len(some)))]),
+            b_ub=np.ones(len(some)),
+            method="highs",
+        )
+        if found.status != 0:
+            raise MosaicError(
+                f"the linear program of the gauge was not solved: {found.message} Check Y and S for scale."
+            )
+        lengths[start : start + step] = found.x[len(some) * k :]
+    return lengths
+
+
+def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) -> float:
+    """Σ_j ‖y_j‖ min(1, 1/γ(y_j)) / Σ_j ‖y_j‖: the share of the segments from 0 to the points inside the chosen hull.
+
+    Parameters
+    ----------
+    Y : points, n × d: explicit feature vectors
+    chosen : row numbers or mask of the chosen points, whose gauge γ is
+    symmetric : hull conv(±S), else conv(S ∪ {0}); see ``gauge``
+
+    Notes
+    -----
+    1. The numerator is the paper's coverage. Dividing by the total length is ours: it makes 1 the most that there is.
+    2. The paper writes the convex hull of the points; the segments start at the origin and its coefficients may have
+       either sign, hence conv(±S). A point in no multiple of the hull has covered length 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
+    >>> round(hull_coverage(Y, [0, 2]), 3), round(hull_coverage(Y, [0, 1, 2]), 3)
+    (0.854, 1.0)
+    >>> round(hull_coverage(Y, [0, 2], symmetric=False), 3)  # [0, 2] is no combination with coefficients ≥ 0
+    0.707
+    """
+    points = _dense(as_points(Y, "Y"))
+    corners = points[as_indices(chosen, len(points), "chosen")]
+    lengths = np.linalg.norm(points, axis=1)
+    if not lengths.any():
+        return 1.0
+    covered = lengths / np.maximum(_gauge(points, corners, symmetric), 1.0)
+    return float(covered.sum() / lengths.sum())
+
+
+def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: Any = None) -> FloatArray:
+    """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: what the chosen points S cannot express of each point.
+
+    Without a ridge g it is the squared distance of φ(x_i) from the span of the chosen; with one the minimum over r of
+    ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted where it is not.
+    New points ``at``, if given, take the place of the kernel's own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 4.0]]), "linear")
+    >>> unexplained(kernel, [0, 1]).round(9)
+    array([ 0.,  0., 16.])
+    """
+    chosen = _members(kernel, chosen)
+    if not (np.isfinite(ridge) and ridge >= 0):
+        raise InvalidInputError(f"ridge must be a finite number >= 0; got {ridge}.")
+    errors = np.array(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
+    scale, w, U = _unit_spectrum(kernel, chosen, ridge)
+    keep = w > RELATIVE_CUT * w.max(initial=0.0)
+    root = scale[:, None] * U[:, keep] / np.sqrt(w[keep])
+    for rows in row_blocks(len(errors), max(len(chosen), 1)):
+        A = (kernel.block(rows, chosen) if at is None else kernel.cross(at[rows], chosen)) @ root
+        errors[rows] -= np.einsum("ij,ij->i", A, A)
+    return np.asarray(np.maximum(errors, 0.0))
+
+
+def explained_share(
+    kernel: Kernel, chosen: ArrayLike, *, ridge: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
+    """1 − Σ_i ω_i err_i / Σ_i ω_i k_ii: the share of all points that the chosen can express, R² in feature space.
+
+    Parameters
+    ----------
+    kernel : similarity of the points
+    chosen : row numbers or mask
+    ridge : price g of coefficients, see ``unexplained``
+    sample_weight : how much each point counts
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.random.default_rng(0).normal(size=(300, 2)), "rbf", gamma=0.5)
+    >>> explained_share(kernel, range(5)) < explained_share(kernel, range(20)) < 1
+    True
+    """
+    errors = unexplained(kernel, chosen, ridge)
+    weights = np.ones(kernel.n)
+    if sample_weight is not None:
+        weights = np.asarray(as_vector(sample_weight, kernel.n, "sample_weight", minimum=0.0))
+        if not weights.any():
+            raise InvalidInputError(
+                "sample_weight must have a positive entry; all are 0, so there is nothing to explain."
+            )
+    total = float(weights @ kernel.diagonal())
+    return 1.0 - float(weights @ errors) / total if total > 0 else 1.0
+
+
+def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *, quantile: float = 1.0) -> float:
+    """max_i min_{j∈S} d(i, j): the distance within which every point has a chosen one.
+
+    d is √(k_ii + k_jj − 2 k_ij) for a kernel and the Euclidean distance for points.
+
+    Parameters
+    ----------
+    kernel_or_points : a Kernel, or an array of points
+    chosen : row numbers or mask; without any the radius is infinite
+    quantile : share of the points that must have a chosen one within the radius; below 1 a few far ones do not count
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
+    >>> hausdorff_radius(X, [1]), hausdorff_radius(X, [1], quantile=0.75)
+    (8.0, 1.0)
+    """
+    if not 0 < quantile <= 1:
+        raise InvalidInputError(f"quantile must lie in (0, 1]; got {quantile}. 1 asks for every point.")
+    if isinstance(kernel_or_points, Kernel):
+        kernel, diagonal = kernel_or_points, kernel_or_points.diagonal()
+        n = kernel.n
+
+        def distances(rows: slice, members: IntArray) -> FloatArray:
+            return np.asarray(np.sqrt(_distances(kernel, diagonal, rows, members, normalised=False)))
+    else:
+        X = as_points(kernel_or_points)
+        n = X.shape[0]
+
+        def distances(rows: slice, members: IntArray) -> FloatArray:
+            return np.asarray(cdist(_dense(X[rows]), _dense(X[members])))
+
+    members = as_indices(chosen, n, "chosen")
+    if not len(members):
+        return float(np.inf)
+    nearest = np.empty(n)
+    for rows in row_blocks(n, len(members)):
+        nearest[rows] = distances(rows, members).min(axis=1)
+    nearest[members] = 0.0  # of a kernel only up to the square root of the rounding
+    return float(np.quantile(nearest, quantile, method="inverted_cdf"))
+
+
+def shared_information_distance(
+    kernel: Kernel, rows: ArrayLike, columns: ArrayLike, *, normalised: bool = True
+) -> FloatArray:
+    """D_ij = k_ii + k_jj − 2 k_ij, divided by k_ii + k_jj if normalised: what two points do not share.
+
+    Normalised, 0 are copies and 1 is nothing in common; opposed points (k_ij < 0) are further apart, up to 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), "linear")
+    >>> shared_information_distance(kernel, [0], [0, 1, 2]).round(3)
+    array([[0. , 0.2, 1. ]])
+    """
+    some, others = _members(kernel, rows, "rows"), _members(kernel, columns, "columns")
+    return _distances(kernel, kernel.diagonal(), some, others, normalised=normalised)
+
+
+def _distances(
+    kernel: Kernel, diagonal: FloatArray, rows: slice | IntArray, columns: IntArray, *, normalised: bool
+) -> FloatArray:
+    """k_ii + k_jj − 2 k_ij between some points, never below 0; as a share of k_ii + k_jj if normalised."""
+    total = diagonal[rows, None] + diagonal[columns]
+    D = np.maximum(total - 2.0 * kernel.block(rows, columns), 0.0)
+    return np.asarray(np.divide(D, total, out=np.zeros_like(D), where=total > 0) if normalised else D)
+
+
+def diversity(kernel: Kernel, chosen: ArrayLike) -> float:
+    """min_{i≠j∈S} 1 − 2 k_ij / (k_ii + k_jj): the normalised shared information distance of the two most similar.
+
+    0 if two of the chosen are copies; 1.0, as there is nothing to share, with fewer than two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[0.0], [0.1], [9.0]]), "rbf", gamma=1.0)
+    >>> diversity(kernel, [0, 1]) < 0.01 < 0.99 < diversity(kernel, [0, 2])
+    True
+    """
+    members = _members(kernel, chosen)
+    if len(members) < 2:
+        return 1.0
+    smallest, diagonal = np.inf, kernel.diagonal()
+    for rows in row_blocks(len(members), len(members)):
+        D = _distances(kernel, diagonal, members[rows], members, normalised=True)
+        D[np.arange(len(D)), np.arange(rows.start, rows.stop)] = np.inf
+        smallest = min(smallest, float(D.min()))
+    return smallest
+
+
+def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
+    """Mean over j∈S of 1 − 1/(k_jj (K_SS⁻¹)_jj): how much of a chosen point the other chosen ones already express.
+
+    0: orthogonal in feature space; 1: each is expressed by the others, which copies are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 3.0]]), "linear")
+    >>> round(redundancy(kernel, [0, 1]), 9), round(redundancy(kernel, [0, 2]), 9), round(redundancy(kernel, [0, 1, 2]), 9)
+    (0.5, 0.0, 1.0)
+    """
+    members = _members(kernel, chosen)
+    if not len(members):
+        return 0.0
+    scale, w, U = _unit_spectrum(kernel, members, 0.0)
+    # Not the pseudo-inverse: a point with a part in the null space has an infinite (K⁻¹)_jj, and the floor keeps it so.
+    inverse = (U**2 / np.maximum(w, RELATIVE_CUT * w.max())).sum(axis=1)
+    # A point that is zero in feature space is expressed by any others.
+    return float(np.where(scale > 0, np.clip(1.0 - 1.0 / inverse, 0.0, 1.0), 1.0).mean())
+
+
+def _unit_spectrum(kernel: Kernel, chosen: IntArray, ridge: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Scale d and U diag(w) Uᵀ = diag(d) (K_SS + g I) diag(d), which has unit diagonal: a cut in w ignores units."""
+    A = kernel.block(chosen, chosen)
+    A = 0.5 * (A + A.T)
+    A[np.diag_indices_from(A)] += ridge
+    size = np.maximum(np.diagonal(A), 0.0)
+    scale = np.divide(1.0, np.sqrt(size), out=np.zeros(len(A)), where=size > 0)
+    if not len(A):
+        return scale, np.zeros(0), A
+    w, U = eigh(scale[:, None] * A * scale)
+    return scale, w, U
+
+
+def _members(kernel: Kernel, indices: ArrayLike, name: str = "chosen") -> IntArray:
+    """Row numbers, checked against the number of points."""
+    if not isinstance(kernel, Kernel):
+        raise InvalidInputError(
+            f"kernel must be a Kernel; got {type(kernel).__name__}. Make one by mosaic.kernels.make_kernel(X, 'rbf')."
+        )
+    return as_indices(indices, kernel.n, name)
+
+
+def _dense(X: Any) -> FloatArray:
+    """Rows in float64, CSR made dense."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)

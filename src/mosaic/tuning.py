@@ -1,0 +1,135 @@
+"""Settings that nobody needs to guess: bandwidth, strength, rank, and what a fit will cost.
+
+Everything here is ours. The leads: a representative of k should resemble about n/k points, so the bandwidth is stated as
+an effective count; a kernel whose rank the machine cannot carry proves nothing, so it is made as wide as the rank demands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+
+from mosaic._arrays import subsample
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.factor import factorize
+from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, resolve_gamma
+
+#: Bytes that a fit may use when nothing else is said.
+DEFAULT_BUDGET = 2 * 2**30
+#: n·p² at most: what a few passes over the factor may cost on one core.
+MOST_WORK = 1e10
+#: A factor with fewer columns is of no use.
+SMALLEST_RANK = 16
+#: A representative resembles at least this many points, however many are wanted: fewer say little about outliers.
+SMALLEST_COUNT = 20.0
+#: Without a wish for k, a point resembles this share of all.
+DEFAULT_SHARE = 1 / 20
+#: lam in units of 1/(mean of k_ii). At 10 the rows of points that nobody else expresses are clearly their own.
+DEFAULT_LAM = 10.0
+#: What a factor of limited rank may miss of the kernel before the kernel is made wider.
+KERNEL_MISS = 0.02
+#: Numbers in the similarities between targets and candidates (float64: 200 MB).
+MOST_SIMILARITIES = 25_000_000
+
+
+def neighbours_wanted(total: float, k: float | None) -> float:
+    """m0 = n/k, the share of one representative, but at least 20 and at most half of the points."""
+    share = total * DEFAULT_SHARE if k is None else total / k
+    return float(max(min(max(share, SMALLEST_COUNT), 0.5 * total), 1.0 + 1e-6))
+
+
+def affordable_rank(n: int, itemsize: int, n_features: int, memory_budget: float | None) -> int:
+    """Columns of F for which n·p² stays within reason and two copies of F, X and the similarities within the budget."""
+    budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
+    fixed = memory_needed(n, 0, itemsize, n_features)
+    rank = int((budget - fixed) // (2 * n * itemsize))
+    if rank < min(SMALLEST_RANK, n):
+        needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
+        raise MemoryBudgetError(
+            f"{n:,} points × {n_features:,} features need about {needed / 2**20:,.0f} MiB at the least (the points, and a "
+            f"factor of rank {SMALLEST_RANK}); the budget is {budget / 2**20:,.0f} MiB. "
+            "Raise memory_budget, use float32, or fit a random part of the points."
+        )
+    return max(min(n, rank, int(np.sqrt(MOST_WORK / n))), min(SMALLEST_RANK, n))
+
+
+def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
+    """Bytes at the peak: a copy of the points, two of the factor, the similarities for choosing, a few vectors."""
+    similarities = 8.0 * min(float(n) * n, MOST_SIMILARITIES)
+    return float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + similarities + 16.0 * 8 * n
+
+
+def fit_bandwidth(kernel: RBF | Laplacian, m0: float, max_rank: int, *, random_state: int = 0) -> float:
+    """Gamma at which a typical point resembles m0 others, or, if that needs a higher rank, the largest that the rank carries."""
+    if m0 >= kernel.n:
+        return resolve_gamma(kernel, "median", random_state)
+    gamma = resolve_gamma(kernel, EffectiveCount(m0), random_state)
+    if max_rank >= kernel.n:
+        return gamma
+    rows = subsample(kernel.n, 4 * max_rank, random_state)
+    points = kernel.X[rows]
+
+    def miss(log_gamma: float) -> float:
+        narrowed = type(kernel)(points, float(np.exp(log_gamma)))
+        error = factorize(narrowed, tol=0.1 * KERNEL_MISS, max_rank=max_rank, random_state=random_state).relative_error
+        return float(np.log(max(error, 1e-12) / KERNEL_MISS))
+
+    high = float(np.log(gamma))
+    if miss(high) <= 0:
+        return gamma
+    low = high
+    for _ in range(20):
+        low -= 1.0
+        if miss(low) <= 0:
+            return float(np.exp(brentq(miss, low, low + 1.0, xtol=0.1)))
+    return float(np.exp(low))
+
+
+def default_lam(kernel: Kernel) -> float:
+    """10 / mean k_ii."""
+    return DEFAULT_LAM / max(float(kernel.diagonal().mean()), np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit will do and cost, told beforehand.
+
+    Attributes
+    ----------
+    strategy : "exact" (every point may be a pivot) or "low-rank"
+    n_points : distinct points
+    rank : columns of the factor, expected
+    memory : bytes at the peak, beyond the data that is passed in
+    seconds : rough, on one core of this machine
+    """
+
+    strategy: Literal["exact", "low-rank"]
+    n_points: int
+    rank: int
+    memory: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
+            f"about {self.memory / 2**20:,.0f} MiB and {self.seconds:.2g} s"
+        )
+
+
+def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:
+    """Rank at which a sample's factor has reached the tolerance; where the sample is exhausted, the highest allowed."""
+    rows = subsample(kernel.n, 1000, random_state)
+    rank = factorize(kernel.take(rows), tol=0.25 * tol, max_rank=max_rank, random_state=random_state).rank
+    if len(rows) == kernel.n or rank < len(rows) / 2:
+        return min(rank, max_rank)
+    return max_rank
+
+
+def expected_work(n: int, rank: int) -> float:
+    """Multiplications of a fit: the factor and some twenty passes over it, or the steps of interior point on all points."""
+    if rank * 4 >= n:
+        return 12.0 * n * float(rank) ** 2 + 8.0 * float(n) ** 3 / 3
+    return 30.0 * n * float(rank) ** 2 + 2e9

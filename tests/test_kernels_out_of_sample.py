@@ -1,0 +1,258 @@
+"""Kernels at points that they were not made from, and kernels over some of their points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+
+from mosaic import InvalidInputError, NotPositiveSemidefiniteError
+from mosaic.kernels import Cosine, Diffusion, Linear, Precomputed, heat_features, make_kernel
+from mosaic.kernels.points import FEW_FEATURES
+
+GAMMA = 0.05
+ORACLES = {
+    "rbf": lambda Y, X: pairwise.rbf_kernel(Y, X, gamma=GAMMA),
+    "laplacian": lambda Y, X: pairwise.laplacian_kernel(Y, X, gamma=GAMMA),
+    "polynomial": lambda Y, X: pairwise.polynomial_kernel(Y, X, gamma=GAMMA, degree=3, coef0=1.0),
+    "linear": pairwise.linear_kernel,
+    "cosine": pairwise.cosine_similarity,
+}
+FORMATS = {"dense": np.asarray, "csr": sp.csr_array}
+
+
+def some_points(rng, n, d):
+    """About half of the entries are zero, no row is."""
+    X = rng.normal(size=(n, d))
+    X[:, 1:] *= rng.random((n, d - 1)) < 0.5
+    return X
+
+
+@pytest.mark.parametrize("d", [3, FEW_FEATURES + 1], ids=["few", "many"])
+@pytest.mark.parametrize("of_X", FORMATS)
+@pytest.mark.parametrize("of_Y", FORMATS)
+@pytest.mark.parametrize("name", ORACLES)
+def test_new_points_equal_scikit_learn(rng, name, of_X, of_Y, d):
+    X, Y = some_points(rng, 25, d), some_points(rng, 8, d)
+    kernel = make_kernel(FORMATS[of_X](X), name, gamma=GAMMA)
+    new, own = FORMATS[of_Y](Y), np.array([20, 0, 7])
+    np.testing.assert_allclose(kernel.cross(new), ORACLES[name](Y, X), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(new, own), ORACLES[name](Y, X[own]), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel.take(own).cross(new), ORACLES[name](Y, X[own]), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal_at(new), np.diagonal(ORACLES[name](Y, Y)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_precision_of_either_side_may_be_single(rng, name):
+    X, Y = rng.normal(size=(12, 4)).astype(np.float32), rng.normal(size=(5, 4)).astype(np.float32)
+    expected = ORACLES[name](Y.astype(np.float64), X.astype(np.float64))
+    for own, new in ((X, Y), (X, Y.astype(np.float64)), (X.astype(np.float64), Y)):
+        found = make_kernel(own, name, gamma=GAMMA).cross(new)
+        assert found.dtype == np.float64
+        rounding = 1e-6 if name == "cosine" else 1e-12  # its rows are kept in the precision of X
+        np.testing.assert_allclose(found, expected, rtol=rounding, atol=rounding)
+
+
+def test_rbf_of_new_points_does_not_cancel_far_from_the_origin(rng):
+    X, Y = rng.normal(size=(30, 40)), rng.normal(size=(6, 40))
+    near = make_kernel(X, "rbf", gamma=0.01).cross(Y)
+    far = make_kernel(X + 1e5, "rbf", gamma=0.01).cross(Y + 1e5)
+    np.testing.assert_allclose(far, near, rtol=1e-6)
+
+
+def test_laplacian_of_many_sparse_points_is_put_together_from_blocks(rng):
+    X = sp.random_array((150, 5000), density=0.002, rng=rng, format="csr")
+    Y = sp.random_array((3, 5000), density=0.002, rng=rng, format="csr")
+    expected = pairwise.laplacian_kernel(Y.toarray(), X.toarray(), gamma=GAMMA)
+    np.testing.assert_allclose(make_kernel(X, "laplacian", gamma=GAMMA).cross(Y), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*ORACLES, "diffusion"])
+def test_another_number_of_features_is_refused(rng, name):
+    kernel = make_kernel(rng.normal(size=(9, 4)), name)
+    for question in (kernel.cross, kernel.diagonal_at, kernel.take(np.arange(3)).cross):
+        with pytest.raises(InvalidInputError, match=r"must have the 4 features .* Y has 3\. Pass the same columns"):
+            question(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "linear", "cosine", "callable"])
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_part_holds_copies_of_its_rows_and_nothing_else(rng, name, kind):
+    X = FORMATS[kind](some_points(rng, 20, 3))
+    kernel = make_kernel(X, ORACLES["rbf"] if name == "callable" else name)
+    part = kernel.take(np.arange(5))
+    assert type(part) is type(kernel)
+    assert part.X.shape == (5, 3)
+    values, whole = (part.X.data, kernel.X.data) if kind == "csr" else (part.X, kernel.X)
+    assert values.base is None or values.base.size == values.size
+    assert not np.shares_memory(values, whole)
+
+
+def test_a_part_keeps_the_bandwidth_of_the_whole(rng):
+    X = rng.normal(size=(40, 2))
+    kernel = make_kernel(X, "rbf", gamma="median")
+    part = kernel.take(np.array([0, 3]))
+    assert part.gamma == kernel.gamma
+    assert part.gamma != make_kernel(X[[0, 3]], "rbf", gamma="median").gamma
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "linear", "cosine"])
+def test_replacing_the_points_is_taking_them(rng, name):
+    kernel, rows = make_kernel(rng.normal(size=(15, 3)), name), np.array([8, 2, 2, 0])
+    replaced = replace(kernel, X=kernel.X[rows])
+    np.testing.assert_array_equal(replaced.columns(np.arange(4)), kernel.take(rows).columns(np.arange(4)))
+
+
+def test_cosine_does_not_look_at_lengths_of_new_points(rng):
+    X, Y = rng.normal(size=(10, 3)), rng.normal(size=(4, 3))
+    kernel = make_kernel(X, "cosine")
+    assert isinstance(kernel, Cosine)
+    np.testing.assert_allclose(kernel.cross(1e3 * Y), kernel.cross(Y), rtol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal_at(1e3 * Y), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_cosine_refuses_new_points_without_direction(rng, kind):
+    Y = rng.normal(size=(4, 3))
+    Y[2] = 0
+    with pytest.raises(InvalidInputError, match="1 rows are zero, the first is row 2 of Y"):
+        make_kernel(FORMATS[kind](np.eye(3)), "cosine").cross(FORMATS[kind](Y))
+
+
+def test_faults_of_a_function_at_new_points_are_named(rng):
+    X, Y = rng.normal(size=(8, 2)), rng.normal(size=(5, 2))
+    with pytest.raises(InvalidInputError, match=r"returned shape \(5,\) for 5 and 3 points; it must return \(5, 3\)"):
+        make_kernel(X, lambda A, B: A[:, 0]).cross(Y, np.arange(3))
+    with pytest.raises(InvalidInputError, match="returned inf"):
+        make_kernel(X, lambda A, B: np.full((len(A), len(B)), np.inf)).cross(Y)
+    with pytest.raises(NotPositiveSemidefiniteError, match="not symmetric"):
+        make_kernel(X, lambda A, B: A @ (B + 1).T).diagonal_at(Y)
+
+
+@pytest.mark.parametrize("of_X", FORMATS)
+@pytest.mark.parametrize("of_Y", FORMATS)
+def test_a_function_gets_new_points_in_the_format_of_the_old(rng, of_X, of_Y):
+    seen = []
+
+    def function(A, B):
+        seen.append((sp.issparse(A), sp.issparse(B), A.shape, B.shape))
+        return np.zeros((A.shape[0], B.shape[0]))
+
+    kernel = make_kernel(FORMATS[of_X](rng.normal(size=(8, 2))), function)
+    kernel.cross(FORMATS[of_Y](rng.normal(size=(5, 2))), np.arange(3))
+    assert seen == [(of_X == "csr", of_X == "csr", (5, 2), (3, 2))]
+
+
+def test_precomputed_picks_columns_of_the_whole_matrix(rng):
+    Z = rng.normal(size=(20, 2))
+    K = pairwise.rbf_kernel(Z)
+    kernel = make_kernel(K[:14, :14], "precomputed")
+    Y = K[14:, :14]
+    for new in (Y, sp.csr_array(Y), Y.astype(np.float32)):
+        tolerance = 1e-6 if new.dtype == np.float32 else 0.0
+        np.testing.assert_allclose(kernel.cross(new, np.array([9, 1])), Y[:, [9, 1]], rtol=tolerance)
+        part = kernel.take(np.array([9, 1, 4]))
+        np.testing.assert_allclose(part.cross(new), Y[:, [9, 1, 4]], rtol=tolerance)
+        np.testing.assert_allclose(part.take(np.array([2, 0])).cross(new), Y[:, [4, 9]], rtol=tolerance)
+
+
+def test_precomputed_answers_do_not_share_memory_with_the_question():
+    kernel, Y = Precomputed(np.eye(3)), np.full((2, 3), 0.5)
+    kernel.cross(Y)[:] = 0.0
+    assert (Y == 0.5).all()
+
+
+def test_precomputed_refuses_a_wrong_number_of_similarities():
+    kernel = Precomputed(np.eye(6))
+    for part in (kernel, kernel.take(np.array([4, 2]))):
+        for question in (part.cross, part.diagonal_at):
+            with pytest.raises(
+                InvalidInputError, match="all 6 points of the matrix, so Y must have 6 columns; it has 2"
+            ):
+                question(np.ones((3, 2)))
+
+
+def test_precomputed_similarity_of_a_new_point_to_itself_is_the_median_also_of_a_part():
+    kernel = Precomputed(np.diag([1.0, 2.0, 3.0, 50.0, 60.0]))
+    for part in (kernel, kernel.take(np.array([3, 4])), kernel.take(np.array([3, 4])).take(np.array([1]))):
+        np.testing.assert_array_equal(part.diagonal_at(np.ones((2, 5))), [3.0, 3.0])
+
+
+def test_a_part_of_an_accepted_matrix_is_not_refused_for_its_noise():
+    K = np.diag([1e6, 0.0, 0.0])
+    K[1, 2] = K[2, 1] = 1e-9  # far below the rounding of the whole, all there is of the part
+    with pytest.raises(NotPositiveSemidefiniteError):
+        Precomputed(K[1:, 1:])
+    np.testing.assert_array_equal(Precomputed(K).take(np.array([1, 2])).columns(np.arange(2)), K[1:, 1:])
+
+
+def mean_of_neighbours(G, X, Y, k):
+    """By brute force: unit rows of the mean feature of the k nearest points."""
+    rows = []
+    for y in Y:
+        mean = G[np.argsort(((X - y) ** 2).sum(axis=1))[:k]].mean(axis=0)
+        rows.append(mean / np.linalg.norm(mean))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("of_X", FORMATS)
+@pytest.mark.parametrize("of_Y", FORMATS)
+@pytest.mark.parametrize("k", [1, 6])
+def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y, k):
+    X, Y = some_points(rng, 40, 4), some_points(rng, 9, 4)
+    kernel = make_kernel(FORMATS[of_X](X), "diffusion", n_neighbors=k, time=3)
+    assert isinstance(kernel, Diffusion)
+    G = heat_features(X, n_neighbors=k, time=3).toarray()
+    H = mean_of_neighbours(G, X, Y, k)
+    new, own = FORMATS[of_Y](Y), np.array([33, 2])
+    np.testing.assert_allclose(kernel.cross(new), H @ G.T, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(kernel.take(own).cross(new), H @ G[own].T, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal_at(new), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_diffusion_tells_a_point_of_the_graph_from_one_very_near_to_it(rng, kind):
+    X = some_points(rng, 40, 4) + 100.0 * (np.arange(4) == 0)
+    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=5)
+    G = heat_features(X, n_neighbors=5).toarray()
+    Y = X[[11, 11]]
+    Y[1, 0] *= 1 + 1e-15
+    found = kernel.cross(FORMATS[kind](Y))
+    np.testing.assert_allclose(found[0], G[11] @ G.T, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found[1], mean_of_neighbours(G, X, X[[11]], 5)[0] @ G.T, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_diffusion_of_a_point_with_many_copies_takes_the_row_of_one_of_them(kind):
+    X = np.repeat(np.arange(4.0)[:, None], 5, axis=0)
+    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=3)
+    rows = kernel.block(np.arange(10, 15), np.arange(20))
+    found = kernel.cross(FORMATS[kind](np.array([[2.0]])))
+    assert np.abs(rows - found).max(axis=1).min() < 1e-12
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_diffusion_with_fewer_points_than_neighbours_uses_all_of_them(kind):
+    X = np.array([[0.0], [1.0], [4.0]])
+    G = heat_features(X).toarray()
+    Y = np.array([[0.7]])
+    found = make_kernel(FORMATS[kind](X), "diffusion").cross(FORMATS[kind](Y))
+    np.testing.assert_allclose(found, mean_of_neighbours(G, X, Y, 3) @ G.T, rtol=1e-12)
+    alone = make_kernel(FORMATS[kind](X[1:2]), "diffusion")
+    np.testing.assert_array_equal(alone.cross(FORMATS[kind](Y)), [[1.0]])
+
+
+def test_features_stay_explicit(rng):
+    X = rng.normal(size=(30, 3))
+    assert make_kernel(X, "linear").explicit_factor() is not None
+    for name in ("cosine", "diffusion"):
+        kernel = make_kernel(X, name)
+        assert isinstance(kernel, Linear)
+        factor = kernel.explicit_factor()
+        np.testing.assert_allclose((factor @ factor.T).diagonal(), 1.0, rtol=1e-12)
+    assert sp.issparse(make_kernel(X, "diffusion").explicit_factor())
+    for name in ("rbf", "laplacian", "polynomial"):
+        assert make_kernel(X, name).explicit_factor() is None

@@ -1,0 +1,444 @@
+"""What a set covers and explains, against brute force; and what the paper's two theorems about coverage amount to."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import lsq_linear
+from scipy.spatial import ConvexHull
+from scipy.spatial.distance import cdist
+
+import mosaic.metrics as metrics
+from mosaic import solve
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import make_kernel
+from mosaic.lam_path import ridge_error
+from mosaic.metrics import (
+    diversity,
+    explained_share,
+    gauge,
+    hausdorff_radius,
+    hull_coverage,
+    redundancy,
+    shared_information_distance,
+    unexplained,
+)
+
+#: Four points, all of them extreme, of which the ℓ_∞ program drops the first as its strength grows.
+FOUR = np.array([[2.0, 2.0], [-1.0, 4.0], [1.0, 3.0], [2.0, 0.0]])
+
+
+def basic_gauge(y, S, symmetric):
+    """A linear program has a basic solution: try all of them."""
+    best = np.inf
+    for some in combinations(range(len(S)), S.shape[1]):
+        c = np.linalg.solve(S[list(some)].T, y)
+        if symmetric or c.min() >= -1e-12:
+            best = min(best, np.abs(c).sum())
+    return best
+
+
+def cast_ray(y, corners):
+    """1 / the largest t with t·y in conv(corners), from its facets a·x ≤ b; the origin lies in the hull."""
+    facets = ConvexHull(corners).equations
+    slopes, room = facets[:, :-1] @ y, np.maximum(-facets[:, -1], 0.0)
+    ahead = slopes > 1e-12
+    t = (room[ahead] / slopes[ahead]).min()
+    return 1.0 / t if t > 1e-12 else np.inf
+
+
+# --- the gauge and the coverage
+
+
+def test_gauge_of_the_axes_is_the_one_norm_and_of_the_square_the_largest_entry(rng):
+    Y = rng.normal(size=(30, 4))
+    np.testing.assert_allclose(gauge(Y, np.eye(4)), np.abs(Y).sum(axis=1), rtol=1e-9)
+    square = [[1.0, 1.0], [1.0, -1.0]]
+    np.testing.assert_allclose(gauge(Y[:, :2], square), np.abs(Y[:, :2]).max(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_gauge_matches_all_basic_solutions(seed, symmetric):
+    rng = np.random.default_rng(seed)
+    S, Y = rng.normal(size=(7, 3)) + 0.8, rng.normal(size=(40, 3))
+    expected = np.array([basic_gauge(y, S, symmetric) for y in Y])
+    assert np.isinf(expected).any() == (not symmetric)
+    np.testing.assert_allclose(gauge(Y, S, symmetric=symmetric), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_gauge_matches_rays_cast_at_the_facets(rng, d):
+    S, Y = rng.normal(size=(9, d)), rng.normal(size=(30, d))
+    both = [cast_ray(y, np.concatenate([S, -S])) for y in Y]
+    np.testing.assert_allclose(gauge(Y, S), both, rtol=1e-8)
+    positive = np.abs(S)
+    one_sided = [cast_ray(y, np.concatenate([positive, np.zeros((1, d))])) for y in np.concatenate([np.abs(Y), Y])]
+    np.testing.assert_allclose(gauge(np.concatenate([np.abs(Y), Y]), positive, symmetric=False), one_sided, rtol=1e-8)
+    assert np.isinf(one_sided).any()
+    assert np.isfinite(one_sided).any()
+
+
+def test_gauge_is_infinite_outside_the_span_and_zero_at_zero(rng):
+    plane = rng.normal(size=(2, 5))
+    S, inside = rng.normal(size=(6, 2)), rng.normal(size=(8, 2))
+    np.testing.assert_allclose(gauge(inside @ plane, S @ plane), gauge(inside, S), rtol=1e-8)
+    above = inside @ plane + 1e-3 * rng.normal(size=(8, 5))
+    assert np.isinf(gauge(above, S @ plane)).all()
+    np.testing.assert_array_equal(gauge(np.zeros((1, 5)), S @ plane), [0.0])
+    np.testing.assert_array_equal(gauge([[0.0, 0.0], [1.0, 0.0]], np.zeros((3, 2))), [0.0, np.inf])
+
+
+def test_gauge_does_not_change_under_linear_maps_and_scales_with_the_points(rng):
+    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(20, 3))
+    flat = np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([1.0, 1e-3, 1e-5])
+    np.testing.assert_allclose(gauge(Y @ flat, S @ flat), gauge(Y, S), rtol=1e-7)
+    np.testing.assert_allclose(gauge(1e150 * Y, 1e-150 * S), 1e300 * gauge(Y, S), rtol=1e-8)
+
+
+def test_gauge_does_not_depend_on_how_rays_share_programs(rng, monkeypatch):
+    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(50, 3))
+    together = gauge(Y, S)
+    monkeypatch.setattr(metrics, "PROGRAM_ENTRIES", 1)
+    np.testing.assert_allclose(gauge(Y, S), together, rtol=1e-10)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_coverage_is_the_length_of_the_segments_inside_the_hull(rng, symmetric):
+    Y = rng.normal(size=(25, 2))
+    chosen = [0, 3, 4, 9]
+    corners = np.concatenate([Y[chosen], -Y[chosen] if symmetric else np.zeros((1, 2))])
+    facets = ConvexHull(corners).equations
+    steps = (np.arange(4000) + 0.5) / 4000
+    inside = [(facets[:, :-1] @ np.outer(y, steps) + facets[:, -1:] <= 1e-12).all(axis=0).mean() for y in Y]
+    lengths = np.linalg.norm(Y, axis=1)
+    expected = lengths @ inside / lengths.sum()
+    assert hull_coverage(Y, chosen, symmetric=symmetric) == pytest.approx(expected, abs=1e-3)
+    assert 0.1 < expected < 0.9
+
+
+def test_coverage_grows_with_the_set_from_nothing_to_everything(rng):
+    Y = rng.normal(size=(30, 3))
+    shares = [hull_coverage(Y, np.arange(k)) for k in (0, 1, 2, 3, 5, 10, 20, 30)]
+    assert shares[0] == 0.0
+    assert shares[-1] == pytest.approx(1.0)
+    assert (np.diff(shares) >= -1e-9).all()
+    assert hull_coverage(np.zeros((2, 2)), [0]) == 1.0
+
+
+def test_sparse_points_are_points(rng):
+    Y = np.where(rng.random((20, 4)) < 0.5, rng.normal(size=(20, 4)), 0.0)
+    assert hull_coverage(sp.csr_array(Y), [0, 1, 2]) == hull_coverage(Y, [0, 1, 2])
+    assert hausdorff_radius(sp.csr_array(Y), [0, 1, 2]) == hausdorff_radius(Y, [0, 1, 2])
+
+
+# --- what a set explains
+
+
+def test_unexplained_is_the_residual_of_least_squares(rng):
+    X = rng.normal(size=(30, 6))
+    chosen = [2, 5, 11]
+    left = X.T - X[chosen].T @ np.linalg.lstsq(X[chosen].T, X.T, rcond=None)[0]
+    kernel = make_kernel(X, "linear")
+    np.testing.assert_allclose(unexplained(kernel, chosen), (left**2).sum(axis=0), atol=1e-12)
+    weights = rng.random(30)
+    expected = 1 - weights @ (left**2).sum(axis=0) / (weights @ (X**2).sum(axis=1))
+    assert explained_share(kernel, chosen, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+    assert explained_share(kernel, chosen) != pytest.approx(expected, rel=1e-3)
+
+
+def test_unexplained_bears_copies_and_points_of_very_different_size(rng):
+    X = rng.normal(size=(20, 5))
+    X[7] = X[3]
+    X[9] = 2 * X[3] - X[4]
+    X[11] *= 1e-9
+    kernel = make_kernel(X, "linear")
+    without = unexplained(kernel, [3, 4, 11])
+    np.testing.assert_allclose(unexplained(kernel, [3, 4, 7, 9, 11]), without, atol=1e-10)
+    assert without[11] < 1e-10 * kernel.diagonal()[11]
+    np.testing.assert_array_equal(unexplained(kernel, []), kernel.diagonal())
+    assert explained_share(make_kernel(np.zeros((3, 2)), "linear"), [0]) == 1.0
+
+
+def test_explained_share_with_a_ridge_matches_the_error_of_the_bound(rng, roll, roll_kernel):
+    chosen, g = np.array([3, 40, 77, 101]), 0.3
+    F = np.linalg.cholesky(roll_kernel + 1e-12 * np.eye(len(roll)))
+    kernel = make_kernel(roll, "rbf", gamma=2.0)
+    error = ridge_error(F, F.T @ F, chosen, g)
+    assert explained_share(kernel, chosen, ridge=g) == pytest.approx(1 - error / len(roll), rel=1e-8)
+    assert unexplained(kernel, chosen, g).sum() == pytest.approx(error, rel=1e-8)
+
+
+def test_unexplained_does_not_depend_on_blocks(rng, monkeypatch):
+    kernel = make_kernel(rng.normal(size=(200, 3)), "rbf", gamma=0.5)
+    whole = unexplained(kernel, [1, 2, 3]), hausdorff_radius(kernel, [1, 2, 3]), diversity(kernel, range(150))
+    blocks = metrics.row_blocks
+    monkeypatch.setattr(metrics, "row_blocks", lambda n, columns: blocks(n, columns, 1))
+    np.testing.assert_array_equal(unexplained(kernel, [1, 2, 3]), whole[0])
+    assert (hausdorff_radius(kernel, [1, 2, 3]), diversity(kernel, range(150))) == pytest.approx(whole[1:])
+
+
+# --- how far away, how alike
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9, 1.0])
+def test_hausdorff_radius_is_the_distance_to_the_nearest_chosen(rng, quantile):
+    X = rng.normal(size=(50, 3))
+    chosen = [4, 8, 15]
+    nearest = cdist(X, X[chosen]).min(axis=1)
+    radius = hausdorff_radius(X, chosen, quantile=quantile)
+    assert radius == pytest.approx(np.sort(nearest)[int(np.ceil(quantile * 50)) - 1])
+    assert hausdorff_radius(make_kernel(X, "linear"), chosen, quantile=quantile) == pytest.approx(radius)
+    in_features = np.sqrt(2 - 2 * np.exp(-0.3 * nearest**2))
+    kernel = make_kernel(X, "rbf", gamma=0.3)
+    assert hausdorff_radius(kernel, chosen) == pytest.approx(in_features.max())
+
+
+def test_hausdorff_radius_is_zero_for_all_points_and_infinite_for_none(rng):
+    kernel = make_kernel(rng.normal(size=(20, 3)), "linear")
+    assert hausdorff_radius(kernel, range(20)) == 0.0
+    assert hausdorff_radius(kernel, []) == np.inf
+
+
+def test_shared_information_distance_matches_its_definition(rng):
+    X = rng.normal(size=(12, 3))
+    K, kernel = X @ X.T, make_kernel(X, "linear")
+    for normalised in (True, False):
+        D = shared_information_distance(kernel, [1, 4], range(12), normalised=normalised)
+        for i, j in [(0, 3), (1, 7), (1, 11)]:
+            a = (1, 4)[i]
+            plain = K[a, a] + K[j, j] - 2 * K[a, j]
+            assert D[i, j] == pytest.approx(1 - 2 * K[a, j] / (K[a, a] + K[j, j]) if normalised else plain)
+    opposed = make_kernel(np.array([[1.0], [-1.0], [0.0], [0.0]]), "linear")
+    np.testing.assert_allclose(shared_information_distance(opposed, [0, 2], [1, 3]), [[2.0, 1.0], [1.0, 0.0]])
+
+
+def test_diversity_is_zero_for_copies_and_the_smallest_distance_otherwise(rng):
+    X = rng.normal(size=(30, 3))
+    X[17] = X[4]
+    kernel = make_kernel(X, "rbf", gamma=0.5)
+    chosen = [1, 4, 9, 20]
+    pairs = [1 - np.exp(-0.5 * ((X[i] - X[j]) ** 2).sum()) for i, j in combinations(chosen, 2)]
+    assert diversity(kernel, chosen) == pytest.approx(min(pairs))
+    assert diversity(kernel, [*chosen, 17]) == pytest.approx(0.0, abs=1e-14)
+    assert diversity(kernel, [3]) == diversity(kernel, []) == 1.0
+
+
+def test_redundancy_is_the_mean_r_squared_of_each_on_the_others(rng):
+    X = rng.normal(size=(8, 5)) * rng.uniform(0.01, 100, size=(8, 1))
+    chosen = [0, 2, 3, 6]
+    shares = []
+    for j in chosen:
+        others = X[[i for i in chosen if i != j]].T
+        left = X[j] - others @ np.linalg.lstsq(others, X[j], rcond=None)[0]
+        shares.append(1 - left @ left / (X[j] @ X[j]))
+    kernel = make_kernel(X, "linear")
+    assert redundancy(kernel, chosen) == pytest.approx(np.mean(shares), rel=1e-9)
+    assert redundancy(kernel, range(8)) == pytest.approx(1.0, abs=1e-9)  # eight points in five dimensions
+    assert redundancy(make_kernel(np.eye(4), "linear"), range(4)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_redundancy_counts_copies_as_redundant_and_leaves_the_others_alone(rng):
+    X = np.concatenate([np.eye(4), np.eye(4)[:1], np.zeros((1, 4))])
+    kernel = make_kernel(X, "linear")
+    assert redundancy(kernel, [0, 1, 2, 4]) == pytest.approx(0.5, abs=1e-9)  # the two copies; 1 and 2 are independent
+    assert redundancy(kernel, [0, 5]) == pytest.approx(0.5)  # nothing of the zero point is missing
+    assert redundancy(kernel, [1]) == redundancy(kernel, []) == 0.0
+
+
+def test_wrong_input_is_refused_with_a_remedy(rng):
+    X = rng.normal(size=(6, 2))
+    kernel = make_kernel(X, "linear")
+    with pytest.raises(InvalidInputError, match="make_kernel"):
+        explained_share(X, [0])
+    with pytest.raises(InvalidInputError, match="chosen must lie"):
+        redundancy(kernel, [6])
+    with pytest.raises(InvalidInputError, match="ridge"):
+        unexplained(kernel, [0], -1.0)
+    with pytest.raises(InvalidInputError, match="nothing to explain"):
+        explained_share(kernel, [0], sample_weight=np.zeros(6))
+    with pytest.raises(InvalidInputError, match="quantile"):
+        hausdorff_radius(X, [0], quantile=0.0)
+    with pytest.raises(InvalidInputError, match="same features"):
+        gauge(X, np.eye(3))
+
+
+# --- the paper's theorems: which points the programs choose
+
+
+def certified(Y, row_norm, tol=1e-8, **strength):
+    encoding = solve(Y, kernel="linear", row_norm=row_norm, tol=tol, max_iter=50_000, **strength)
+    assert -1e-12 <= encoding.dual_gap <= tol
+    return encoding
+
+
+def scores(Y, encoding):
+    """‖θᵀy_j‖ in the dual norm, θ = lam (Yᵀ − YᵀR): at most 1, and exactly 1 wherever a row is not zero."""
+    A = Y @ (encoding.lam * (Y.T - Y.T @ encoding.rows(np.arange(len(Y)))))
+    return np.abs(A).sum(axis=1) if encoding.row_norm == "linf" else np.linalg.norm(A, axis=1)
+
+
+def corners_and_inner_points(rng, d, n_inner=25):
+    """Independent corners V and points BV strictly inside conv(±V)."""
+    V = 2 * np.eye(d) + 0.5 * rng.normal(size=(d, d))
+    B = rng.dirichlet(np.ones(d), size=n_inner) * rng.uniform(0.3, 0.9, size=(n_inner, 1))
+    return V, np.minimum(B, 0.8) * rng.choice([-1.0, 1.0], size=B.shape)
+
+
+def smallest_exact_lam(V, B):
+    """From this strength on the solution is known in closed form."""
+    G = np.linalg.inv(V @ V.T)
+    own, cross = np.diag(G), np.abs(G - np.diag(np.diag(G))).max(axis=1)
+    return max((own + cross).max(), (own / (1 - np.abs(B).max(axis=0))).max())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_independent_corners_are_exactly_the_rows_and_the_rows_are_known(d, seed):
+    V, B = corners_and_inner_points(np.random.default_rng(seed), d)
+    Y, lam0 = np.concatenate([V, B @ V]), smallest_exact_lam(V, B)
+
+    def closed_form(lam):
+        R = np.zeros((len(Y), len(Y)))
+        R[:d, :d], R[:d, d:] = np.eye(d) - np.linalg.inv(V @ V.T) / lam, B.T
+        return R
+
+    above, below = (certified(Y, "linf", tol=1e-9, lam=t * lam0) for t in (1.2, 0.8))
+    assert sorted(above.support) == list(range(d))
+    np.testing.assert_allclose(above.rows(np.arange(len(Y))), closed_form(above.lam), atol=1e-6)
+    assert np.abs(below.rows(np.arange(len(Y))) - closed_form(below.lam)).max() > 1e-3  # the threshold is sharp
+    assert hull_coverage(Y, above.support) == pytest.approx(1.0)
+    assert sorted(certified(Y, "l2", lam=5 * lam0).support) == list(range(d))
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_on_the_faces_of_a_simplex_euclidean_rows_find_the_corners_and_largest_entries_need_not(d, seed):
+    """Lifted to height one all points lie on a face of conv(±V): Σ|b| = 1. There the ℓ_∞ program has many solutions."""
+    rng = np.random.default_rng(seed)
+    V = np.column_stack([3 * np.eye(d + 1)[:, :d] + 0.3 * rng.normal(size=(d + 1, d)), np.ones(d + 1)])
+    B = rng.dirichlet(2 * np.ones(d + 1), size=20)
+    Y = np.concatenate([V, B @ V])
+    assert sorted(certified(Y, "l2", alpha=1000.0).support) == list(range(d + 1))
+    largest = certified(Y, "linf", tol=1e-7, lam=2 * smallest_exact_lam(V, B))
+    np.testing.assert_allclose(scores(Y, largest), 1.0, atol=1e-3)  # every point may have a row,
+    assert len(largest.support) > d + 1  # and in the solution found more than the corners have,
+    only_corners = certified(Y, "linf", tol=1e-7, lam=largest.lam, candidates=np.arange(d + 1))
+    value = d + 1 - np.trace(np.linalg.inv(V @ V.T)) / (2 * largest.lam)
+    assert largest.certificate.primal == pytest.approx(value, rel=1e-4)  # although it is no better
+    assert only_corners.certificate.primal == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize("row_norm", ["l2", "linf"])
+@pytest.mark.parametrize("alpha", [2.0, 10.0, 50.0])
+def test_only_extreme_points_have_rows_at_every_strength(rng, row_norm, alpha):
+    Y = rng.normal(size=(50, 3))
+    extreme = set(ConvexHull(np.concatenate([Y, -Y])).vertices % len(Y))
+    support = set(certified(Y, row_norm, tol=1e-7, alpha=alpha).support)
+    assert support
+    assert support <= extreme
+    assert len(extreme) < 40
+
+
+@pytest.mark.parametrize("half", [3, 4, 5, 6])
+def test_regular_polygons_get_a_row_for_every_pair_of_opposite_corners(rng, half):
+    angles = np.pi * np.arange(half) / half
+    V = np.column_stack([np.cos(angles), np.sin(angles)])
+    B = 0.95 * rng.dirichlet(np.ones(half), size=20) * rng.choice([-1.0, 1.0], size=(20, half))
+    encoding = certified(np.concatenate([V, B @ V]), "linf", lam=10.0)
+    assert sorted(encoding.support) == list(range(half))
+    np.testing.assert_allclose(encoding.influence[:half], encoding.influence[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("corners", [5, 6, 9])
+def test_lifted_polygons_get_rows_at_corners_only_with_euclidean_norms(rng, corners):
+    angles = np.sort(rng.uniform(0, 2 * np.pi, size=corners))
+    V = np.column_stack([np.cos(angles), np.sin(angles), np.ones(corners)])
+    Y = np.concatenate([V, rng.dirichlet(np.ones(corners), size=20) @ V])
+    for alpha in (5.0, 100.0):
+        assert certified(Y, "l2", alpha=alpha).support.max() < corners
+
+
+def test_an_extreme_point_may_stay_without_a_row():
+    """ℓ_∞ rows, by exact fractions: a feasible R and a dual θ of the same value, and θ is slack at the first point."""
+    R = np.array([[0, 0, 0, 0], [-6, 78, 78, -54], [120, 120, 64, 72], [105, -105, 91, 105]]) / 168
+    theta = np.array([[36, -20, 0, 0], [9, 23, 0, 0]]) / 112
+    np.testing.assert_allclose(FOUR.T @ R, FOUR.T, atol=1e-12)
+    assert np.abs(R).max(axis=1).sum() == pytest.approx(101 / 56)
+    assert np.vdot(theta, FOUR.T) == pytest.approx(101 / 56)
+    np.testing.assert_allclose(np.abs(FOUR @ theta).sum(axis=1), [6 / 7, 1, 1, 1])
+    assert gauge(FOUR[:1], FOUR[1:])[0] == pytest.approx(4 / 3)  # and it is extreme: outside the hull of the others
+    encoding = certified(FOUR, "linf", tol=1e-9, lam=10.0)
+    assert sorted(encoding.support) == [1, 2, 3]
+    np.testing.assert_allclose(scores(FOUR, encoding), [6 / 7, 1, 1, 1], atol=1e-4)
+
+
+def test_euclidean_rows_need_few_of_many_corners():
+    """At most p(p + 1)/2 rows: four corners of a regular twelve-gon do for all, although they leave much uncovered."""
+    angles = 2 * np.pi * np.arange(12) / 12
+    Y = np.column_stack([np.cos(angles), np.sin(angles), np.ones(12)])
+    every_third = np.arange(0, 12, 3)
+    few, all_of_them = (certified(Y, "l2", lam=10.0, candidates=c) for c in (every_third, np.arange(12)))
+    assert few.certificate.primal == pytest.approx(all_of_them.certificate.primal, rel=1e-5)
+    assert hull_coverage(Y, every_third) < 0.99
+    assert hull_coverage(Y, np.arange(12)) == pytest.approx(1.0)
+
+
+# --- the paper's theorems: coverage
+
+
+def test_largest_entry_program_covers_by_a_zonotope(rng):
+    """Its value is min over ρ of Σρ + lam/2 Σ_i dist²(y_i, Z(ρ)), Z(ρ) = { Σ c_j y_j : |c_j| ≤ ρ_j }."""
+    Y = rng.normal(size=(15, 3))
+    encoding = certified(Y, "linf", alpha=6.0)
+
+    def value(rho):
+        used = rho > 0
+        fits = [lsq_linear(Y[used].T, y, bounds=(-rho[used], rho[used]), tol=1e-12).cost for y in Y]
+        return rho.sum() + encoding.lam * sum(fits)
+
+    best = value(encoding.influence)
+    assert best == pytest.approx(encoding.certificate.primal, rel=1e-6)
+    for _ in range(8):
+        assert value(encoding.influence * np.exp(0.1 * rng.normal(size=15))) > best
+        assert value(encoding.influence + 0.02 * rng.random(15)) > best
+
+
+@pytest.mark.parametrize("row_norm", ["l2", "linf"])
+def test_what_is_represented_lies_in_the_hull_times_its_coefficients(rng, row_norm):
+    Y = rng.normal(size=(30, 3))
+    encoding = certified(Y, row_norm, tol=1e-7, alpha=8.0)
+    R = encoding.rows(encoding.support)
+    reached = gauge(R.T @ Y[encoding.support], Y[encoding.support])
+    assert (reached <= np.abs(R).sum(axis=0) + 1e-8).all()
+    assert reached.max() > 0.5
+
+
+def test_zonotope_covers_more_and_costs_more_as_the_strength_grows(rng):
+    Y = rng.normal(size=(30, 3))
+    path = [certified(Y, "linf", tol=1e-7, alpha=alpha) for alpha in (1.2, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)]
+    distances = [float(((Y.T - Y.T @ e.rows(np.arange(30))) ** 2).sum()) for e in path]
+    assert (np.diff(distances) < 0).all()
+    assert (np.diff([e.influence.sum() for e in path]) > 0).all()
+
+
+def test_hull_coverage_may_fall_as_the_strength_grows():
+    """Hence minimising the program is not the same as maximising the coverage by the hull of its support."""
+    early, late = (certified(FOUR, "linf", tol=1e-9, alpha=alpha) for alpha in (5.0, 50.0))
+    assert sorted(early.support) == [0, 1, 2, 3]
+    assert sorted(late.support) == [1, 2, 3]
+    assert hull_coverage(FOUR, early.support) == pytest.approx(1.0)
+    assert hull_coverage(FOUR, late.support) == pytest.approx(0.9416, abs=1e-4)
+
+
+@pytest.mark.parametrize("row_norm", ["l2", "linf"])
+@pytest.mark.parametrize("seed", range(2))
+def test_chosen_points_cover_more_than_random_ones(seed, row_norm):
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(30, 3))
+    support = certified(Y, row_norm, tol=1e-6, alpha=10.0).support
+    random = [hull_coverage(Y, rng.choice(30, len(support), replace=False)) for _ in range(200)]
+    assert hull_coverage(Y, support) > np.quantile(random, 0.95)
