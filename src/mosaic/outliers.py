@@ -185,4 +185,4 @@ def _own_scale_count(kernel: RBF | Laplacian, rows: IntArray, wanted: float) -> 
     """Median effective count of these points alone, with a bandwidth at which they resemble ``wanted`` of one another."""
     name = "rbf" if isinstance(kernel, RBF) else "laplacian"
     alone = make_kernel(kernel.X[rows], name, gamma=EffectiveCount(wanted))
-    return float(np.median(encode(alone, lam=10.0, tol=1e-3).effective_count))
+    return float(np.median(encode(alone, alpha=100.0, tol=1e-3).effective_count))

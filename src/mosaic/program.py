@@ -196,10 +196,12 @@ def encode(
         setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
         problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
         start = None if warm is None else warm.influence[groups.first][setting.candidates]
-        solution = _run_solver(problem, setting, factor, solver, row_norm, tol, max_iter, start, callback)
+        limited = factor.stopped != "tolerance"
+        # A factor that had to stop early leaves a gap that no solver closes; to solve far below it is lost time.
+        aim = max(tol, 0.5 * factor.relative_error) if limited else tol
+        solution = _run_solver(problem, setting, factor, solver, row_norm, aim, max_iter, start, callback)
         encoding = _encode(problem, setting, kernel, factor, groups, wishes, weights, row_norm, solution, tol)
         # What the kernel adds may be more than its share; a finer factor settles it.
-        limited = factor.stopped != "tolerance"
         if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
             break
         trace_tol *= 0.25

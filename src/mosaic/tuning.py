@@ -19,18 +19,19 @@ from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, resolve_gamma
 
 #: Bytes that a fit may use when nothing else is said.
 DEFAULT_BUDGET = 2 * 2**30
-#: n·p² at most: what a few passes over the factor may cost on one core.
-MOST_WORK = 1e10
+#: Up to this many distinct points the factor may have full rank. For more, p is limited, since the support grows with it and
+#: interior point costs its cube, and so is n·p², which every pass over the factor costs.
+EXACT_SIZE, LARGEST_RANK, MOST_WORK = 2000, 700, 4e9
 #: A factor with fewer columns is of no use.
 SMALLEST_RANK = 16
 #: A representative resembles at least this many points, however many are wanted: fewer say little about outliers.
 SMALLEST_COUNT = 20.0
 #: Without a wish for k, a point resembles this share of all.
 DEFAULT_SHARE = 1 / 20
-#: lam in units of 1/(mean of k_ii). At 10 the rows of points that nobody else expresses are clearly their own.
-DEFAULT_LAM = 10.0
+#: Strength as a multiple of the critical one. From about 100 on, points that nobody else expresses are clearly apart.
+DEFAULT_ALPHA = 100.0
 #: What a factor of limited rank may miss of the kernel before the kernel is made wider.
-KERNEL_MISS = 0.02
+KERNEL_MISS = 0.01
 #: Numbers in the similarities between targets and candidates (float64: 200 MB).
 MOST_SIMILARITIES = 25_000_000
 
@@ -53,7 +54,8 @@ def affordable_rank(n: int, itemsize: int, n_features: int, memory_budget: float
             f"factor of rank {SMALLEST_RANK}); the budget is {budget / 2**20:,.0f} MiB. "
             "Raise memory_budget, use float32, or fit a random part of the points."
         )
-    return max(min(n, rank, int(np.sqrt(MOST_WORK / n))), min(SMALLEST_RANK, n))
+    useful = n if n <= EXACT_SIZE else min(LARGEST_RANK, int(np.sqrt(MOST_WORK / n)))
+    return max(min(rank, useful), min(SMALLEST_RANK, n))
 
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
@@ -86,11 +88,6 @@ def fit_bandwidth(kernel: RBF | Laplacian, m0: float, max_rank: int, *, random_s
         if miss(low) <= 0:
             return float(np.exp(brentq(miss, low, low + 1.0, xtol=0.1)))
     return float(np.exp(low))
-
-
-def default_lam(kernel: Kernel) -> float:
-    """10 / mean k_ii."""
-    return DEFAULT_LAM / max(float(kernel.diagonal().mean()), np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ class _WorkingSet:
         nothing = np.zeros(len(self.members))
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
+        self.precision = 1.0
         self.z: FloatArray = np.zeros(0)
 
     @property
@@ -145,7 +146,7 @@ class _WorkingSet:
     def solve(self, aim: float) -> None:
         """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
         everybody = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
-        tol = aim if everybody else max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
+        tol = aim if everybody else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members)
         start = self.eta if self.eta.any() else None
         found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=start)
@@ -203,6 +204,9 @@ class _WorkingSet:
     def grow(self) -> None:
         """Admit violators."""
         new = self._violators(room=max(100, len(self.members), self.size // 2))
+        if not len(new):
+            # The members violate their own constraints: the subproblem owes its gap to the dual point of an earlier step.
+            self.precision *= 0.1
         members = np.concatenate([self.members, new])
         eta = np.concatenate([self.eta, np.zeros(len(new))])
         order = np.argsort(members)

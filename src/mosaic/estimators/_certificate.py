@@ -52,8 +52,8 @@ class SelectionCertificate:
     def __str__(self) -> str:
         return (
             f"These {self.k} leave at most {100 * self.excess:.2g} % more unexplained than the best possible {self.k} would; "
-            f"the program behind them is solved to {_percent(self.encoding.suboptimality)} of its optimum "
-            f"(kernel error {_percent(self.kernel_error)} at rank {self.rank})."
+            f"the program behind them is solved to a gap of {_percent(self.gap)} "
+            f"(kernel error {_percent(self.kernel_error)} at rank {self.rank} included)."
         )
 
 

@@ -40,7 +40,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         few or none on clean data.
     kernel, gamma, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
         gamma="auto" makes a typical point resemble twenty others.
-    alpha, lam : strength of the program; by default lam = 10 / mean k_ii
+    alpha, lam : strength of the program; by default alpha = 100
     max_samples : int, default 2000
         Distinct points, drawn at random, that the encoding is made for. Scoring the others against them costs little each.
     solver, tol, max_iter, memory_budget, random_state, verbose : as in ``MOSAIC``
@@ -134,7 +134,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         narrator.say("similarities")
         wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
         kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
-        alpha, lam = strength(self, kernel)
+        alpha, lam = strength(self)
         encoding = encode(
             kernel,
             alpha=alpha,

@@ -137,7 +137,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         k = wants.number(matrix.shape[0])
         wanted = wants.min_support or neighbours_wanted(points.n, k)
         kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
-        alpha, lam = strength(self, kernel)
+        alpha, lam = strength(self)
         encoding = encode(
             kernel,
             alpha=alpha,
@@ -385,7 +385,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Representatives
     min_support : float, optional
         Instead: as many as can each be the nearest one for at least this number of points.
     alpha, lam : float, optional
-        Strength of the program, as a multiple of the critical one or itself. By default lam = 10 / mean k_ii.
+        Strength of the program, as a multiple of the critical one or itself. By default alpha = 100, in paper mode 10.
     kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
         Bandwidth. "auto": a typical point resembles n / n_representatives others (at least 20; a twentieth of all if the number

@@ -10,7 +10,7 @@ import numpy as np
 from mosaic.estimators._points import Distinct
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, Kernel, Laplacian, make_kernel
-from mosaic.tuning import default_lam, fit_bandwidth
+from mosaic.tuning import DEFAULT_ALPHA, fit_bandwidth
 
 STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
 #: The later setting of the paper's first author for the strength, a multiple of the critical one.
@@ -52,12 +52,10 @@ def _paper_gamma(X: Any) -> float:
     return 0.1 / s**2 if s > 0 else 1.0
 
 
-def strength(estimator: Any, kernel: Kernel) -> tuple[float | None, float | None]:
-    """Alpha and lam for ``encode``: as given, or 10/(mean k_ii), or the paper's multiple of the critical strength."""
+def strength(estimator: Any) -> tuple[float | None, float | None]:
+    """Alpha and lam for ``encode``: as given, or the default multiple of the critical strength."""
     if estimator.alpha is None and estimator.lam is None:
-        if getattr(estimator, "mode", "auto") == "paper":
-            return PAPER_ALPHA, None
-        return None, default_lam(kernel)
+        return (PAPER_ALPHA if getattr(estimator, "mode", "auto") == "paper" else DEFAULT_ALPHA), None
     return estimator.alpha, estimator.lam
 
 
