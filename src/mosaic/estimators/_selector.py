@@ -159,16 +159,19 @@ class _Representatives(ClusterMixin, BaseEstimator):
                 stacklevel=2,
             )
         narrator.say("effective counts")
-        self._solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
-        self._count_model = encoding.count_model(points.codes)
+        solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
+        count_model = encoding.count_model(points.codes)
+        narrator.say("choosing")
+        choice = choose(solved, wants)
+        # Nothing of an earlier fit is touched before here: whoever interrupts keeps it.
+        self._solved, self._count_model = solved, count_model
         self._absent = matrix[np.flatnonzero(points.group < 0)]
         self._encoding_certificate = encoding.certificate
         self._max_rank = max_rank
         self._previous = encoding if self.warm_start else None
         self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
         self.n_iter_ = encoding.n_iter
-        narrator.say("choosing")
-        self._adopt(wants, choose(self._solved, wants))
+        self._adopt(wants, choice)
         narrator.done(f"{len(self.representative_indices_)} representatives, {int(self.is_outlier_.sum())} outliers")
         return self
 
