@@ -12,7 +12,7 @@ setup: $(VENV)/.dev
 
 $(VENV)/.user: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable .
+	$(PIP) --editable '.[plots]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml

@@ -1,16 +1,15 @@
-"""Digits: which images stand for the rest, how far that is from optimal, and which images resemble nobody."""
+"""Digits with noise among them: twenty images that stand for the rest, the ones that do not belong, and how good that is."""
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-import mosaic
-from mosaic.kernels import EffectiveCount
-from mosaic.lam_path import bound_for_k, ridge_error
-from mosaic.problem import DesignProblem
+from mosaic import MOSAIC, datasets
 
 SHADES = " .:-=+*#%@"
 
@@ -24,36 +23,38 @@ def draw(images: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Solve, certify, and show the answer."""
+def main(picture: Path) -> None:
+    """Select, reject, certify, and show the answer."""
     digits = load_digits()
-    X = digits.data
+    noise = datasets.noise_images(len(digits.data) // 20, digits.data)
+    X = np.vstack([digits.data, noise])
+    what = [f"a {label}" for label in digits.target] + ["noise"] * len(noise)
+    print(f"{len(digits.data)} digits and {len(noise)} images of noise. Nothing else is said about which is which.\n")
+
     start = time.perf_counter()
-    # A representative should resemble about forty images: that is all there is to choose.
-    encoding = mosaic.solve(X, gamma=EffectiveCount(40.0), alpha=3.0)
+    model = MOSAIC(n_representatives=20, verbose=sys.stderr.isatty()).fit(X)
     seconds = time.perf_counter() - start
-    print(f"{encoding!r}\nSolved in {seconds:.1f} s.\n")
 
-    top = encoding.support[:6]
-    print("The six most influential images, and how many images each stands for:\n")
-    print(draw(digits.images[top]))
-    print("  ".join(f"{f'a {digits.target[j]}, for {encoding.effective_count[j]:.0f}':<16}" for j in top), "\n")
+    picks = model.representative_indices_
+    print(f"20 representatives in {seconds:.1f} s: {', '.join(f'{i} ({what[i]})' for i in picks)}\n")
+    print(draw(X[picks[:6]].reshape(-1, 8, 8)))
+    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=len(picks))
+    print("  ".join(f"{f'{what[i]}, for {sizes[k]}':<16}" for k, i in enumerate(picks[:6])), "\n")
 
-    strange = np.argsort(encoding.effective_count)[:6]
-    print("The six that resemble the fewest others:\n")
-    print(draw(digits.images[strange]))
-    print("  ".join(f"{f'a {digits.target[j]}, for {encoding.effective_count[j]:.0f}':<16}" for j in strange), "\n")
+    found = np.flatnonzero(model.is_outlier_)
+    caught = int((found >= len(digits.data)).sum())
+    print(f"{len(found)} outliers found: {caught} of {len(noise)} images of noise, {len(found) - caught} digits.")
+    if len(found):
+        print(f"  {model.explain(int(found[0]))}")
+    print(f"  {model.explain(int(picks[0]))}\n")
+    print(model.certificate_)
 
-    F, k = np.asarray(encoding.factor.F), 50
-    C = F.T @ F
-    bound = bound_for_k(DesignProblem(F, C, 1.0), k, initial=encoding.factor.pivots)
-    influential = ridge_error(F, C, encoding.support[:k], 1.0)
-    random = ridge_error(F, C, np.random.default_rng(0).choice(len(X), k, replace=False), 1.0)
-    print(f"What {k} images cannot express of {len(X)} (ridge 1), as a share of the least that any {k} must leave:")
-    print(
-        f"  the most influential: {influential / bound:.3f}    random: {random / bound:.3f}    any at all: at least 1"
-    )
+    from mosaic.inspection import SelectionDisplay
+
+    display = SelectionDisplay.from_estimator(model, X, images=X.reshape(-1, 8, 8))
+    display.figure_.savefig(picture, dpi=150)
+    print(f"\nThe picture is in {picture}.")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "mosaic-demo.png"))

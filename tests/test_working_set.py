@@ -122,3 +122,16 @@ def test_points_that_expect_nothing_get_nothing(rng):
     found = solve_design(problem, tol=1e-6)
     assert found.gap <= 1e-6
     assert not found.value[100:].any()
+
+
+def test_members_that_violate_only_themselves_are_solved_finer():
+    """A subproblem may owe its gap to the dual point of an earlier step; repeating it as loosely would go on for ever."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(20, 10)) * 4
+    X = centres[rng.integers(20, size=2000)] + rng.normal(size=(2000, 10))
+    X[:20] = rng.normal(size=(20, 10)) * 100
+    factor = factorize(make_kernel(X, "rbf", gamma=0.0094), tol=2.5e-4, max_rank=300)
+    problem = DesignProblem(factor.F, factor.F.T @ factor.F, 1.0)
+    solution = solve_design(problem.with_lam(100 * critical_lam(problem)), tol=2.4e-3, initial=factor.pivots)
+    assert solution.status is Status.CONVERGED
+    assert solution.gap <= 2.4e-3

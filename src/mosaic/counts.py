@@ -54,7 +54,7 @@ def counts_against(
 class CountModel:
     """What is needed to count for new points: the factor's map, left_i of the targets, and who is known already.
 
-    A point that was in the data is counted as itself; a new one as if it had been added, with weight one, to
+    A point that was in the data keeps its count; a new one is counted as if it had been added, with weight one, to
     the data that the encoding was made for. So an answer depends on the point alone and not on its batch.
     """
 
@@ -65,10 +65,10 @@ class CountModel:
     complement: FloatArray
     left: FloatArray
     weights: FloatArray
-    #: Known points: their codes in order, their weights, and their numbers among the targets (-1: none).
+    #: Known points: their codes in order, and their counts. These are not computed again, because a kernel need not know
+    #: what a known point has in common with itself (precomputed), and rows of must-include points are no multiples of q.
     codes: Any
-    known_weights: FloatArray
-    known_places: IntArray
+    known_counts: FloatArray
 
     def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
         """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
@@ -81,15 +81,13 @@ class CountModel:
 
     def counts(self, Y: Any) -> FloatArray:
         """m_y for every row of Y."""
-        n = Y.shape[0]
-        result = np.empty(n)
-        for rows in row_blocks(n, len(self.weights) + len(self.complement)):
-            part = Y[rows]
-            f, residual = self.map(part)
-            codes = row_codes(part)
-            found = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-            known = self.codes[found] == codes
-            weight = np.where(known, self.known_weights[found], 1.0)
-            place = np.where(known, self.known_places[found], -1)
-            result[rows] = counts_against(f, f @ self.complement.T, residual, weight, place, self.left, self.weights)
+        codes = row_codes(Y)
+        found = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        result = self.known_counts[found]
+        new = np.flatnonzero(self.codes[found] != codes)
+        for block in row_blocks(len(new), len(self.weights) + len(self.complement)):
+            rows = new[block]
+            f, residual = self.map(Y[rows])
+            once, nowhere = np.ones(len(f)), np.full(len(f), -1)
+            result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
         return result

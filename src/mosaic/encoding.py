@@ -220,7 +220,7 @@ class Encoding:
         place[targets] = np.arange(len(targets))
         counts = np.empty(n)
         for rows in row_blocks(n, len(targets)):
-            own_left = self._left_over(np.arange(rows.start, rows.stop)).T
+            own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
             residual, weight = self.factor.residual[rows], self.weights[rows]
             counts[rows] = counts_against(F[rows], own_left, residual, weight, place[rows], left, weights)
         as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
@@ -246,24 +246,29 @@ class Encoding:
             raise InvalidInputError("effective counts of new points need row_norm='l2'; this encoding is for 'linf'.")
         explicit = not len(factor.pivots)
         targets, weights = self._targets
-        place = np.full(len(codes), -1, np.intp)
-        place[targets] = np.arange(len(targets))
-        members = np.asarray(factor.F[self.members], np.float64)
         order = np.argsort(codes)
         return CountModel(
             pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
             triangle=None if explicit else np.asarray(factor.F[factor.pivots], np.float64),
-            complement=np.eye(factor.rank) - members.T @ self.member_rows.maps,
+            complement=self._complement,
             left=self._left_over(targets),
             weights=weights,
             codes=codes[order],
-            known_weights=self.weights[order],
-            known_places=place[order],
+            known_counts=self.effective_count[self.groups.first][order],
         )
 
-    def _left_over(self, targets: IntArray) -> FloatArray:
+    @cached_property
+    def _complement(self) -> FloatArray:
+        """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i, for rows that are linear maps of the targets."""
+        assert isinstance(self.member_rows, DesignRows)
+        members = np.asarray(self.factor.F[self.members], np.float64)
+        return np.eye(self.factor.rank) - members.T @ self.member_rows.maps
+
+    def _left_over(self, targets: IntArray | slice) -> FloatArray:
         """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
         F = self.factor.F
+        if isinstance(self.member_rows, DesignRows):
+            return np.asarray(self._complement @ F[targets].T).astype(F.dtype, copy=False)
         members = np.asarray(F[self.members], np.float64)
         return np.asarray(F[targets].T - members.T @ self.member_rows.part(slice(None), targets)).astype(F.dtype)
 

@@ -41,7 +41,7 @@ COHESION = 0.68
 #: … and at least this share of its members' neighbours are members.
 PURITY = 0.75
 #: Points of the larger side that the comparison looks at, and neighbours of each.
-CROWD_SAMPLE, NEIGHBOURS = 1000, 10
+CROWD_SAMPLE, NEIGHBOURS = 500, 10
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:

@@ -61,6 +61,7 @@ def cover(
     *,
     twins: IntArray,
     forced: Sequence[int] = (),
+    last: BoolArray | None = None,
     too_similar: BoolArray | None = None,
 ) -> Iterator[Pick]:
     """Candidates one after another, each the one that adds most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
@@ -72,16 +73,19 @@ def cover(
     slots : places to fill
     twins : candidates with the same number are copies of one point, of which one at most is chosen
     forced : candidates that come first whatever they add
+    last : candidates that come when no other is left
     too_similar : candidates × candidates, true where both must not be chosen
 
     Notes
     -----
     1. A candidate's gain never grows, so only those whose last known gain is still the largest are looked at again.
-    2. Among equal gains the candidate that comes first wins.
+    2. Among equal gains the candidate that comes first wins. Two points that only have each other left gain the same,
+       so this is no rare case, and rounding must not decide it.
     """
     best = np.zeros(len(S))
     room = slots.room.copy()
     closed = np.zeros(S.shape[1], dtype=bool)
+    grain = 1e-12 * float(weights.sum()) or 1.0
 
     def gain_of(candidate: int) -> float:
         return float(weights @ np.maximum(S[:, candidate] - best, 0.0))
@@ -97,19 +101,20 @@ def cover(
 
     for candidate in forced:
         yield choose(candidate, gain_of(candidate))
-    heap = [(-np.inf, c) for c in range(S.shape[1])]
+    heap = [(last is not None and bool(last[c]), -np.inf, c) for c in range(S.shape[1])]
+    heapq.heapify(heap)
     fresh = np.full(S.shape[1], -1)
     picks = 0
     while heap and room.any():
-        negative, candidate = heapq.heappop(heap)
+        later, _, candidate = heapq.heappop(heap)
         if closed[candidate] or not room[slots.of[candidate]]:
             continue  # neither reopens
         if fresh[candidate] == picks:
-            yield choose(candidate, -negative)
+            yield choose(candidate, gain_of(candidate))
             picks += 1
         else:
             fresh[candidate] = picks
-            heapq.heappush(heap, (-gain_of(candidate), candidate))
+            heapq.heappush(heap, (later, -round(gain_of(candidate) / grain), candidate))
 
 
 class ExplainedShare:
@@ -205,8 +210,7 @@ def fill_slots(shares: dict[object, float], k: int) -> dict[object, int]:
     exact = {name: k * value / total for name, value in shares.items()}
     whole = {name: int(np.floor(value + 1e-9)) for name, value in exact.items()}
     left = k - sum(whole.values())
-    for name in sorted(exact, key=lambda name: whole[name] - exact[name])[
-        :left
-    ]:  # a stable sort: first come, first served
+    # A stable sort: first come, first served. Equal remainders of different shares differ by rounding.
+    for name in sorted(exact, key=lambda name: round(whole[name] - exact[name], 9))[:left]:
         whole[name] += 1
     return whole

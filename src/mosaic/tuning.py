@@ -7,13 +7,14 @@ an effective count; a kernel whose rank the machine cannot carry proves nothing,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
 
 from mosaic._arrays import subsample
-from mosaic.exceptions import MemoryBudgetError
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, resolve_gamma
 
@@ -21,7 +22,7 @@ from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, resolve_gamma
 DEFAULT_BUDGET = 2 * 2**30
 #: Up to this many distinct points the factor may have full rank. For more, p is limited, since the support grows with it and
 #: interior point costs its cube, and so is n·p², which every pass over the factor costs.
-EXACT_SIZE, LARGEST_RANK, MOST_WORK = 2000, 700, 4e9
+EXACT_SIZE, LARGEST_RANK, MOST_WORK = 1000, 500, 4e9
 #: A factor with fewer columns is of no use.
 SMALLEST_RANK = 16
 #: A representative resembles at least this many points, however many are wanted: fewer say little about outliers.
@@ -42,19 +43,28 @@ def neighbours_wanted(total: float, k: float | None) -> float:
     return float(max(min(max(share, SMALLEST_COUNT), 0.5 * total), 1.0 + 1e-6))
 
 
-def affordable_rank(n: int, itemsize: int, n_features: int, memory_budget: float | None) -> int:
-    """Columns of F for which n·p² stays within reason and two copies of F, X and the similarities within the budget."""
+def affordable_rank(
+    n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None
+) -> int:
+    """Columns of F for which n·p² stays within reason and two copies of F, X and the similarities within the budget.
+
+    ``max_rank`` is the user's own limit, which only the budget overrules.
+    """
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
     fixed = memory_needed(n, 0, itemsize, n_features)
     rank = int((budget - fixed) // (2 * n * itemsize))
     if rank < min(SMALLEST_RANK, n):
         needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
         raise MemoryBudgetError(
-            f"{n:,} points × {n_features:,} features need about {needed / 2**20:,.0f} MiB at the least (the points, and a "
-            f"factor of rank {SMALLEST_RANK}); the budget is {budget / 2**20:,.0f} MiB. "
+            f"{n:,} points × {n_features:,} features need about {_mebibytes(needed)} MiB at the least (the points, and a "
+            f"factor of rank {SMALLEST_RANK}); the budget is {_mebibytes(budget)} MiB. "
             "Raise memory_budget, use float32, or fit a random part of the points."
         )
     useful = n if n <= EXACT_SIZE else min(LARGEST_RANK, int(np.sqrt(MOST_WORK / n)))
+    if max_rank is not None:
+        if isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1:
+            raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {max_rank!r}.")
+        return min(n, rank, int(max_rank))
     return max(min(rank, useful), min(SMALLEST_RANK, n))
 
 
@@ -62,6 +72,11 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
     """Bytes at the peak: a copy of the points, two of the factor, the similarities for choosing, a few vectors."""
     similarities = 8.0 * min(float(n) * n, MOST_SIMILARITIES)
     return float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + similarities + 16.0 * 8 * n
+
+
+def _mebibytes(size: float) -> str:
+    """Bytes as a number of MiB: whole ones, or two digits of few."""
+    return f"{size / 2**20:,.0f}" if size >= 10 * 2**20 else f"{size / 2**20:.2g}"
 
 
 def fit_bandwidth(kernel: RBF | Laplacian, m0: float, max_rank: int, *, random_state: int = 0) -> float:
@@ -112,7 +127,7 @@ class Estimate:
     def __str__(self) -> str:
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {self.memory / 2**20:,.0f} MiB and {self.seconds:.2g} s"
+            f"about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"
         )
 
 

@@ -118,16 +118,17 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     Examples
     --------
     >>> import mosaic
-    >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(2000), n_representatives=20))  # doctest: +ELLIPSIS
-    2,000 distinct points, exact (rank about ...): about ... MiB and ... s
+    >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
+    800 distinct points, exact (rank about ...): about ... MiB and ... s
     """
     model = MOSAIC(**settings)
     wants = model._wants()
     matrix = read_points(model, X, reset=True)
     points = Distinct.of(matrix, None, pairwise=model.kernel == "precomputed")
     itemsize, n_features = matrix.dtype.itemsize, matrix.shape[1]
-    max_rank = affordable_rank(points.n, itemsize, n_features, model.memory_budget)
-    wanted = wants.min_support or neighbours_wanted(points.n, wants.number(matrix.shape[0]))
+    max_rank = affordable_rank(points.n, itemsize, n_features, model.memory_budget, model.max_rank)
+    k = points.n / wants.min_support if wants.min_support else wants.number(matrix.shape[0])
+    wanted = neighbours_wanted(points.n, k)
     kernel = build_kernel(model, matrix, points, wanted, max_rank, seed_of(model.random_state))
     rank_expected = expected_rank(kernel, max_rank, model.tol)
     return Estimate(

@@ -240,15 +240,17 @@ def _supported(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, 
     smallest = float(wants.min_support or 1.0)
     if weights.sum() < smallest:
         raise InvalidInputError(
-            f"min_support={smallest:g} is more than all {weights.sum():g} points that belong. Lower it."
+            f"min_support={smallest:g} is more than all {weights.sum():g} points that belong "
+            f"(n_samples = {len(solved.points.group)}). Lower it."
         )
     limit = max(1, min(len(pool), int(weights.sum() / smallest), MOST_CANDIDATES))
     rows, _ = _cover_with(solved, wants, limit, pool, None, targets, weights, as_far_as=True)
-    S = similarities(solved.kernel, targets, solved.points.group[rows])
-    enough, nearest, best = 1, np.zeros(len(S), np.intp), S[:, 0].copy()
+    places = solved.points.group[rows]
+    D = solved.kernel.diagonal()[places] - 2.0 * solved.kernel.block(targets, places)  # what labels_ go by
+    enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
     for k in range(1, len(rows)):
-        closer = S[:, k] > best
-        nearest[closer], best[closer] = k, S[closer, k]
+        closer = D[:, k] < best
+        nearest[closer], best[closer] = k, D[closer, k]
         if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
             enough = k + 1
     return enough
@@ -270,7 +272,9 @@ def _cover_with(
     demands, points = solved.demands, solved.points
     sizes = np.bincount(demands.group[pool], weights=points.weights[points.group[pool]], minlength=len(demands.names))
     named = dict(zip(demands.names, sizes.tolist(), strict=True))
-    candidates = _candidates(solved, pool, k)
+    # Where distances decide, those with influence may not suffice however many they are.
+    anyone = wants.diversity != "auto" and len(pool) <= MOST_CANDIDATES
+    candidates = _candidates(solved, pool, len(pool) if anyone else k)
     slots = Slots.free(len(candidates), k) if as_far_as else demands.slots(k, candidates, named)
     if not as_far_as and _short(slots, points.group[candidates]):
         candidates = _candidates(solved, pool, len(pool))
@@ -287,7 +291,8 @@ def _cover_with(
     share = ExplainedShare(solved.kernel, targets, weights) if until_explained is not None else None
     forced = [int(np.flatnonzero(candidates == row)[0]) for row in demands.must]
     rows, gains = [], []
-    for pick in cover(S, weights, slots, twins=places, forced=forced, too_similar=too_similar):
+    last = solved.influence[places] == 0  # so the ranking is one and the same whatever k is
+    for pick in cover(S, weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar):
         rows.append(candidates[pick.candidate])
         gains.append(pick.gain)
         if share is not None and share.add(int(places[pick.candidate])) >= (until_explained or 0.0):

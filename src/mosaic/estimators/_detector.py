@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from mosaic.solvers import Status
 from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 
 #: Distinct points that the encoding is made for; the others are scored against them.
-REFERENCE_SIZE = 2000
+REFERENCE_SIZE = 1000
 
 
 class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
@@ -41,9 +41,9 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
     kernel, gamma, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
         gamma="auto" makes a typical point resemble twenty others.
     alpha, lam : strength of the program; by default alpha = 100
-    max_samples : int, default 2000
+    max_samples : int, default 1000
         Distinct points, drawn at random, that the encoding is made for. Scoring the others against them costs little each.
-    solver, tol, max_iter, memory_budget, random_state, verbose : as in ``MOSAIC``
+    solver, tol, max_iter, max_rank, memory_budget, random_state, verbose : as in ``MOSAIC``
 
     Attributes
     ----------
@@ -89,6 +89,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
+        max_rank: int | None = None,
         memory_budget: float | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
@@ -106,6 +107,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.max_rank = max_rank
         self.memory_budget = memory_budget
         self.random_state = random_state
         self.verbose = verbose
@@ -130,7 +132,9 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         seed = seed_of(self.random_state)
         some = subsample(points.n, self.max_samples, seed)
         reference = Distinct(points.first[some], points.group, points.weights[some], points.codes[some])
-        max_rank = affordable_rank(reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget)
+        max_rank = affordable_rank(
+            reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
+        )
         narrator.say("similarities")
         wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
         kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
@@ -170,11 +174,11 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         absent = points.group < 0
         if absent.any():
             self.effective_count_[absent] = self._count_model.counts(matrix[np.flatnonzero(absent)])
-        self.outlier_probability_ = outlier_probability(self.effective_count_, points.total)
+        self.outlier_probability_ = outlier_probability(self.effective_count_, reference.total)
         self.is_outlier_ = np.log(self.effective_count_) < self.offset_
         self.certificate_ = encoding.certificate
         self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
-        self.n_iter_ = encoding.n_iter
+        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
         narrator.done(f"{int(self.is_outlier_.sum())} outliers among {len(self.is_outlier_)}")
         return self
 
@@ -183,9 +187,10 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
         if not (share or (isinstance(c, str) and c == "auto")):
             raise InvalidInputError(f"contamination must be 'auto' or a share in (0, 0.5]; got {c!r}.")
-        if not self.max_samples >= 1:
-            raise InvalidInputError(f"max_samples must be at least 1; got {self.max_samples!r}.")
-        if not (np.isfinite(self.tol) and self.tol > 0):
+        whole = isinstance(self.max_samples, Integral) and not isinstance(self.max_samples, bool)
+        if not (whole and self.max_samples >= 1):
+            raise InvalidInputError(f"max_samples must be a whole number >= 1; got {self.max_samples!r}.")
+        if not (isinstance(self.tol, Real) and np.isfinite(self.tol) and self.tol > 0):
             raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
 
     def score_samples(self, X: Any) -> FloatArray:

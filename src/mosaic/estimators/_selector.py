@@ -61,6 +61,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         tol: float = 1e-3,
         max_iter: int = 10_000,
         warm_start: bool = False,
+        max_rank: int | None = None,
         memory_budget: float | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
@@ -85,6 +86,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.max_rank = max_rank
         self.memory_budget = memory_budget
         self.random_state = random_state
         self.verbose = verbose
@@ -132,10 +134,10 @@ class _Representatives(ClusterMixin, BaseEstimator):
         pairwise = self.kernel == "precomputed"
         points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
         seed = seed_of(self.random_state)
-        max_rank = affordable_rank(points.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget)
+        max_rank = affordable_rank(points.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank)
         narrator.say("similarities")
         k = wants.number(matrix.shape[0])
-        wanted = wants.min_support or neighbours_wanted(points.n, k)
+        wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
         kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
         alpha, lam = strength(self)
         encoding = encode(
@@ -169,8 +171,9 @@ class _Representatives(ClusterMixin, BaseEstimator):
         self._encoding_certificate = encoding.certificate
         self._max_rank = max_rank
         self._previous = encoding if self.warm_start else None
+        self._previous_settings = self._kernel_settings(kernel)
         self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
-        self.n_iter_ = encoding.n_iter
+        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
         self._adopt(wants, choice)
         narrator.done(f"{len(self.representative_indices_)} representatives, {int(self.is_outlier_.sum())} outliers")
         return self
@@ -185,10 +188,12 @@ class _Representatives(ClusterMixin, BaseEstimator):
             return None
         old = self._solved.points
         same = np.array_equal(old.codes, points.codes) and np.array_equal(old.weights, points.weights)
-        settings = [
-            (type(k), getattr(k, "gamma", None), getattr(k, "degree", None)) for k in (kernel, self._solved.kernel)
-        ]
-        return before if same and settings[0] == settings[1] else None
+        return before if same and self._kernel_settings(kernel) == self._previous_settings else None
+
+    def _kernel_settings(self, kernel: Kernel) -> tuple[Any, ...]:
+        """All that the similarity of given points depends on."""
+        gamma = getattr(kernel, "gamma", None)
+        return self.kernel, gamma, self.degree, self.coef0, self.n_neighbors, self.diffusion_time
 
     def _adopt(self, wants: Wants, choice: Choice) -> None:
         """Turn a choice into attributes."""
@@ -413,6 +418,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Representatives
         Steps of first-order solvers.
     warm_start : bool, default False
         Keep the factor and the solution, and start from them if the next fit has the same points and kernel.
+    max_rank : int, optional
+        Columns of the kernel's factor. By default as many as points, up to 1000 of them, and at most 500 for more. A
+        higher rank makes a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float, optional
         Bytes that a fit may use, by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
     random_state : int, generator or None, default 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,10 @@ def _paper_gamma(X: Any) -> float:
 
 def strength(estimator: Any) -> tuple[float | None, float | None]:
     """Alpha and lam for ``encode``: as given, or the default multiple of the critical strength."""
+    for name in ("alpha", "lam"):
+        value = getattr(estimator, name)
+        if value is not None and not isinstance(value, Real):
+            raise InvalidInputError(f"{name} must be a number or None; got {value!r}.")
     if estimator.alpha is None and estimator.lam is None:
         return (PAPER_ALPHA if getattr(estimator, "mode", "auto") == "paper" else DEFAULT_ALPHA), None
     return estimator.alpha, estimator.lam

@@ -1,0 +1,123 @@
+"""Why a row is what it is, for any of the estimators."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic.estimators import MOSAIC, Explanation, MOSAICOutlierDetector, MOSAICSampler
+from mosaic.exceptions import InvalidInputError
+
+#: Where the threshold of a detector comes from, as a person would say it.
+RULES = {
+    "isolated": "points below it stand for themselves alone",
+    "valley": "points below it are a separate crowd of low counts",
+    "contamination": "the share below it was declared contaminated",
+}
+
+
+@dataclass(frozen=True)
+class OutlierExplanation:
+    """One row and what a detector says about it.
+
+    Attributes
+    ----------
+    index : row of the data
+    status : "outlier" or "belongs"
+    reason : why, in a sentence
+    score : log of the effective count, scikit-learn's ``score_samples``
+    effective_count : number of points that it stands, or would stand, for
+    outlier_probability : the paper's OP
+    count_threshold : effective count below which points are outliers; None if nothing stands out
+    rule : where the threshold came from: "valley", "isolated", "contamination" or "none"
+    n_lower : rows with a lower count
+    """
+
+    index: int
+    status: Literal["outlier", "belongs"]
+    reason: str
+    score: float
+    effective_count: float
+    outlier_probability: float
+    count_threshold: float | None
+    rule: str
+    n_lower: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict of plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"Row {self.index}: {self.reason}"
+
+
+def check_estimator(estimator: Any) -> bool:
+    """Whether a fitted estimator of this library is a detector; all else is refused."""
+    if not isinstance(estimator, MOSAIC | MOSAICSampler | MOSAICOutlierDetector):
+        remedy = "Pass its last step." if hasattr(estimator, "steps") else "Fit one of these and pass it."
+        raise InvalidInputError(
+            f"estimator must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(estimator).__name__}. {remedy}"
+        )
+    check_is_fitted(estimator)
+    return isinstance(estimator, MOSAICOutlierDetector)
+
+
+def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation:
+    """Why row i is chosen, rejected or left out, as plain data that reads as a sentence.
+
+    Parameters
+    ----------
+    estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
+    i : row of the data that it was fitted to
+
+    Returns
+    -------
+    Explanation, or OutlierExplanation for a detector
+
+    Examples
+    --------
+    >>> from mosaic import MOSAICOutlierDetector, datasets
+    >>> from mosaic.inspection import explain
+    >>> data = datasets.blobs_with_gross_outliers()
+    >>> detector = MOSAICOutlierDetector().fit(data.X)
+    >>> explain(detector, int(data.is_outlier.argmax())).reason
+    'an outlier: it stands for 1 point; the threshold is 1.1, and points below it stand for themselves alone.'
+    """
+    return explain_detected(estimator, i) if check_estimator(estimator) else estimator.explain(i)
+
+
+def explain_detected(detector: Any, i: int) -> OutlierExplanation:
+    """The explanation of row i for a fitted detector."""
+    counts = detector.effective_count_
+    n = len(counts)
+    if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
+        raise InvalidInputError(f"i must be a row number between 0 and {n - 1}; got {i!r}.")
+    i = int(i) % n
+    count, rule = float(counts[i]), str(detector.threshold_rule_)
+    threshold = count_threshold(detector)
+    status: Literal["outlier", "belongs"] = "outlier" if detector.is_outlier_[i] else "belongs"
+    shown = f"{count:.3g}"
+    says = f"it stands for {shown} {'point' if shown == '1' else 'points'}"
+    why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
+    return OutlierExplanation(
+        index=i,
+        status=status,
+        reason=f"{'an outlier' if status == 'outlier' else 'belongs'}: {says}; {why}.",
+        score=float(np.log(count)),
+        effective_count=count,
+        outlier_probability=float(detector.outlier_probability_[i]),
+        count_threshold=threshold,
+        rule=rule,
+        n_lower=int((counts < count).sum()),
+    )
+
+
+def count_threshold(estimator: Any) -> float | None:
+    """The effective count below which rows are outliers, None where nothing is one."""
+    if isinstance(estimator, MOSAICOutlierDetector):
+        return None if estimator.threshold_rule_ == "none" else float(np.exp(estimator.offset_))
+    return float(estimator.outlier_threshold_) if estimator.outlier_threshold_ > 0 else None

@@ -1,0 +1,246 @@
+"""Effective counts, of points in the data and of new ones, against sums over the full n×n matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import mosaic
+import mosaic.encoding
+from mosaic._arrays import row_codes
+from mosaic.counts import counts_against
+from mosaic.datasets import swiss_roll
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import make_kernel
+
+N = 120
+X = swiss_roll(N, random_state=1)
+X = (X - X.mean(axis=0)) / X.std()
+#: Between the points, and far from them.
+NEW = np.vstack([X[:12] + 0.2 * np.random.default_rng(2).normal(size=(12, 3)), 4.0 * X[20:24]])
+
+
+def cauchy(A, B):
+    """1 / (1 + ‖a − b‖²), positive semi-definite."""
+    return 1.0 / (1.0 + cdist(A, B, "sqeuclidean"))
+
+
+KERNELS = {
+    "rbf": {"gamma": 1.0},
+    "laplacian": {"gamma": 0.7},
+    "polynomial": {"degree": 2},
+    "linear": {},
+    "cosine": {},
+    "diffusion": {"n_neighbors": 6},
+    cauchy: {},
+}
+by_name = pytest.mark.parametrize(
+    ("kernel", "settings"), KERNELS.items(), ids=[name if isinstance(name, str) else "function" for name in KERNELS]
+)
+WEIGHTS = {
+    "equal": np.ones(N),
+    "whole": np.random.default_rng(3).integers(1, 5, N).astype(float),
+    "any": np.random.default_rng(4).uniform(0.3, 3.0, N),
+}
+by_weights = pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+
+
+def similarity(X, kernel, **settings):
+    kernel = make_kernel(X, kernel, **settings)
+    return kernel, kernel.block(slice(None), np.arange(kernel.n))
+
+
+def ratio(Q, weights):
+    """Σ_i ω_i |q_ji| / max_i |q_ji|, at least 1."""
+    return np.maximum(np.abs(Q) @ weights / np.abs(Q).max(axis=1), 1.0)
+
+
+def counted_as_added(kernel, K, encoding, weights, Y, price=None):
+    """The ratio for k(y, ·) − k(y, S) R_S with an entry of y's own, where r_y minimises
+    lam/2 ‖φ_y − Σ_j r_j φ_j‖² + Σ_j c_j r_j² / (2 ‖r_j‖): what the program makes of one more target at given row norms.
+    """
+    S = encoding.support
+    price = np.ones(len(K)) if price is None else price
+    to_S = kernel.cross(Y, S)
+    ridge = np.diag(price[S] / encoding.influence[S])
+    own_row = np.linalg.solve(encoding.lam * K[np.ix_(S, S)] + ridge, encoding.lam * to_S.T)
+    Q = kernel.cross(Y) - to_S @ encoding.rows(S)
+    own = kernel.diagonal_at(Y) - np.einsum("ij,ji->i", to_S, own_row)
+    return ratio(np.column_stack([Q, own]), np.append(weights, 1.0))
+
+
+@by_name
+@by_weights
+def test_count_is_the_ratio_of_norms_of_the_rows_of_k_times_what_is_left(kernel, settings, weights):
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-8, sample_weight=weights, **settings)
+    _, K = similarity(X, kernel, **settings)
+    R = encoding.rows(np.arange(N))
+    np.testing.assert_allclose(encoding.effective_count, ratio(K @ (np.eye(N) - R), weights), rtol=1e-6)
+
+
+@by_name
+@by_weights
+def test_count_on_the_support_is_the_paper_s_ratio_of_row_norms(kernel, settings, weights):
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-8, sample_weight=weights, **settings)
+    R = encoding.rows(encoding.support)
+    assert len(R) > 1
+    np.testing.assert_allclose(encoding.effective_count[encoding.support], ratio(R, weights), rtol=1e-5)
+
+
+@by_name
+@by_weights
+def test_new_point_is_counted_as_if_added_with_weight_one(kernel, settings, weights):
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, tol=1e-10, sample_weight=weights, **settings)
+    found = encoding.count_model(row_codes(X)).counts(NEW)
+    expected = counted_as_added(*similarity(X, kernel, **settings), encoding, weights, NEW)
+    assert np.ptp(expected) > 0.5  # not all alike
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_precomputed_similarities_give_the_counts_of_the_kernel_behind_them():
+    kernel, K = similarity(X, "rbf", gamma=1.0)
+    points = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-8)
+    matrix = mosaic.solve(K, kernel="precomputed", alpha=3.0, tol=1e-8)
+    np.testing.assert_allclose(matrix.effective_count, points.effective_count, rtol=1e-4)
+    by_points = points.count_model(row_codes(X)).counts(NEW)
+    np.testing.assert_allclose(matrix.count_model(row_codes(K)).counts(kernel.cross(NEW)), by_points, rtol=1e-4)
+
+
+def test_copies_are_counted_like_weights(rng):
+    times = rng.integers(1, 4, N)
+    owner = rng.permutation(np.repeat(np.arange(N), times))
+    encoding = mosaic.solve(X[owner], gamma=1.0, alpha=3.0, tol=1e-8)
+    _, K = similarity(X[owner], "rbf", gamma=1.0)
+    R = encoding.rows(np.arange(len(owner)))
+    expected = ratio(K @ (np.eye(len(owner)) - R), np.ones(len(owner)))  # every copy is a column of its own
+    np.testing.assert_allclose(encoding.effective_count, expected, rtol=1e-6)
+    weighted = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-8, sample_weight=times)
+    np.testing.assert_allclose(encoding.effective_count, weighted.effective_count[owner], rtol=1e-4)
+    distinct = X[owner][encoding.groups.first]
+    new = encoding.count_model(row_codes(distinct)).counts(NEW)
+    np.testing.assert_allclose(new, weighted.count_model(row_codes(X)).counts(NEW), rtol=1e-4)
+
+
+@by_name
+def test_known_point_is_counted_as_itself(kernel, settings):
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, sample_weight=WEIGHTS["any"], **settings)
+    found = encoding.count_model(row_codes(X)).counts(X[::-1])
+    np.testing.assert_allclose(found, encoding.effective_count[::-1], rtol=1e-9)
+
+
+def test_known_point_of_a_precomputed_kernel_is_counted_as_itself_though_its_length_is_not_in_its_row():
+    K = (X @ X.T / 3 + 1.0) ** 3
+    assert np.ptp(K.diagonal()) > 1  # new points would get the median
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=3.0)
+    np.testing.assert_allclose(encoding.count_model(row_codes(K)).counts(K), encoding.effective_count, rtol=1e-9)
+
+
+def test_must_include_points_are_counted_by_their_rows_and_others_are_counted_around_them():
+    cost, anchors = WEIGHTS["any"], np.array([3, 50])
+    encoding = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-10, cost=cost, must_include=anchors)
+    kernel, K = similarity(X, "rbf", gamma=1.0)
+    np.testing.assert_allclose(encoding.effective_count[anchors], ratio(encoding.rows(anchors), np.ones(N)), rtol=1e-8)
+    others = np.delete(np.arange(N), anchors)
+    Q = K @ (np.eye(N) - encoding.rows(np.arange(N)))
+    np.testing.assert_allclose(encoding.effective_count[others], ratio(Q[others], np.ones(N)), rtol=1e-6)
+    model = encoding.count_model(row_codes(X))
+    np.testing.assert_allclose(model.counts(X), encoding.effective_count, rtol=1e-9)
+    price = cost.copy()
+    price[anchors] = 0.0  # they take what they can get
+    expected = counted_as_added(kernel, K, encoding, np.ones(N), NEW, price)
+    np.testing.assert_allclose(model.counts(NEW), expected, rtol=1e-4)
+
+
+@by_name
+def test_count_does_not_depend_on_the_batch(kernel, settings):
+    encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, **settings)
+    model = encoding.count_model(row_codes(X))
+    together = model.counts(np.vstack([NEW, X, NEW]))
+    np.testing.assert_allclose(together[: len(NEW)], together[-len(NEW) :], rtol=1e-9)
+    alone = np.concatenate([model.counts(point[None, :]) for point in NEW])
+    np.testing.assert_allclose(alone, together[: len(NEW)], rtol=1e-9)
+
+
+def test_counts_of_many_new_points_do_not_depend_on_the_blocks_they_are_computed_in(monkeypatch):
+    model = mosaic.solve(X, gamma=1.0, alpha=3.0).count_model(row_codes(X))
+    many = np.random.default_rng(5).normal(size=(300, 3))
+    at_once = model.counts(many)
+    monkeypatch.setattr("mosaic.counts.row_blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
+    np.testing.assert_allclose(model.counts(many), at_once, rtol=1e-9)
+
+
+def test_sparse_points_have_the_counts_of_dense_ones():
+    thin = np.where(np.abs(X) < 0.4, 0.0, X)
+    dense = mosaic.solve(thin, gamma=1.0, alpha=3.0, tol=1e-8)
+    sparse = mosaic.solve(sp.csr_array(thin), gamma=1.0, alpha=3.0, tol=1e-8)
+    np.testing.assert_allclose(sparse.effective_count, dense.effective_count, rtol=1e-4)
+    assert dense.groups.n == N
+    new = np.where(np.abs(NEW) < 0.4, 0.0, NEW)
+    found = sparse.count_model(row_codes(thin[sparse.groups.first])).counts(sp.csr_array(new))
+    expected = dense.count_model(row_codes(thin[dense.groups.first])).counts(new)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_weight_of_a_lonely_point_is_its_count():
+    weights = np.ones(N + 1)
+    weights[-1] = 7.0
+    encoding = mosaic.solve(np.vstack([X, [[50.0, 0.0, 0.0]]]), gamma=1.0, alpha=3.0, sample_weight=weights)
+    assert encoding.effective_count[-1] == pytest.approx(7.0)
+
+
+def test_count_is_at_least_one_whatever_the_weights():
+    encoding = mosaic.solve(X, gamma=100.0, alpha=3.0, sample_weight=0.01 * np.ones(N))
+    np.testing.assert_allclose(encoding.effective_count, 1.0)
+
+
+def test_row_of_zeros_counts_for_itself():
+    found = counts_against(
+        np.zeros((1, 2)), np.zeros((1, 2)), np.zeros(1), np.ones(1), np.array([0]), np.ones((2, 3)), np.ones(3)
+    )
+    assert found == [1.0]
+
+
+LONELY = np.array([[60.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 0.0, 100.0]])
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    roll = swiss_roll(1500, random_state=0)
+    return np.vstack([(roll - roll.mean(axis=0)) / roll.std(), LONELY])
+
+
+def encode(X, max_rank=None):
+    return mosaic.program.encode(make_kernel(X, "rbf", gamma=2.0), alpha=20.0, tol=1e-3, max_rank=max_rank)
+
+
+@pytest.mark.parametrize("operations", [np.inf, 1.0], ids=["all targets", "sampled targets"])
+def test_lonely_point_that_the_factor_missed_has_count_one(crowd, monkeypatch, operations):
+    monkeypatch.setattr(mosaic.encoding, "MOST_OPERATIONS", operations)
+    encoding = encode(crowd, max_rank=40)
+    assert (encoding.factor.residual[-3:] > 0.99).all()
+    np.testing.assert_allclose(encoding.effective_count[-3:], 1.0, atol=0.01)
+    assert np.median(encoding.effective_count) > 5
+    model = encoding.count_model(row_codes(crowd))
+    np.testing.assert_allclose(model.counts(LONELY), 1.0, atol=0.01)
+    np.testing.assert_allclose(model.counts(2.0 * LONELY), 1.0, atol=0.01)  # and so has one that was never seen
+
+
+def test_sampled_targets_give_nearly_the_counts_of_all(crowd, monkeypatch):
+    encoding, new = encode(crowd), crowd[:200] + 0.05
+    exact, exact_new = encoding.effective_count, encoding.count_model(row_codes(crowd)).counts(new)
+    monkeypatch.setattr(mosaic.encoding, "MOST_OPERATIONS", 1.0)
+    sampled = encode(crowd)
+    assert sampled.count_model(row_codes(crowd)).left.shape[1] == 1000
+    assert not np.array_equal(sampled.effective_count, exact)
+    np.testing.assert_allclose(sampled.effective_count, exact, rtol=0.25)
+    np.testing.assert_allclose(sampled.count_model(row_codes(crowd)).counts(new), exact_new, rtol=0.25)
+    # The lonely ones stand for themselves once, though a sampled target stands for 1.5.
+    np.testing.assert_allclose(sampled.effective_count[-3:], 1.0, atol=0.01)
+
+
+def test_encoding_for_the_largest_entries_of_rows_has_no_counts_for_new_points():
+    encoding = mosaic.solve(X[:30], row_norm="linf", alpha=2.0, tol=1e-2)
+    with pytest.raises(InvalidInputError, match="row_norm='l2'"):
+        encoding.count_model(row_codes(X[:30]))
