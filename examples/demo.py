@@ -51,7 +51,7 @@ def main(picture: Path) -> None:
 
     from mosaic.inspection import SelectionDisplay
 
-    display = SelectionDisplay.from_estimator(model, X, images=X.reshape(-1, 8, 8))
+    display = SelectionDisplay.from_estimator(model, X, images=X.reshape(-1, 8, 8), image_cmap="gray_r")
     display.figure_.savefig(picture, dpi=150)
     print(f"\nThe picture is in {picture}.")
 

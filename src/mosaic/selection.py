@@ -54,6 +54,11 @@ def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArra
     return np.maximum(S, 0.0, out=S)
 
 
+def without_rounding(values: FloatArray, scale: float) -> FloatArray:
+    """Whole multiples of 1e-10 · scale: what differs by rounding only becomes equal, and the first of equals wins."""
+    return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
+
+
 def cover(
     S: FloatArray,
     weights: FloatArray,

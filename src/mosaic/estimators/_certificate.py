@@ -50,8 +50,9 @@ class SelectionCertificate:
         return max(self.error / self.bound - 1.0, 0.0) if self.bound > 0 else float("inf")
 
     def __str__(self) -> str:
+        these, best = (f"These {self.k} leave", f"{self.k}") if self.k > 1 else ("This one leaves", "one")
         return (
-            f"These {self.k} leave at most {100 * self.excess:.2g} % more unexplained than the best possible {self.k} would; "
+            f"{these} at most {100 * self.excess:.2g} % more unexplained than the best possible {best} would; "
             f"the program behind them is solved to a gap of {_percent(self.gap)} "
             f"(kernel error {_percent(self.kernel_error)} at rank {self.rank} included)."
         )

@@ -15,7 +15,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
 from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut
-from mosaic.selection import ExplainedShare, Slots, cover, knee, prune_similar, similarities
+from mosaic.selection import ExplainedShare, Slots, cover, knee, prune_similar, similarities, without_rounding
 from mosaic.tuning import MOST_SIMILARITIES
 
 Mode: TypeAlias = Literal["auto", "paper"]
@@ -246,7 +246,8 @@ def _supported(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, 
     limit = max(1, min(len(pool), int(weights.sum() / smallest), MOST_CANDIDATES))
     rows, _ = _cover_with(solved, wants, limit, pool, None, targets, weights, as_far_as=True)
     places = solved.points.group[rows]
-    D = solved.kernel.diagonal()[places] - 2.0 * solved.kernel.block(targets, places)  # what labels_ go by
+    lengths = solved.kernel.diagonal()[places]  # the measure is that of labels_
+    D = without_rounding(lengths - 2.0 * solved.kernel.block(targets, places), float(lengths.max()))
     enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
     for k in range(1, len(rows)):
         closer = D[:, k] < best

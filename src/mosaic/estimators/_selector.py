@@ -28,6 +28,7 @@ from mosaic.metrics import unexplained
 from mosaic.outliers import outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
 from mosaic.program import KERNEL_SHARE, Wishes, encode
+from mosaic.selection import without_rounding
 from mosaic.solvers import Status
 from mosaic.tuning import affordable_rank, neighbours_wanted
 
@@ -230,7 +231,8 @@ class _Representatives(ClusterMixin, BaseEstimator):
         lengths = kernel.diagonal()[choice.points]
         labels = np.empty(kernel.n, np.intp)
         for rows in row_blocks(kernel.n, len(choice.points)):
-            labels[rows] = (lengths - 2.0 * kernel.block(rows, choice.points)).argmin(axis=1)
+            distances = lengths - 2.0 * kernel.block(rows, choice.points)
+            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
         labels[choice.points] = np.arange(len(choice.points))
         if wants.outliers == "reject":
             labels[choice.is_outlier] = -1
@@ -244,7 +246,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             distances = lengths - 2.0 * kernel.cross(Y[rows])
-            labels[rows] = distances.argmin(axis=1)
+            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
             if counts is not None:
                 apart = distances.min(axis=1) + own[rows] > 1e-12 * np.abs(
                     own[rows]

@@ -1,0 +1,62 @@
+"""Which runs each item of the paper needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from experiments.run import Job
+
+#: Contestants of the classification and robustness items, those of the paper first.
+SELECTORS = (
+    "MOSAIC", "MOSAIC (paper)", "SMRS", "DS3", "SSM", "K-medoids", "M-kmeans", "Précis", "TED", "RRQR", "CUR",
+    "random", "k-means", "farthest point", "facility location", "geosketch", "herding", "RPCholesky",
+)  # fmt: skip
+#: Ratios of outliers to inliers in the paper's robustness figure, and in its table.
+RATIOS = (0.1, 0.25, 0.5, 0.75, 1.0)
+TABLE_RATIOS = (1.0, 2.0, 3.0, 4.0, 5.0)
+CLASSIFIED = ("usps", "mnist", "isolet", "yaleb", "digits")
+
+
+def robustness(small: bool) -> Iterator[Job]:
+    """Share of outliers among the picks: sphere and trefoil with uniform, swiss roll with repetitive, faces with image outliers."""
+    sets = (("sphere", "uniform"), ("trefoil", "uniform"), ("swiss_roll", "repetitive"), ("frey", "images"))
+    for (name, kind), ratio, method in product(sets, RATIOS[::2] if small else RATIOS, SELECTORS):
+        seeds = (1 if small else 5) if name == "frey" else (2 if small else 10)
+        for seed in range(seeds):
+            yield Job("robustness", "select", method, name, kind, ratio, 300, 20, seed)
+
+
+def classification(small: bool) -> Iterator[Job]:
+    """Accuracy of classifiers that know the labels of k representatives only."""
+    sets = ("digits",) if small else CLASSIFIED
+    for name, k, method in product(sets, (30,) if small else (10, 30, 100), SELECTORS):
+        for seed in range(2 if small else 5):
+            yield Job("classification", "select", method, name, None, 0.0, 600, k, seed)
+
+
+def structured(small: bool) -> Iterator[Job]:
+    """Detection of natural images among faces."""
+    from experiments.methods import all_detectors
+
+    for ratio, method in product((0.5,) if small else RATIOS, all_detectors()):
+        for seed in range(1 if small else 5):
+            yield Job("structured", "detect", method, "frey", "images", ratio, 300, None, seed)
+
+
+def f1_table(small: bool) -> Iterator[Job]:
+    """F1 on the swiss roll with repetitive outliers, for the ambient dimensions that the paper does not state."""
+    from experiments.methods import all_detectors
+
+    dimensions = ("swiss_roll/5",) if small else ("swiss_roll", "swiss_roll/5", "swiss_roll/10")
+    for name, ratio, method in product(dimensions, TABLE_RATIOS[::4] if small else TABLE_RATIOS, all_detectors()):
+        for seed in range(2 if small else 10):
+            yield Job("f1_table", "detect", method, name, "repetitive", ratio, 300, None, seed)
+
+
+ITEMS = {"robustness": robustness, "classification": classification, "structured": structured, "f1_table": f1_table}
+
+
+def jobs_of(item: str, *, small: bool = False) -> list[Job]:
+    """The runs of an item; a small slice of them takes minutes."""
+    return list(ITEMS[item](small))

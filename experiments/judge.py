@@ -1,0 +1,258 @@
+"""Every number about quality is computed here, for all methods alike, and nowhere else.
+
+A number that has no meaning for a case is None: no classes, no outliers, nothing picked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from experiments.datasets.cases import Case
+from experiments.methods import Picks
+from mosaic._arrays import BoolArray, FloatArray, IntArray, as_indices, row_blocks
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import RBF, resolve_gamma
+from mosaic.metrics import explained_share, redundancy
+
+Verdict: TypeAlias = dict[str, float | int | None]
+T = TypeVar("T")
+
+#: Price of errors of the linear classifier, for data whose distances from the mean are 1 in the root mean square.
+SVM_PRICE = 100.0
+#: Share of the inliers within ``radius_95``.
+MOST = 0.95
+
+
+def judge_selection(
+    case: Case, picks: Picks | ArrayLike, *, seconds: float | None = None, peak_memory: int | None = None
+) -> Verdict:
+    """How good a set of rows is, as numbers that do not know which method chose it.
+
+    Parameters
+    ----------
+    case : the task
+    picks : rows of ``case.X``, none twice
+    seconds, peak_memory : of the run, see ``measure``; passed on
+
+    Returns
+    -------
+    n_picks : number of rows picked
+    outlier_share : #{j ∈ S : j is an outlier} / #S
+    accuracy_1nn : of the 1-nearest-neighbour classifier of the picked inliers and their classes, on the test part;
+        0 if no inlier is picked
+    accuracy_svm : of the linear support vector machine of the same, if they are of two classes or more
+    explained_share : 1 − Σ_i err_i / Σ_i k_ii over the inliers, see ``mosaic.metrics.explained_share``
+    radius, radius_95 : the distance within which all, 95 %, of the inliers have a pick, in units of √(mean ‖x − x̄‖²)
+        over the inliers
+    class_balance : −Σ_c p_c log p_c / log C with p_c the shares of the C classes among the picked inliers: 1 if all
+        classes are picked equally often, 0 if one alone is, or none
+    classes_hit, classes : distinct classes among the picked inliers, and among the inliers
+    redundancy : how much of a pick the others express, see ``mosaic.metrics.redundancy``
+    seconds, peak_memory : as given
+
+    Notes
+    -----
+    1. The kernel of explained share and redundancy is the same for all: exp(−‖x − y‖² / m), m the median of the squared
+       distances between inliers. No method's own kernel is favoured.
+    2. Picked outliers are part of the set. They have no class to teach, so they are slots wasted for the classifiers;
+       what they happen to explain and to cover counts.
+    3. The support vector machine sees the data divided by the same unit as the radius, so that one price of errors
+       means the same for all sets. It is scikit-learn's SVC, one against one.
+    """
+    indices = _checked_picks(case, picks)
+    taught = indices[~case.is_outlier[indices]]
+    inliers = ~case.is_outlier
+    centre = case.X[inliers].mean(axis=0)
+    scale = float(np.sqrt(((case.X[inliers] - centre) ** 2).sum(axis=1).mean()))
+    kernel = RBF(case.X, resolve_gamma(RBF(case.X[inliers]), "median"))
+    nearest = _distances_to(case.X[inliers], case.X[indices])
+    return {
+        "n_picks": len(indices),
+        "outlier_share": float(case.is_outlier[indices].mean()) if len(indices) else None,
+        **_accuracies(case, taught, centre, scale),
+        "explained_share": explained_share(kernel, indices, sample_weight=inliers),
+        "radius": _in_units(nearest, 1.0, scale),
+        "radius_95": _in_units(nearest, MOST, scale),
+        **_classes(case, taught),
+        "redundancy": redundancy(kernel, indices) if len(indices) else None,
+        "seconds": seconds,
+        "peak_memory": peak_memory,
+    }
+
+
+def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike | None = None) -> Verdict:
+    """How well scores rank outliers above inliers, and how good the method's own decision is, both ways round.
+
+    Parameters
+    ----------
+    is_outlier : the truth
+    scores : outlyingness, high is odd
+    flagged : the rows that the method calls outliers; None if it does not decide
+
+    Returns
+    -------
+    auc : P(score of an outlier > score of an inlier) + ½ P(equal); the same both ways round
+    average_precision_outlier, average_precision_inlier : Σ_t (recall_t − recall_{t−1}) precision_t, with outliers (high
+        scores) or inliers (low scores) as the positive class
+    f1_outlier_best, f1_inlier_best : max_t 2 p_t r_t / (p_t + r_t) over thresholds t; rows of equal score are on the same
+        side of each
+    f1_outlier_own, f1_inlier_own : F1 of the method's own decision; 0 if it puts nothing into the positive class
+    flagged_share : share of all rows that the method flags
+
+    Notes
+    -----
+    1. F1 depends on which class is positive, and papers differ; compare only numbers of the same name.
+    2. Without outliers, or without inliers, all but ``flagged_share`` is None.
+    """
+    truth = np.asarray(is_outlier, np.bool_)
+    values = _checked_scores(scores, len(truth))
+    decision = None if flagged is None else np.asarray(flagged)
+    if decision is not None and (decision.shape != truth.shape or decision.dtype != np.bool_):
+        raise InvalidInputError(
+            f"flagged must be {len(truth)} truth values; got {decision.dtype}, shape {decision.shape}. "
+            "The method is at fault."
+        )
+    verdict: Verdict = {"auc": None}
+    both = bool(truth.any() and not truth.all())
+    if both:
+        verdict["auc"] = float(roc_auc_score(truth, values))
+    for name, positive, sign in (("outlier", truth, 1.0), ("inlier", ~truth, -1.0)):
+        chosen = None if decision is None else decision == (name == "outlier")
+        own = both and chosen is not None
+        verdict[f"average_precision_{name}"] = float(average_precision_score(positive, sign * values)) if both else None
+        verdict[f"f1_{name}_best"] = _best_f1(positive, sign * values) if both else None
+        verdict[f"f1_{name}_own"] = float(f1_score(positive, chosen, zero_division=0.0)) if own else None
+    verdict["flagged_share"] = None if decision is None else float(decision.mean())
+    return verdict
+
+
+def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | None]:
+    """function(*args), the seconds it took, and by how many bytes the process grew at its peak.
+
+    Notes
+    -----
+    1. The seconds are those on the clock: run one thing at a time, with one BLAS thread, to compare them.
+    2. The peak is that of resident memory, which Linux keeps itself: Python's, NumPy's and compiled code's alike, and
+       without slowing anything down, as tracemalloc would. It is VmHWM, set back before the run, less VmRSS before it.
+       Pages that are asked for but never touched do not count, nor does memory that the process holds free and uses
+       again; that of earlier runs is given back as far as the C library can. Other threads of the process are counted in.
+    3. On other systems the bytes are None.
+
+    Examples
+    --------
+    >>> result, seconds, peak = measure(sum, [1, 2, 3])
+    >>> result, seconds >= 0
+    (6, True)
+    """
+    gc.collect()
+    before = _resident_after_reset()
+    start = time.perf_counter()
+    result = function(*args)
+    seconds = time.perf_counter() - start
+    peak = None if before is None else max(_memory("VmHWM") - before, 0)
+    return result, seconds, peak
+
+
+def _checked_picks(case: Case, picks: Picks | ArrayLike) -> IntArray:
+    if not (~case.is_outlier).any():
+        raise InvalidInputError(f"case {case.name} has no inliers; there is nothing to represent.")
+    try:
+        return as_indices(picks.indices if isinstance(picks, Picks) else picks, len(case.X), "picks")
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} The method is at fault.") from error
+
+
+def _accuracies(case: Case, taught: IntArray, centre: FloatArray, scale: float) -> Verdict:
+    """Share of the test part that classifiers of the picked inliers get right."""
+    nearest = svm = None
+    if case.y is not None and case.y_test is not None and len(case.y_test):
+        unit = scale if scale > 0 else 1.0
+        X, y, X_test = (case.X[taught] - centre) / unit, case.y[taught], (case.X_test - centre) / unit
+        nearest = float(KNeighborsClassifier(1).fit(X, y).score(X_test, case.y_test)) if len(y) else 0.0
+        if len(np.unique(y)) > 1:
+            svm = float(SVC(kernel="linear", C=SVM_PRICE).fit(X, y).score(X_test, case.y_test))
+    return {"accuracy_1nn": nearest, "accuracy_svm": svm}
+
+
+def _classes(case: Case, taught: IntArray) -> Verdict:
+    """−Σ p log p / log C of the picked inliers' classes, and how many there are."""
+    if case.y is None:
+        return {"class_balance": None, "classes_hit": None, "classes": None}
+    total = len(np.unique(case.y[~case.is_outlier]))
+    counts = np.unique(case.y[taught], return_counts=True)[1]
+    p = counts / max(counts.sum(), 1)
+    entropy = float(np.abs(np.sum(p * np.log(p))))  # the sum is <= 0
+    return {
+        "class_balance": entropy / float(np.log(total)) if total > 1 else None,
+        "classes_hit": len(counts),
+        "classes": total,
+    }
+
+
+def _distances_to(points: FloatArray, chosen: FloatArray) -> FloatArray:
+    """min_{j∈S} ‖x_i − x_j‖ for every point; infinite if S is empty."""
+    nearest = np.full(len(points), np.inf)
+    if len(chosen):
+        for rows in row_blocks(len(points), len(chosen)):
+            nearest[rows] = cdist(points[rows], chosen).min(axis=1)
+    return nearest
+
+
+def _in_units(nearest: FloatArray, quantile: float, scale: float) -> float | None:
+    """The quantile of the distances, divided by the scale; None if nothing is picked or the data are one point."""
+    radius = float(np.quantile(nearest, quantile, method="inverted_cdf"))
+    return radius / scale if scale > 0 and np.isfinite(radius) else None
+
+
+def _checked_scores(scores: ArrayLike, n: int) -> FloatArray:
+    values = np.asarray(scores, np.float64)
+    if values.shape != (n,):
+        raise InvalidInputError(f"scores must be one number for each of {n} rows; got shape {values.shape}.")
+    finite = np.isfinite(values)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        raise InvalidInputError(
+            f"scores must be finite; {int(np.isnan(values).sum())} are NaN and {int(np.isinf(values).sum())} infinite, "
+            f"the first is {values[first]} for row {first}. The method is at fault: a score that cannot be compared "
+            "ranks nothing."
+        )
+    return values
+
+
+def _best_f1(positive: BoolArray, values: FloatArray) -> float:
+    """max_t 2 p_t r_t / (p_t + r_t)."""
+    precision, recall, _ = precision_recall_curve(positive, values)
+    total = precision + recall
+    return float(np.max(np.divide(2.0 * precision * recall, total, out=np.zeros_like(total), where=total > 0)))
+
+
+def _resident_after_reset() -> int | None:
+    """Bytes resident now, with the kernel's record of the peak set to it; None where that cannot be done."""
+    try:
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+        Path("/proc/self/clear_refs").write_text("5")  # 5: set VmHWM back to VmRSS
+        return _memory("VmRSS")
+    except (OSError, TypeError):
+        return None
+
+
+def _memory(field: str) -> int:
+    """A field of /proc/self/status, in bytes."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return 1024 * int(line.split()[1])
+    raise OSError(f"/proc/self/status has no {field}")

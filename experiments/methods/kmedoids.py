@@ -1,0 +1,46 @@
+"""K-medoids by FasterPAM: picks with the least sum of distances to the nearest of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from experiments.methods import CannotRun, Picks, Selector
+from experiments.methods._selecting import generator, points
+from mosaic._arrays import row_blocks
+
+LARGEST = 20_000
+#: Starts, of which the one with the lowest loss counts.
+STARTS = 5
+#: Above this number of points distances are kept in single precision, so that they fit into 1.6 GB.
+DOUBLE = 5000
+
+
+def select(X: Any, k: int, seed: int) -> Picks:
+    """min_S Σ_i min_{j∈S} ‖x_i − x_j‖ by swaps, the best of five starts; medoids by the size of their clusters."""
+    X = points(X, k, LARGEST)
+    try:
+        from kmedoids import fasterpam  # type: ignore[import-untyped, unused-ignore]
+    except ImportError as error:
+        raise CannotRun("the package kmedoids is not installed") from error
+    n = len(X)
+    if k == n:
+        return Picks(np.arange(n), "all points")
+    D = np.empty((n, n), dtype=np.float64 if n <= DOUBLE else np.float32)
+    for rows in row_blocks(n, n):
+        D[rows] = cdist(X[rows], X)
+    seeds = generator(seed).integers(2**31, size=STARTS)
+    found = [fasterpam(D, k, random_state=int(s), n_cpu=1) for s in seeds]
+    best = min(found, key=lambda result: result.loss)
+    sizes = np.bincount(np.asarray(best.labels, np.intp), minlength=k)
+    medoids = np.asarray(best.medoids, np.intp)[np.argsort(-sizes, kind="stable")]
+    return Picks(medoids, f"loss {best.loss:.6g}, of the worst start {max(result.loss for result in found):.6g}")
+
+
+SELECTORS = (
+    Selector(
+        "K-medoids", "paper", select, largest=LARGEST, reference="Schubert, Rousseeuw: FasterPAM, Inf. Systems 2021"
+    ),
+)

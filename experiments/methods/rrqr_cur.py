@@ -1,0 +1,94 @@
+"""RRQR and CUR: columns of the data that span it, by pivoted QR, and by leverage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, qr
+
+from experiments.methods import Picks, Selector
+from experiments.methods._selecting import (
+    WIDTHS,
+    FloatArray,
+    IntArray,
+    gaussian,
+    generator,
+    note_on_rounds,
+    points,
+    square,
+)
+
+LARGEST_QR, LARGEST_CUR = 1_000_000, 5000
+#: Columns of which less than this share of the longest is left are in the span of the others.
+SPANNED = 1e-10
+
+
+def pivoted(A: FloatArray, k: int) -> tuple[IntArray, int]:
+    """The first k columns in the order of QR with column pivoting, argmax_j ‖(I − QQᵀ) a_j‖, and the rounds it took.
+
+    When the columns chosen span all others the order is arbitrary. The next round then starts with the columns that are
+    left, as if there were no others. That is ours; textbooks stop at the rank.
+    """
+    chosen, rest, rounds = np.zeros(0, np.intp), np.arange(A.shape[1]), 0
+    while len(chosen) < k:
+        R, order = qr(A[:, rest], mode="r", pivoting=True)
+        sizes = np.abs(np.diagonal(R))
+        rank = max(int((sizes > SPANNED * max(float(sizes[0]), float(np.finfo(np.float64).tiny))).sum()), 1)
+        chosen = np.concatenate([chosen, rest[order[:rank]]])[:k]
+        rest = np.delete(rest, order[:rank])
+        rounds += 1
+    return chosen, rounds
+
+
+def select_by_qr(X: Any, k: int, seed: int, centred: bool = True) -> Picks:
+    """QR with column pivoting of the points as columns. With the features of a Gaussian kernel it would be SSM."""
+    X = points(X, k, LARGEST_QR)
+    chosen, rounds = pivoted((X - X.mean(axis=0) if centred else X).T, k)
+    return Picks(chosen, note_on_rounds(rounds))
+
+
+def leverages(K: FloatArray, rank: int) -> FloatArray:
+    """ℓ_j = (1/r) Σ_{ξ≤r} v_jξ² for the r leading eigenvectors of K, which are the right singular vectors of the data."""
+    n = len(K)
+    values, vectors = eigh(K, subset_by_index=(n - rank, n - 1))
+    vectors = vectors[:, values > SPANNED * max(float(values[-1]), 0.0)]
+    if not vectors.shape[1]:  # all points are the mean
+        return np.full(n, 1.0 / n)
+    return np.asarray((vectors**2).mean(axis=1))
+
+
+def select_by_leverage(X: Any, k: int, seed: int, width: float | None = None) -> Picks:
+    """Draw k points without repetition with probabilities ℓ_j, at rank r = min(k, d) or, with a Gaussian kernel, r = k.
+
+    Notes
+    -----
+    1. The authors draw about r log r / ε² columns for rank r, with repetition or each by itself; here k are drawn.
+    """
+    X = points(X, k, LARGEST_CUR)
+    centred = X - X.mean(axis=0)
+    K = centred @ centred.T if width is None else square(gaussian(X, width, seed))
+    weights = leverages(K, k if width is not None else min(k, X.shape[1]))
+    # Ordered by u^(1/ℓ), the largest first, uniform u: successive draws without repetition. Zero weights come last.
+    keys = np.log(generator(seed).random(len(X))) / np.maximum(weights, 1e-300)
+    return Picks(np.argsort(-keys, kind="stable")[:k])
+
+
+SELECTORS = (
+    Selector(
+        "RRQR",
+        "peer",
+        select_by_qr,
+        ({"centred": True}, {"centred": False}),
+        LARGEST_QR,
+        "Businger, Golub 1965; Gu, Eisenstat, SISC 1996",
+    ),
+    Selector(
+        "CUR",
+        "peer",
+        select_by_leverage,
+        ({"width": None}, *WIDTHS),
+        LARGEST_CUR,
+        "Mahoney, Drineas: CUR matrix decompositions for improved data analysis, PNAS 2009",
+    ),
+)

@@ -1,0 +1,360 @@
+"""What scikit-learn and imbalanced-learn expect of estimators, and how MOSAIC works with their tools."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from imblearn.pipeline import Pipeline as SamplerPipeline
+from imblearn.pipeline import make_pipeline as make_sampler_pipeline
+from sklearn import config_context
+from sklearn.base import clone, is_clusterer, is_outlier_detector
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, NotPositiveSemidefiniteError
+from mosaic.metrics import explained_share
+
+X_IRIS, Y_IRIS = load_iris(return_X_y=True)
+X, Y = make_blobs(80, centers=4, n_features=3, random_state=3)
+NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
+
+CONFIGURATIONS = [
+    MOSAIC(),
+    MOSAIC(3),
+    MOSAIC(mode="paper"),
+    MOSAIC(outliers="keep", kernel="linear"),
+    MOSAIC(coverage=0.8),
+    MOSAIC(min_support=10),
+    MOSAIC(kernel="diffusion"),
+    MOSAIC(kernel="laplacian", alpha=5.0),
+    MOSAIC(kernel="polynomial"),
+    MOSAIC(kernel="cosine", outliers="report"),
+    MOSAIC(kernel="precomputed"),
+    MOSAIC(contamination=0.1),
+    MOSAIC(diversity=0.01),
+    MOSAICSampler(),
+    MOSAICOutlierDetector(),
+    MOSAICOutlierDetector(0.1),
+    MOSAICOutlierDetector(max_samples=10),
+    MOSAICOutlierDetector(kernel="precomputed"),
+]
+
+
+def known_exceptions(estimator):
+    """Checks that cannot pass, and why; the tests below show that the causes are these."""
+    if estimator.kernel == "cosine":
+        reason = "the data of the check has rows of zeros, and these have no direction."
+        names = ["estimators_dtypes", "estimator_sparse_tag", "estimator_sparse_array", "estimator_sparse_matrix"]
+        return {f"check_{name}": reason for name in names}
+    if estimator.kernel == "precomputed":
+        points = "the check passes points where similarities are due."
+        return {
+            "check_positive_only_tag_during_fit": "less its mean, a similarity is not positive semi-definite any more.",
+            "check_estimators_dtypes": "rounded to single precision or whole numbers, it is not positive semi-definite.",
+            "check_estimators_nan_inf": "the check predicts for three columns, where one for each of ten points is due.",
+            "check_clustering": points,
+            "check_outliers_train": points,
+            "check_outliers_fit_predict": points,
+        }
+    if getattr(estimator, "min_support", None) == 10:
+        return {
+            "check_estimators_nan_inf": "two of the ten points of the check are outliers; eight cannot support ten."
+        }
+    if isinstance(estimator, MOSAICOutlierDetector) and estimator.contamination == "auto":
+        reason = "the blobs of the check are clean, and clean data has no outliers unless a share of them is asked for."
+        return {"check_outliers_train": reason, "check_outliers_fit_predict": reason}
+    return {}
+
+
+@parametrize_with_checks(CONFIGURATIONS, expected_failed_checks=known_exceptions)
+def test_estimator_keeps_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+CAUSES = [
+    (MOSAIC(kernel="cosine"), "estimators_dtypes", r"1 rows are zero"),
+    (MOSAIC(kernel="cosine"), "estimator_sparse_tag", r"1 rows are zero"),
+    (MOSAIC(kernel="cosine"), "estimator_sparse_array", r"1 rows are zero"),
+    (MOSAIC(kernel="cosine"), "estimator_sparse_matrix", r"1 rows are zero"),
+    (MOSAIC(kernel="precomputed"), "positive_only_tag_during_fit", r"its diagonal entry \d+ is -"),
+    (MOSAIC(kernel="precomputed"), "estimators_dtypes", r"the smallest eigenvalue is -3.16e-06 and the largest 224"),
+    (MOSAIC(kernel="precomputed"), "estimators_nan_inf", r"X has 3 features, but MOSAIC is expecting 10 features"),
+    (MOSAIC(kernel="precomputed"), "clustering", r"must be square; got shape \(50, 2\)"),
+    (MOSAICOutlierDetector(kernel="precomputed"), "outliers_train", r"must be square; got shape \(300, 2\)"),
+    (MOSAICOutlierDetector(kernel="precomputed"), "outliers_fit_predict", r"must be square; got shape \(300, 2\)"),
+    (MOSAIC(min_support=10), "estimators_nan_inf", r"min_support=10 is more than all 8 points that belong"),
+    (MOSAICOutlierDetector(), "outliers_train", r"(?s)ACTUAL: array\(\[1\]\).*DESIRED: array\(\[-1,  1\]\)"),
+    (MOSAICOutlierDetector(), "outliers_fit_predict", r"(?s)ACTUAL: array\(\[1\]\).*DESIRED: array\(\[-1,  1\]\)"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "check", "cause"), CAUSES, ids=[f"{e}-{check}" for e, check, _ in CAUSES])
+def test_known_exceptions_have_the_stated_cause(estimator, check, cause):
+    with pytest.raises((AssertionError, ValueError)) as caught:
+        getattr(estimator_checks, f"check_{check}")(type(estimator).__name__, estimator)
+    messages, error = [], caught.value
+    while error is not None:
+        messages.append(str(error))
+        error = error.__cause__ or error.__context__
+    assert any(re.search(cause, message) for message in messages), messages
+
+
+# The same the other way round: without these causes all is well.
+
+
+def test_cosine_takes_sparse_rows_and_whole_numbers_that_have_a_direction():
+    rows = np.random.default_rng(0).integers(0, 3, size=(40, 5))
+    rows[:, 0] = 1
+    expected = MOSAIC(5, kernel="cosine").fit(rows).representative_indices_
+    for given in (sp.csr_array(rows), sp.csr_matrix(rows), rows.astype(np.float32)):
+        np.testing.assert_array_equal(MOSAIC(5, kernel="cosine").fit(given).representative_indices_, expected)
+    rows[7] = 0
+    with pytest.raises(InvalidInputError, match=r"1 rows are zero, the first is row \d+ of X"):
+        MOSAIC(5, kernel="cosine").fit(rows)
+
+
+@pytest.mark.parametrize("estimator", [MOSAIC(kernel="precomputed"), MOSAICOutlierDetector(kernel="precomputed")])
+def test_similarities_with_missing_or_infinite_entries_are_refused_in_fit_and_afterwards(estimator):
+    K = rbf_kernel(X, gamma=0.1)
+    for value, name in ((np.nan, "NaN"), (np.inf, "inf")):
+        bad = K.copy()
+        bad[0, 0] = value
+        with pytest.raises(InvalidInputError, match=name):
+            clone(estimator).fit(bad)
+        with pytest.raises(InvalidInputError, match=name):
+            clone(estimator).fit(K).predict(bad)
+
+
+def test_similarities_of_low_rank_are_definite_within_the_precision_that_they_have():
+    rows = np.random.default_rng(0).uniform(size=(20, 5)).astype(np.float32)
+    MOSAIC(3, kernel="precomputed").fit(rows @ rows.T)
+    with pytest.raises(NotPositiveSemidefiniteError, match="the smallest eigenvalue is -"):
+        MOSAIC(3, kernel="precomputed").fit((rows @ rows.T).astype(np.float64))
+
+
+def test_similarities_may_be_whole_numbers_where_these_are_definite():
+    K = (X_IRIS[::5] * 10).round().astype(np.int64)
+    K = K @ K.T
+    np.testing.assert_array_equal(
+        MOSAIC(4, kernel="precomputed").fit(K).representative_indices_,
+        MOSAIC(4, kernel="precomputed").fit(K.astype(np.float64)).representative_indices_,
+    )
+
+
+def test_missing_entries_are_refused_whatever_the_support_asked_for():
+    bad = X.copy()
+    bad[3, 1] = np.nan
+    model = MOSAIC(min_support=10).fit(X)
+    for call in (model.predict, model.transform, model.score_samples, model.score, clone(model).fit):
+        with pytest.raises(InvalidInputError, match="NaN"):
+            call(bad)
+
+
+def test_one_point_cannot_support_ten():
+    with pytest.raises(InvalidInputError, match="n_samples = 1"):
+        MOSAIC(min_support=10).fit(X[:1])
+
+
+def test_clean_blobs_have_outliers_only_if_a_share_is_asked_for():
+    blobs = make_blobs(300, random_state=0)[0]
+    assert (MOSAICOutlierDetector().fit_predict(blobs) == 1).all()
+    assert (MOSAICOutlierDetector(0.1).fit_predict(blobs) == -1).sum() == 30
+
+
+# Objects
+
+
+ANSWERS = ["predict", "transform", "score_samples"]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion"])
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])
+def test_copies_answer_as_the_original(kernel, duplicate):
+    model = MOSAIC(6, kernel=kernel).fit(X)
+    twin = duplicate(model)
+    for name in ANSWERS:
+        np.testing.assert_array_equal(getattr(twin, name)(NEW), getattr(model, name)(NEW))
+    assert twin.score(NEW) == model.score(NEW)
+    assert twin.certificate_ == model.certificate_
+    np.testing.assert_array_equal(
+        twin.rethreshold(n_representatives=4).labels_, model.rethreshold(n_representatives=4).labels_
+    )
+
+
+def test_copy_of_a_precomputed_model_answers_as_the_original():
+    model = MOSAIC(6, kernel="precomputed").fit(rbf_kernel(X, gamma=0.1))
+    twin = pickle.loads(pickle.dumps(model))
+    for name in ANSWERS:
+        similarities = rbf_kernel(NEW, X, gamma=0.1)
+        np.testing.assert_array_equal(getattr(twin, name)(similarities), getattr(model, name)(similarities))
+
+
+def test_clone_has_the_parameters_and_nothing_that_was_learned():
+    model = MOSAIC(6, alpha=20.0, kernel="laplacian", contamination=0.1).fit(X)
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    assert not [name for name in vars(fresh) if name.endswith("_") or name.startswith("_")]
+    np.testing.assert_array_equal(fresh.fit(X).representative_indices_, model.representative_indices_)
+
+
+def test_parameters_are_read_and_written_by_name():
+    model = MOSAIC(7)
+    names = model.get_params()
+    assert names["n_representatives"] == 7
+    assert names["outliers"] == "reject"
+    assert set(names) == set(MOSAICSampler().get_params())
+    assert model.set_params(n_representatives=3, kernel="linear") is model
+    assert (model.n_representatives, model.kernel) == (3, "linear")
+    with pytest.raises(ValueError, match="Invalid parameter 'clusters'"):
+        model.set_params(clusters=3)
+
+
+def test_repr_names_what_differs_from_the_defaults():
+    assert repr(MOSAIC()) == "MOSAIC()"
+    assert repr(MOSAIC(3, kernel="linear")) == "MOSAIC(kernel='linear', n_representatives=3)"
+    assert repr(MOSAICSampler(9)) == "MOSAICSampler(n_representatives=9)"
+
+
+def test_kinds_of_estimators_are_told_by_their_tags():
+    assert is_clusterer(MOSAIC())
+    assert is_clusterer(MOSAICSampler())
+    assert is_outlier_detector(MOSAICOutlierDetector())
+    for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector):
+        assert kind().__sklearn_tags__().input_tags.sparse
+        assert not kind().__sklearn_tags__().input_tags.pairwise
+        assert kind(kernel="precomputed").__sklearn_tags__().input_tags.pairwise
+
+
+@pytest.mark.parametrize("name", ["predict", "transform", "score_samples", "score"])
+def test_sampler_does_nothing_but_choose(name):
+    assert hasattr(MOSAIC(), name)
+    assert not hasattr(MOSAICSampler(), name)
+
+
+def test_sampler_chooses_what_the_estimator_chooses():
+    sampler = MOSAICSampler(12)
+    X_few, y_few = sampler.fit_resample(X_IRIS, Y_IRIS)
+    rows = MOSAIC(12).fit(X_IRIS).representative_indices_
+    np.testing.assert_array_equal(sampler.sample_indices_, rows)
+    np.testing.assert_array_equal(X_few, X_IRIS[rows])
+    np.testing.assert_array_equal(y_few, Y_IRIS[rows])
+    assert sampler.fit_resample(X_IRIS)[1] is None
+
+
+# Tools of scikit-learn
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_transform_gives_frames_with_named_columns(library):
+    model = MOSAIC(4).fit(X).set_output(transform=library)
+    frame = model.transform(NEW)
+    assert type(frame).__module__.startswith(library)
+    assert list(frame.columns) == ["mosaic0", "mosaic1", "mosaic2", "mosaic3"]
+    np.testing.assert_array_equal(model.get_feature_names_out(), list(frame.columns))
+    np.testing.assert_array_equal(frame.to_numpy(), MOSAIC(4).fit(X).transform(NEW))
+    assert len(model.rethreshold(n_representatives=2).transform(NEW).columns) == 2
+
+
+def test_transform_is_the_similarity_to_the_representatives_by_rank():
+    model = MOSAIC(4).fit(X)
+    expected = rbf_kernel(NEW, X[model.representative_indices_], gamma=model.gamma_)
+    np.testing.assert_allclose(model.transform(NEW), expected, rtol=1e-12)
+    np.testing.assert_allclose(model.fit_transform(X)[model.representative_indices_].diagonal(), 1.0, rtol=1e-12)
+
+
+def test_pipeline_scales_before_it_clusters():
+    stretched = X * [1.0, 100.0, 0.01]
+    pipeline = Pipeline([("scale", StandardScaler()), ("choose", MOSAIC())])
+    labels = pipeline.fit_predict(stretched)
+    direct = MOSAIC().fit(StandardScaler().fit_transform(stretched))
+    np.testing.assert_array_equal(labels, direct.labels_)
+    np.testing.assert_array_equal(pipeline.predict(stretched), labels)
+    assert pipeline.score(stretched) == pytest.approx(direct.score(StandardScaler().fit_transform(stretched)))
+
+
+def test_similarities_to_representatives_are_features_for_a_classifier():
+    pipeline = make_pipeline(MOSAIC(30), LogisticRegression(max_iter=1000)).fit(X_IRIS, Y_IRIS)
+    assert pipeline.score(X_IRIS, Y_IRIS) > 0.9
+    assert pipeline[-1].coef_.shape == (3, 30)
+
+
+def test_feature_union_puts_similarities_beside_other_features():
+    union = FeatureUnion([("plain", StandardScaler()), ("near", MOSAIC(5))]).fit(X)
+    together = union.transform(NEW)
+    assert together.shape == (15, 3 + 5)
+    np.testing.assert_array_equal(together[:, 3:], MOSAIC(5).fit(X).transform(NEW))
+    assert list(union.get_feature_names_out())[3:] == [f"near__mosaic{j}" for j in range(5)]
+
+
+def test_score_is_the_share_of_held_out_points_that_the_representatives_express():
+    model = MOSAIC(6).fit(X)
+    K, S = rbf_kernel(X, gamma=model.gamma_), model.representative_indices_
+    k = rbf_kernel(NEW, X[S], gamma=model.gamma_)
+    left = 1.0 - np.einsum("ij,ij->i", k, np.linalg.solve(K[np.ix_(S, S)], k.T).T)
+    assert model.score(NEW) == pytest.approx(1.0 - left.mean(), rel=1e-9)
+    assert model.score(X) == pytest.approx(explained_share(model._solved.kernel, model._choice.points), rel=1e-9)
+
+
+def test_grid_search_finds_the_settings_with_the_best_held_out_score():
+    folds = KFold(3, shuffle=True, random_state=0)
+    grid = {"alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
+    search = GridSearchCV(MOSAIC(6), grid, cv=folds).fit(X)
+    by_hand = {
+        (alpha, gamma): np.mean(
+            [MOSAIC(6, alpha=alpha, gamma=gamma).fit(X[train]).score(X[test]) for train, test in folds.split(X)]
+        )
+        for alpha in grid["alpha"]
+        for gamma in grid["gamma"]
+    }
+    found = [(p["alpha"], p["gamma"]) for p in search.cv_results_["params"]]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], [by_hand[key] for key in found], rtol=1e-12)
+    assert by_hand[search.best_params_["alpha"], search.best_params_["gamma"]] == max(by_hand.values())
+
+
+def test_cross_validation_uses_the_score():
+    scores = cross_validate(MOSAIC(8), X, cv=4, return_estimator=True)["test_score"]
+    assert scores.shape == (4,)
+    assert ((scores > 0) & (scores <= 1)).all()
+
+
+def test_weights_are_routed_through_a_pipeline():
+    weights = np.random.default_rng(0).integers(0, 4, len(X))
+    scaled = StandardScaler().fit_transform(X)
+    direct = MOSAIC(6).fit(scaled, sample_weight=weights)
+    assert not np.array_equal(direct.representative_indices_, MOSAIC(6).fit(scaled).representative_indices_)
+    with config_context(enable_metadata_routing=True):
+        step = MOSAIC(6).set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), step)
+        pipeline.fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[-1].representative_indices_, direct.representative_indices_)
+
+
+# Tools of imbalanced-learn
+
+
+def test_sampler_thins_the_training_data_of_a_classifier_and_nothing_else():
+    pipeline = SamplerPipeline([("scale", StandardScaler()), ("few", MOSAICSampler(30)), ("fit", LogisticRegression())])
+    pipeline.fit(X_IRIS, Y_IRIS)
+    scaled = StandardScaler().fit_transform(X_IRIS)
+    rows = MOSAICSampler(30).fit(scaled).representative_indices_
+    direct = LogisticRegression().fit(scaled[rows], Y_IRIS[rows])
+    np.testing.assert_array_equal(pipeline.predict(X_IRIS), direct.predict(scaled))
+    assert len(pipeline.predict(X_IRIS)) == 150
+    assert pipeline.score(X_IRIS, Y_IRIS) > 0.9
+
+
+def test_sampler_pipelines_refuse_steps_that_transform_as_well():
+    """The reason why there is a MOSAICSampler beside MOSAIC."""
+    with pytest.raises(TypeError, match="transform"):
+        make_sampler_pipeline(MOSAIC(30), LogisticRegression()).fit(X_IRIS, Y_IRIS)

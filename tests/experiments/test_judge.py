@@ -1,0 +1,330 @@
+"""Every number of the judge against one that was worked out by hand or in another way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.datasets import Case
+from experiments.judge import judge_outliers, judge_selection, measure
+from experiments.methods import Picks
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mosaic.exceptions import InvalidInputError
+
+MB = 1 << 20
+
+
+def make(X, y=None, is_outlier=None, X_test=None, y_test=None):
+    X = np.asarray(X, np.float64)
+    X = X[:, None] if X.ndim == 1 else X
+    X_test = np.zeros((0, X.shape[1])) if X_test is None else np.asarray(X_test, np.float64).reshape(-1, X.shape[1])
+    return Case(
+        "by hand",
+        X,
+        None if y is None else np.asarray(y),
+        np.zeros(len(X), bool) if is_outlier is None else np.asarray(is_outlier, bool),
+        X_test,
+        None if y_test is None else np.asarray(y_test),
+        np.arange(len(X)),
+    )
+
+
+@pytest.fixture
+def line():
+    """Inliers at 0, 1 (class 0) and 2, 3 (class 1), an outlier at 10; test points of class 0, 0, 1, 1."""
+    return make([0, 1, 2, 3, 10], [0, 0, 1, 1, -1], [0, 0, 0, 0, 1], [0.4, 1.4, 1.8, 9.0], [0, 0, 1, 1])
+
+
+def test_outlier_share_counts_picked_outliers_among_the_picks(line):
+    assert judge_selection(line, [0, 4])["outlier_share"] == 0.5
+    assert judge_selection(line, [0, 1, 2])["outlier_share"] == 0.0
+    assert judge_selection(line, [4])["outlier_share"] == 1.0
+
+
+def test_picks_may_come_as_the_value_that_methods_return(line):
+    assert judge_selection(line, Picks(np.array([0, 4]))) == judge_selection(line, [0, 4])
+
+
+def test_nearest_neighbour_accuracy_is_that_of_the_labelled_picks(line):
+    # Picks at 0 (class 0) and 2 (class 1): 0.4 → 0 right, 1.4 → 1 wrong, 1.8 → 1 right, 9 → 1 right.
+    assert judge_selection(line, [0, 2])["accuracy_1nn"] == 0.75
+    # Picks at 1 and 2: 1.4 is nearer to 1, all right.
+    assert judge_selection(line, [1, 2])["accuracy_1nn"] == 1.0
+
+
+def test_picked_outliers_teach_nothing(line):
+    with_outlier, without = judge_selection(line, [0, 2, 4]), judge_selection(line, [0, 2])
+    # The outlier at 10 is nearest to 9: had it a class of its own, that test point would be lost.
+    assert with_outlier["accuracy_1nn"] == without["accuracy_1nn"] == 0.75
+    assert with_outlier["accuracy_svm"] == without["accuracy_svm"]
+
+
+def test_nothing_but_outliers_picked_gets_nothing_right(line):
+    verdict = judge_selection(line, [4])
+    assert verdict["accuracy_1nn"] == 0.0
+    assert verdict["accuracy_svm"] is None
+    assert verdict["classes_hit"] == 0
+    assert verdict["class_balance"] == 0.0
+
+
+def test_svm_separates_half_way_between_the_classes_next_to_each_other(line):
+    # Between 1 and 3 the border is 2: 1.8 is taken for class 0, the other three are right.
+    assert judge_selection(line, [0, 1, 3])["accuracy_svm"] == 0.75
+    assert judge_selection(line, [0, 1, 2, 3])["accuracy_svm"] == 1.0
+
+
+def test_svm_does_not_depend_on_the_units_of_the_data(rng):
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    X[y == 1] += 1.0
+    parts = [make(X[:30] * unit, y[:30], X_test=X[30:] * unit, y_test=y[30:]) for unit in (1.0, 2.0**20, 2.0**-20)]
+    accuracies = {judge_selection(part, range(20))["accuracy_svm"] for part in parts}
+    assert len(accuracies) == 1
+
+
+def test_svm_needs_two_classes_and_is_none_otherwise(line):
+    verdict = judge_selection(line, [0, 1])
+    assert verdict["accuracy_svm"] is None
+    assert verdict["accuracy_1nn"] == 0.5
+
+
+def test_explained_share_is_that_of_the_inliers_with_the_median_kernel_of_the_inliers(line):
+    # Squared distances of the inliers are 1, 1, 1, 4, 4, 9: the median is 2.5.
+    K = rbf_kernel(line.X, gamma=1 / 2.5)
+    S = [0, 2]
+    explained = [K[i, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S, i]) for i in range(4)]
+    assert judge_selection(line, S)["explained_share"] == pytest.approx(sum(explained) / 4)
+
+
+def test_far_outliers_neither_widen_the_kernel_nor_need_explaining(line):
+    far = make(np.array([0, 1, 2, 3, 1e6]), [0, 0, 1, 1, -1], [0, 0, 0, 0, 1])
+    for number in ("explained_share", "radius", "redundancy"):
+        assert judge_selection(far, [0, 2])[number] == pytest.approx(judge_selection(line, [0, 2])[number])
+
+
+def test_all_inliers_picked_explain_everything(line):
+    verdict = judge_selection(line, [0, 1, 2, 3])
+    assert verdict["explained_share"] == pytest.approx(1.0)
+    assert verdict["radius"] == 0.0
+
+
+def test_radius_is_the_farthest_inlier_in_units_of_the_spread(line):
+    # Inliers have mean 1.5 and mean squared distance (2.25 + 0.25 + 0.25 + 2.25) / 4 = 1.25 from it.
+    assert judge_selection(line, [0])["radius"] == pytest.approx(3 / np.sqrt(1.25))
+    assert judge_selection(line, [1])["radius"] == pytest.approx(2 / np.sqrt(1.25))
+    # The outlier at 10 is 7 away from 3.
+    assert judge_selection(line, [4])["radius"] == pytest.approx(10 / np.sqrt(1.25))
+
+
+def test_radius_95_leaves_out_the_farthest_twentieth():
+    X = np.concatenate([np.zeros(94), np.ones(1), np.full(5, 100.0)])
+    scale = X.std()
+    verdict = judge_selection(make(X), [0])
+    assert verdict["radius"] == pytest.approx(100 / scale)
+    assert verdict["radius_95"] == pytest.approx(1 / scale)
+
+
+def test_radius_is_the_same_in_any_unit(rng):
+    X = rng.normal(size=(60, 4))
+    small, large = judge_selection(make(X), [0, 1, 2]), judge_selection(make(1000 * X + 5), [0, 1, 2])
+    for number in ("radius", "radius_95", "explained_share", "redundancy"):
+        assert small[number] == pytest.approx(large[number])
+
+
+def test_class_balance_is_the_entropy_as_a_share_of_the_largest():
+    y = [0, 0, 0, 1, 1, 2, 3]
+    case = make(np.arange(7.0), y)
+    # Shares ½, ¼, ¼ of four classes: (½·1 + ¼·2 + ¼·2) bits of 2.
+    verdict = judge_selection(case, [0, 1, 3, 5])
+    assert verdict["class_balance"] == pytest.approx(0.75)
+    assert (verdict["classes_hit"], verdict["classes"]) == (3, 4)
+    assert judge_selection(case, [0, 3, 5, 6])["class_balance"] == pytest.approx(1.0)
+    assert judge_selection(case, [0, 1])["class_balance"] == 0.0
+
+
+def test_outliers_are_no_class(line):
+    verdict = judge_selection(line, [0, 2, 4])
+    assert (verdict["classes_hit"], verdict["classes"]) == (2, 2)
+    assert verdict["class_balance"] == pytest.approx(1.0)
+
+
+def test_redundancy_of_two_picks_is_their_squared_similarity(line):
+    # 1 − 1 / (K⁻¹)_jj = k² for two points of unit length; the kernel is exp(−d² / 2.5).
+    assert judge_selection(line, [0, 2])["redundancy"] == pytest.approx(np.exp(-4 / 2.5) ** 2)
+    assert judge_selection(line, [0])["redundancy"] == 0.0
+
+
+def test_numbers_of_the_run_are_passed_on(line):
+    verdict = judge_selection(line, [3, 0], seconds=1.5, peak_memory=7)
+    assert (verdict["n_picks"], verdict["seconds"], verdict["peak_memory"]) == (2, 1.5, 7)
+
+
+def test_order_of_the_picks_does_not_matter(line):
+    assert judge_selection(line, [3, 0, 2]) == pytest.approx(judge_selection(line, [0, 2, 3]))
+
+
+def test_without_classes_the_numbers_about_classes_are_none():
+    verdict = judge_selection(make([0, 1, 2]), [1])
+    assert [k for k, v in verdict.items() if v is None] == [
+        "accuracy_1nn",
+        "accuracy_svm",
+        "class_balance",
+        "classes_hit",
+        "classes",
+        "seconds",
+        "peak_memory",
+    ]
+
+
+def test_without_a_test_part_there_is_no_accuracy(line):
+    verdict = judge_selection(make(line.X, line.y, line.is_outlier, y_test=[]), [0, 2])
+    assert verdict["accuracy_1nn"] is None
+    assert verdict["accuracy_svm"] is None
+    assert verdict["classes_hit"] == 2
+
+
+def test_an_empty_selection_is_judged_and_explains_nothing(line):
+    verdict = judge_selection(line, [])
+    assert verdict["n_picks"] == 0
+    assert verdict["explained_share"] == 0.0
+    assert verdict["accuracy_1nn"] == 0.0
+    for number in ("outlier_share", "radius", "radius_95", "redundancy", "accuracy_svm"):
+        assert verdict[number] is None
+
+
+def test_constant_data_have_no_unit_for_a_radius():
+    verdict = judge_selection(make(np.ones(5), [0, 1, 0, 1, 0], X_test=[1.0], y_test=[0]), [0, 1])
+    assert verdict["radius"] is None
+    assert verdict["explained_share"] == pytest.approx(1.0)
+
+
+def test_verdicts_go_into_json_and_back(line):
+    for verdict in (judge_selection(line, [0, 2]), judge_selection(line, []), judge_outliers([0, 1], [0.0, 1.0])):
+        assert json.loads(json.dumps(verdict, allow_nan=False)) == verdict
+
+
+@pytest.mark.parametrize("picks", [[0, 0], [5], [-1], [0.5], [[0, 1]]])
+def test_picks_that_are_no_distinct_rows_are_the_fault_of_the_method(line, picks):
+    with pytest.raises(InvalidInputError, match=r"picks .* The method is at fault"):
+        judge_selection(line, picks)
+
+
+def test_a_case_without_inliers_is_refused():
+    with pytest.raises(InvalidInputError, match="no inliers"):
+        judge_selection(make([0, 1], is_outlier=[1, 1]), [0])
+
+
+def test_outlier_numbers_with_ties_are_those_worked_out_by_hand():
+    # Outliers 3, 4 against inliers 1, 2, 4.
+    verdict = judge_outliers([0, 0, 0, 1, 1], [1, 2, 4, 3, 4])
+    assert verdict["auc"] == pytest.approx(4.5 / 6)  # of six pairs 4 are right and one is a tie
+    # Threshold 4: precision 1/2, recall 1/2; threshold 3: 2/3 and 1.
+    assert verdict["average_precision_outlier"] == pytest.approx(0.5 * 0.5 + 0.5 * 2 / 3)
+    # From below, {1}: 1 and 1/3; {1, 2}: 1 and 2/3; {1, 2, 3}: 2/3 and 2/3; all: 3/5 and 1.
+    assert verdict["average_precision_inlier"] == pytest.approx(1 / 3 + 1 / 3 + 3 / 5 / 3)
+
+
+def test_f1_both_ways_round_is_that_worked_out_by_hand():
+    verdict = judge_outliers([0, 0, 0, 1], [1, 2, 3, 3], np.array([False, False, True, True]))
+    # The outlier shares its score: precision 1/2, recall 1.
+    assert verdict["f1_outlier_best"] == pytest.approx(2 / 3)
+    # Calling all inliers: precision 3/4, recall 1; keeping the tie out: 1 and 2/3, which is 4/5.
+    assert verdict["f1_inlier_best"] == pytest.approx(6 / 7)
+    assert verdict["f1_outlier_own"] == pytest.approx(2 / 3)
+    assert verdict["f1_inlier_own"] == pytest.approx(4 / 5)
+    assert verdict["flagged_share"] == 0.5
+
+
+def test_equal_scores_are_worth_a_guess():
+    verdict = judge_outliers([0, 0, 0, 1], [7, 7, 7, 7])
+    assert verdict["auc"] == 0.5
+    assert verdict["average_precision_outlier"] == pytest.approx(1 / 4)
+    assert verdict["f1_outlier_best"] == pytest.approx(2 / 5)
+    assert verdict["f1_inlier_best"] == pytest.approx(6 / 7)
+
+
+def test_order_of_the_rows_does_not_matter_even_with_ties(rng):
+    truth, scores = rng.uniform(size=200) < 0.2, rng.integers(0, 10, 200)
+    order = rng.permutation(200)
+    assert judge_outliers(truth, scores, scores > 7) == pytest.approx(
+        judge_outliers(truth[order], scores[order], scores[order] > 7)
+    )
+
+
+def test_best_f1_is_that_of_brute_force(rng):
+    truth = rng.uniform(size=100) < 0.3
+    scores = rng.integers(0, 12, 100) + 2 * truth
+
+    def f1(positive, chosen):
+        return 2 * (positive & chosen).sum() / (positive.sum() + chosen.sum())
+
+    verdict = judge_outliers(truth, scores)
+    assert verdict["f1_outlier_best"] == pytest.approx(max(f1(truth, scores >= t) for t in scores))
+    assert verdict["f1_inlier_best"] == pytest.approx(max(f1(~truth, scores <= t) for t in scores))
+    pairs = scores[truth][:, None] - scores[~truth]
+    assert verdict["auc"] == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
+
+
+def test_a_perfect_detector_has_ones_and_a_reversed_one_has_auc_zero():
+    truth = np.array([False, True, False, True])
+    perfect = judge_outliers(truth, truth.astype(float), truth)
+    assert {perfect[k] for k in perfect if k != "flagged_share"} == {1.0}
+    assert judge_outliers(truth, -truth.astype(float))["auc"] == 0.0
+
+
+def test_flagging_nothing_or_everything_scores_zero_without_a_warning():
+    truth = [0, 0, 1, 1]
+    nothing, everything = (judge_outliers(truth, [1, 2, 3, 4], np.full(4, flag)) for flag in (False, True))
+    assert (nothing["f1_outlier_own"], nothing["flagged_share"]) == (0.0, 0.0)
+    assert nothing["f1_inlier_own"] == pytest.approx(2 / 3)
+    assert (everything["f1_inlier_own"], everything["flagged_share"]) == (0.0, 1.0)
+
+
+def test_a_method_that_does_not_decide_has_no_numbers_of_its_own():
+    verdict = judge_outliers([0, 1], [0.0, 1.0])
+    assert verdict["f1_outlier_own"] is verdict["f1_inlier_own"] is verdict["flagged_share"] is None
+    assert verdict["f1_outlier_best"] == 1.0
+
+
+@pytest.mark.parametrize("truth", [[0, 0, 0], [1, 1, 1]])
+def test_with_one_kind_of_rows_only_the_flagged_share_is_left(truth):
+    verdict = judge_outliers(truth, [1.0, 2.0, 3.0], np.array([True, False, False]))
+    assert {k for k, v in verdict.items() if v is not None} == {"flagged_share"}
+    assert verdict["flagged_share"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_finite_are_the_fault_of_the_method(bad):
+    with pytest.raises(InvalidInputError, match=r"first is -?(nan|inf) for row 1\. The method is at fault"):
+        judge_outliers([0, 1, 0], [0.0, bad, bad])
+
+
+def test_scores_and_flags_must_fit_the_rows():
+    with pytest.raises(InvalidInputError, match="scores must be one number"):
+        judge_outliers([0, 1], [1.0])
+    with pytest.raises(InvalidInputError, match="flagged must be 2 truth values"):
+        judge_outliers([0, 1], [1.0, 2.0], np.array([True]))
+    with pytest.raises(InvalidInputError, match="flagged must be 2 truth values"):
+        judge_outliers([0, 1], [1.0, 2.0], np.array([1, -1]))
+
+
+def filled(megabytes):
+    return float(np.ones(megabytes * MB // 8).sum())
+
+
+def test_measure_returns_the_result_and_passes_errors_on():
+    result, seconds, _ = measure(divmod, 7, 2)
+    assert result == (3, 1)
+    assert seconds >= 0
+    with pytest.raises(ZeroDivisionError):
+        measure(divmod, 7, 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak is known on Linux only")
+def test_peak_memory_is_that_of_the_run_even_after_a_larger_one():
+    filled(200)
+    peaks = [measure(filled, size)[2] for size in (64, 160, 64)]
+    for size, peak in zip((64, 160, 64), peaks, strict=True):
+        assert abs(peak - size * MB) < 8 * MB

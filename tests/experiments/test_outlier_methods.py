@@ -1,0 +1,563 @@
+"""Outlier contestants against answers worked out by hand, written out plainly, or found by another solver."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, floyd_warshall
+from scipy.spatial.distance import cdist, pdist
+from sklearn.ensemble import IsolationForest
+from sklearn.manifold import Isomap
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
+from sklearn.svm import OneClassSVM
+
+from experiments.methods import (
+    CannotRun,
+    all_detectors,
+    detect_coherence,
+    detect_ds3,
+    detect_fdr,
+    detect_gcp,
+    detect_l1_kpca,
+    detect_parts,
+    detect_rml,
+    detect_smrs,
+)
+from mosaic import solve
+
+FILES = sorted(file.stem for file in Path(detect_parts.__file__).parent.glob("detect_*.py"))
+DETECTORS = [d for file in FILES for d in import_module(f"experiments.methods.{file}").DETECTORS]
+BY_NAME = {d.name: d for d in DETECTORS}
+each_detector = pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
+#: These judge by direction or by local planes, not by distance from the rest.
+BY_DIRECTION = {"CoP", "RML (surrogate)"}
+
+
+def scores_of(detector, X, seed=0, **settings):
+    try:
+        return detector.run(X, seed, **settings)
+    except CannotRun as reason:
+        if "pyod cannot be imported" in str(reason):
+            pytest.skip(str(reason))
+        raise
+
+
+@pytest.fixture
+def blob(rng):
+    """A Gaussian blob and eight points on a shell around it."""
+    X = rng.normal(size=(120, 3))
+    X[:8] *= 8.0 / np.linalg.norm(X[:8], axis=1, keepdims=True)
+    return X, np.arange(120) < 8
+
+
+@pytest.fixture
+def plane(rng):
+    """Points on a plane through the origin in many dimensions, and eight that are not."""
+    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 20))
+    X[:8] = 2.0 * rng.normal(size=(8, 20))
+    return X, np.arange(120) < 8
+
+
+# What holds for all
+
+
+def test_every_wanted_contestant_is_collected_once_with_its_tier():
+    tiers = {d.name: d.tier for d in DETECTORS}
+    paper = {"SMRS", "DS3", "CoP", "Kernel CoP", "L1-KPCA"}
+    peers = {"LOF", "kNN distance", "Isolation forest", "One-class SVM", "ECOD", "COPOD", "HBOS"}
+    surrogates = {"FDR (surrogate)", "RML (surrogate)", "GCP (surrogate)"}
+    assert tiers == dict.fromkeys(paper, "paper") | dict.fromkeys(peers, "peer") | dict.fromkeys(
+        surrogates, "surrogate"
+    )
+    assert all(all_detectors()[name] is detector for name, detector in BY_NAME.items())
+
+
+@each_detector
+def test_every_setting_of_the_grid_scores_every_point(detector, blob):
+    X = blob[0][:60]
+    for settings in detector.grid:
+        inspect.signature(detector.run).bind(X, 0, **settings)
+        found = scores_of(detector, X, **settings)
+        assert found.values.shape == (60,)
+        assert np.isfinite(found.values).all()
+        assert found.flagged is None or (found.flagged.shape == (60,) and found.flagged.dtype == bool)
+
+
+@each_detector
+def test_planted_outliers_are_found(detector, blob, plane):
+    X, odd = plane if detector.name in BY_DIRECTION else blob
+    assert roc_auc_score(odd, scores_of(detector, X).values) > 0.9
+
+
+@each_detector
+def test_a_far_point_has_the_highest_score(detector, rng):
+    if detector.name == "CoP":
+        pytest.skip("coherence ignores length, see test_coherence_ignores_length")
+    X = rng.normal(size=(80, 4))
+    X[17] = 30.0
+    values = scores_of(detector, X).values
+    assert np.argmax(values) == 17
+    if detector.name != "DS3":  # its score ends at one, where several points may be
+        assert (values == values[17]).sum() == 1
+
+
+@each_detector
+def test_what_is_flagged_scores_no_less_than_what_is_not(detector, blob):
+    found = scores_of(detector, blob[0])
+    if found.flagged is None:
+        assert detector.name not in {"DS3", "LOF", "Isolation forest", "One-class SVM", "ECOD", "COPOD", "HBOS"}
+    else:
+        assert 0 < found.flagged.sum() < len(found.values)
+        if detector.name != "DS3":  # its decision compares e with the other entries of the same column
+            assert found.values[found.flagged].min() >= found.values[~found.flagged].max()
+
+
+@each_detector
+def test_same_seed_gives_the_same_scores(detector, blob):
+    first, second = (scores_of(detector, blob[0][:50], seed=3).values for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@each_detector
+@pytest.mark.parametrize("kind", ["repeated", "all equal", "three points", "one feature", "sparse"])
+def test_awkward_data_do_not_crash(detector, kind, rng):
+    X = rng.normal(size=(6, 2))
+    X = {
+        "repeated": np.repeat(X, 15, axis=0),
+        "all equal": np.ones((20, 2)),
+        "three points": X[:3],
+        "one feature": rng.normal(size=(30, 1)),
+        "sparse": csr_array(rng.normal(size=(30, 3)) * (rng.random((30, 3)) < 0.3)),
+    }[kind]
+    for settings in (detector.grid[0], detector.grid[-1]):
+        assert np.isfinite(scores_of(detector, X, **settings).values).all()
+
+
+@each_detector
+def test_equal_points_have_equal_scores(detector, rng):
+    X = rng.normal(size=(40, 3))
+    X[5] = X[30] = 2.0
+    values = scores_of(detector, X).values
+    assert values[5] == pytest.approx(values[30], rel=1e-6, abs=1e-6 * np.ptp(values))
+
+
+@each_detector
+def test_more_points_than_a_method_can_take_are_refused_with_the_reason(detector):
+    X = np.broadcast_to(np.zeros((1, 1)), (detector.largest + 1, 1))  # takes no memory
+    with pytest.raises(CannotRun, match=f"takes at most {detector.largest:,}: "):
+        detector.run(X, 0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_entries_that_are_not_finite_are_refused(value):
+    with pytest.raises(CannotRun, match="missing or infinite"):
+        detect_parts.points(np.array([[value], [1.0], [2.0]]), 10, "")
+
+
+def test_missing_pyod_is_a_reason_and_no_crash(monkeypatch, blob):
+    monkeypatch.setitem(sys.modules, "pyod.models.ecod", None)
+    with pytest.raises(CannotRun, match="pyod cannot be imported"):
+        BY_NAME["ECOD"].run(blob[0], 0)
+
+
+def test_bandwidth_unit_is_the_square_of_the_median_distance_between_points_that_differ():
+    assert detect_parts.squared_median_distance(np.array([[0.0], [0.0], [1.0], [4.0]]), 0) == 3.0**2
+    assert detect_parts.squared_median_distance(np.ones((4, 2)), 0) == 1.0
+
+
+# Coherence pursuit
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_coherence_of_two_orthogonal_lines_counts_companions(power):
+    X = np.array([[1.0, 0.0], [-2.0, 0.0], [5.0, 0.0], [0.0, 1.0], [0.0, -3.0]])
+    np.testing.assert_allclose(detect_coherence.coherence(X, power), [2, 2, 2, 1, 1])
+    np.testing.assert_allclose(BY_NAME["CoP"].run(X, 0, power=power).values, [-1, -1, -1, -0.5, -0.5])
+
+
+@pytest.mark.parametrize(("power", "diagonal"), [(1, np.sqrt(0.5)), (2, 0.5)])
+def test_coherence_raises_cosines_to_its_power(power, diagonal):
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 3.0]])
+    np.testing.assert_allclose(detect_coherence.coherence(X, power), [1 + diagonal, 1 + diagonal, 2 * diagonal])
+
+
+def test_coherence_without_pairs_equals_coherence_by_pairs(rng):
+    X = rng.normal(size=(15, 4))
+    padded = np.hstack([X, np.zeros((15, 20))])  # more features than points: by pairs
+    np.testing.assert_allclose(detect_coherence.coherence(X), detect_coherence.coherence(padded), rtol=1e-12)
+
+
+def test_coherence_ignores_length(rng):
+    X = np.outer(rng.normal(size=20), [1.0, 1.0]) + 0.01 * rng.normal(size=(20, 2))
+    far = X.copy()
+    far[3] *= 100.0
+    np.testing.assert_allclose(BY_NAME["CoP"].run(far, 0).values, BY_NAME["CoP"].run(X, 0).values)
+
+
+def test_row_of_zeros_agrees_with_nobody(rng):
+    X = np.vstack([np.zeros(2), rng.normal(size=(9, 2))])
+    values = BY_NAME["CoP"].run(X, 0).values
+    assert values[0] == 0.0
+    assert (values[1:] < 0).all()
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_kernel_coherence_of_the_linear_kernel_is_coherence(rng, power):
+    X = rng.normal(size=(30, 4))
+    X[2] = 0.0
+    expected = detect_coherence.coherence(X, power)
+    np.testing.assert_allclose(detect_coherence.kernel_coherence(X @ X.T, power), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("bandwidth", [0.1, 1.0, 10.0])
+def test_kernel_coherence_pursuit_is_the_sum_of_squared_gaussian_similarities(rng, bandwidth):
+    X = rng.normal(size=(40, 3))
+    G = rbf_kernel(X, gamma=1.0 / (bandwidth * np.median(pdist(X)) ** 2))
+    expected = detect_coherence.kernel_coherence(G)
+    np.testing.assert_allclose(expected, (G**2).sum(axis=1) - 1.0)
+    found = BY_NAME["Kernel CoP"].run(X, 0, bandwidth=bandwidth).values
+    np.testing.assert_allclose(found, -expected / expected.max(), rtol=1e-9)
+
+
+# L1-norm kernel PCA
+
+
+@pytest.fixture
+def centred_kernel(rng):
+    X = rng.normal(size=(12, 2))
+    H = np.eye(12) - 1 / 12
+    return H @ rbf_kernel(X, gamma=0.5) @ H
+
+
+def test_centring_in_place_is_the_double_projection(rng, centred_kernel):
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    np.testing.assert_allclose(detect_l1_kpca.centred(rbf_kernel(X, gamma=0.5)), centred_kernel, atol=1e-14)
+
+
+def test_no_step_of_the_climb_lowers_the_objective(rng):
+    X = rng.normal(size=(200, 3))
+    K = detect_l1_kpca.centred(rbf_kernel(X, gamma=0.3))
+    path = list(detect_l1_kpca.climb(lambda A: K @ A, rng.choice([-1.0, 1.0], size=(200, 6))))
+    objective = np.array([np.abs(p).sum(axis=0) / np.sqrt((c * p).sum(axis=0)) for c, p in path])
+    assert len(path) > 3
+    assert (np.diff(objective, axis=0) >= -1e-9).all()
+    assert (objective[-1] > objective[0]).all()
+    last, projected = path[-1]
+    np.testing.assert_array_equal(np.sign(projected), last)
+
+
+def test_first_component_is_the_best_of_all_sign_vectors(centred_kernel):
+    K = centred_kernel
+    best = max(np.array(c) @ K @ c for c in product([-1.0, 1.0], repeat=len(K)))
+    s, energy = detect_l1_kpca.first_component(lambda A: K @ A, len(K), np.random.default_rng(0))
+    assert energy == pytest.approx(best)
+    assert np.abs(s).sum() == pytest.approx(np.sqrt(best))  # Σ|φ(a_i)ᵀx| = √(cᵀKc) at a fixed point
+
+
+def test_one_planted_direction_is_found_in_spite_of_gross_outliers(rng):
+    direction = np.array([0.6, 0.8, 0.0])
+    X = np.outer(rng.normal(size=100), direction) + 0.01 * rng.normal(size=(100, 3))
+    X[:4] = [0.0, 0.0, 6.0] * np.array([[1], [-1], [1], [-1]])
+    X -= X.mean(axis=0)
+    s = detect_l1_kpca.components(X @ X.T, 1, seed=0)[:, 0]
+    found = np.linalg.lstsq(X, s, rcond=None)[0]  # s = X v
+    assert abs(found @ direction) / np.linalg.norm(found) > 0.9
+    assert abs(np.linalg.svd(X)[2][0] @ direction) < 0.2  # squares follow the outliers
+    clean = detect_l1_kpca.components(X[4:] @ X[4:].T, 1, seed=0)[:, 0]
+    found = np.linalg.lstsq(X[4:], clean, rcond=None)[0]
+    assert abs(found @ direction) / np.linalg.norm(found) > 0.9999
+    residual = (X**2).sum(axis=1) - s**2
+    assert set(np.argsort(-residual)[:4]) == {0, 1, 2, 3}
+
+
+def test_residual_is_the_diagonal_of_the_deflated_kernel(rng, centred_kernel):
+    S = detect_l1_kpca.components(centred_kernel, 3, seed=0)
+    deflated = centred_kernel.copy()
+    for s in S.T:
+        # s = Kc/√(cᵀKc) on the kernel deflated so far, where c = sign(s)
+        c = np.sign(s)
+        np.testing.assert_allclose(s, deflated @ c / np.sqrt(c @ deflated @ c), atol=1e-12)
+        deflated -= np.outer(deflated @ c, deflated @ c) / (c @ deflated @ c)
+    np.testing.assert_allclose(np.diagonal(centred_kernel) - (S**2).sum(axis=1), np.diagonal(deflated), atol=1e-12)
+
+
+def test_components_stop_when_nothing_is_left():
+    X = np.array([[1.0], [2.0], [-3.0]])
+    assert detect_l1_kpca.components(X @ X.T, 3, seed=0).shape == (3, 1)
+
+
+# SMRS
+
+
+def test_row_sparsity_index_by_hand():
+    rows = np.array([[0.0, 0.0, -2.0, 0.0], [3.0, 3.0, 3.0, 3.0], [1.0, 1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(detect_smrs.row_sparsity_index(rows), [1.0, 0.0, (4 * 2 - 4) / (3 * 4), -1.0])
+
+
+def dense_admm(Y, alpha, n_iter):
+    """The published iteration on n×n matrices, columns of Y are points."""
+    n = Y.shape[1]
+    one = np.ones((n, 1))
+    K, mu1, mu2 = Y.T @ Y, alpha / np.linalg.norm(Y.T @ Y, axis=1).max(), alpha
+    G = mu1 * K + mu2 * np.eye(n) + mu2 * one @ one.T
+    C, multiplier, affine = np.zeros((n, n)), np.zeros((n, n)), np.zeros((1, n))
+    for _ in range(n_iter):
+        Z = np.linalg.solve(G, mu1 * K + mu2 * C - multiplier + mu2 * one @ one.T + one @ affine)
+        A = Z + multiplier / mu2
+        C = A * np.maximum(0.0, 1.0 - (1.0 / mu2) / np.linalg.norm(A, axis=1, keepdims=True))
+        multiplier += mu2 * (Z - C)
+        affine += mu2 * (one.T - one.T @ Z)
+    return C
+
+
+@pytest.mark.parametrize("n_iter", [1, 2, 40])
+def test_iterates_in_few_columns_are_those_on_square_matrices(rng, n_iter):
+    X = rng.normal(size=(25, 3))
+    found = detect_smrs.self_representation(X, 5.0, max_iter=n_iter)
+    assert found.B.shape == (25, 4)
+    np.testing.assert_allclose(found.rows(slice(None)), dense_admm((X - X.mean(axis=0)).T, 5.0, n_iter), atol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [2.0, 20.0])
+def test_affine_self_representation_is_the_core_program_with_a_large_constant_added(rng, alpha):
+    X = rng.normal(size=(40, 3))
+    X[0] *= 5.0
+    K = (X - X.mean(axis=0)) @ (X - X.mean(axis=0)).T
+    found = detect_smrs.self_representation(X, alpha, max_iter=20_000, tolerance=1e-12)
+    core = solve(K + 1e4, kernel="precomputed", lam=alpha / np.linalg.norm(K, axis=1).max(), tol=1e-12)
+    rows = found.rows(slice(None))
+    assert found.converged
+    np.testing.assert_array_equal(np.flatnonzero(rows.any(axis=1)), np.sort(core.support))
+    np.testing.assert_allclose(rows, core.rows(np.arange(40)), atol=5e-4)
+    np.testing.assert_allclose(rows.sum(axis=0), 1.0, atol=1e-9)
+
+
+def test_only_rows_that_are_used_have_an_index(blob):
+    X = blob[0]
+    found = detect_smrs.self_representation(X, 5.0)
+    used = found.B.any(axis=1)
+    values = BY_NAME["SMRS"].run(X, 0).values
+    assert 0 < used.sum() < len(X)
+    assert (values[~used] == -1.0).all()
+    np.testing.assert_allclose(values[used], detect_smrs.row_sparsity_index(found.rows(used)))
+    assert values[used].min() >= 0.0
+
+
+# DS3
+
+
+def test_level_leaves_the_wanted_total(rng):
+    A = rng.normal(size=(7, 30)) * 10.0 ** rng.integers(-3, 3, size=(7, 1))
+    for axis, total in product((0, 1), (0.1, 1.0, 50.0)):
+        theta = detect_ds3.level(A, total, axis)
+        np.testing.assert_allclose(np.maximum(A - theta, 0.0).sum(axis=axis), total, rtol=1e-9)
+
+
+def test_projection_on_the_simplex_by_hand():
+    A = np.array([[0.2, 3.0, 1.0], [0.3, 1.0, 1.0], [0.5, 2.5, -9.0]])
+    np.testing.assert_allclose(
+        detect_ds3.on_simplex(A), [[0.2, 0.75, 0.5], [0.3, 0.0, 0.5], [0.5, 0.25, 0.0]], atol=1e-15
+    )
+
+
+def test_prox_of_the_largest_entry_is_what_the_projection_on_the_l1_ball_leaves(rng):
+    A = 3.0 * rng.normal(size=(20, 6))
+    found = detect_ds3.shrunk_peaks(A, 4.0)
+    ball = A - found
+    inside = np.abs(A).sum(axis=1) <= 4.0
+    assert not inside.all()
+    np.testing.assert_allclose(found[inside], 0.0)
+    np.testing.assert_allclose(np.abs(ball[~inside]).sum(axis=1), 4.0)
+    # v − p is in the normal cone of the ball at p: ⟨v − p, p⟩ = radius · ‖v − p‖_∞
+    np.testing.assert_allclose((found * ball).sum(axis=1)[~inside], 4.0 * np.abs(found[~inside]).max(axis=1))
+
+
+@pytest.fixture
+def dissimilarities(rng):
+    X = rng.normal(size=(10, 2))
+    X[0] = 9.0
+    D = cdist(X, X)
+    return D / D.max()
+
+
+def ds3_value(D, w, rho, Z, e):
+    return rho * Z.max(axis=1).sum() + (D * Z).sum() + w @ e
+
+
+def test_assignment_and_outlier_row_together_lie_on_the_simplex(dissimilarities):
+    found = detect_ds3.assign(dissimilarities, np.full(10, 0.3), 0.1)
+    assert found.Z.min() >= 0.0
+    assert found.e.min() >= 0.0
+    np.testing.assert_allclose(found.Z.sum(axis=0) + found.e, 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("price", "rho"), [(0.3, 0.1), (0.2, 0.5), (2.0, 0.2)])
+def test_assignment_is_optimal_by_linear_programming(dissimilarities, rng, price, rho):
+    D, n = dissimilarities, 10
+    w = price * rng.uniform(0.5, 1.0, size=n)
+    # Unknowns: Z (row by row), e, and a bound for every row of Z.
+    cost = np.concatenate([D.ravel(), w, np.full(n, rho)])
+    below = np.hstack([np.eye(n * n), np.zeros((n * n, n)), -np.repeat(np.eye(n), n, axis=0)])
+    sums = np.hstack([np.tile(np.eye(n), n), np.eye(n), np.zeros((n, n))])
+    best = linprog(cost, A_ub=below, b_ub=np.zeros(n * n), A_eq=sums, b_eq=np.ones(n))
+    found = detect_ds3.assign(D, w, rho, max_iter=20_000)
+    assert found.converged
+    assert ds3_value(D, w, rho, found.Z, found.e) == pytest.approx(best.fun, abs=1e-4)
+
+
+def test_from_the_largest_rho_on_one_representative_stands_for_all(dissimilarities):
+    D, forbidden = dissimilarities, np.full(10, 100.0)
+    best = np.argmin(D.sum(axis=1))
+    found = detect_ds3.assign(D, forbidden, 1.001 * detect_ds3.largest_rho(D))
+    np.testing.assert_allclose(found.Z[best], 1.0, atol=1e-3)
+    assert found.e.max() < 1e-9
+    several = detect_ds3.assign(D, forbidden, 0.1 * detect_ds3.largest_rho(D))
+    assert (several.Z.max(axis=1) > 0.1).sum() > 1
+
+
+def test_standing_alone_at_no_cost_is_what_everybody_does(dissimilarities):
+    found = detect_ds3.assign(dissimilarities, np.zeros(10), 0.1)
+    np.testing.assert_allclose(found.e, 1.0, atol=1e-6)
+
+
+def test_nearest_neighbour_in_the_outlier_cost_is_another_point(blob):
+    values = BY_NAME["DS3"].run(blob[0], 0).values
+    assert 0 < (values > 0.5).sum() < len(values) / 2  # with the point itself all costs would be equal to beta
+
+
+# Surrogates
+
+
+def test_tangent_residuals_written_out(rng):
+    X = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.1]
+    neighbours = NearestNeighbors(n_neighbors=6).fit(X).kneighbors(return_distance=False)
+    ratios = [[] for _ in X]
+    for i, near in enumerate(neighbours):
+        middle = X[near].mean(axis=0)
+        normal = np.linalg.eigh(np.cov(X[near].T))[1][:, 0]  # a plane in three dimensions has one normal
+        usual = np.median(np.abs((X[near] - middle) @ normal))
+        for j in (i, *near):
+            ratios[j].append(abs((X[j] - middle) @ normal) / usual)
+    expected = [np.mean(r) for r in ratios]
+    np.testing.assert_allclose(detect_rml.tangent_residuals(X, neighbours, 2), expected, rtol=1e-9)
+
+
+def test_point_off_a_curve_has_the_largest_tangent_residual():
+    t = np.linspace(0.0, 3.0, 60)
+    X = np.column_stack([np.cos(t), np.sin(t)])
+    X[30] *= 1.2
+    assert np.argmax(BY_NAME["RML (surrogate)"].run(X, 0, m=1).values) == 30
+
+
+def test_reconstruction_error_written_out(rng):
+    X = rng.normal(size=(25, 2))
+    neighbours = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
+    for i, error in enumerate(detect_fdr.reconstruction_error(X)):
+        seen = X[neighbours[i]] - X[i]
+        G = seen @ seen.T
+        # min wᵀ(G + ridge)w with Σw = 1, by its Karush–Kuhn–Tucker system
+        system = np.block([[2 * (G + 1e-3 * np.trace(G) * np.eye(10)), np.ones((10, 1))], [np.ones((1, 10)), 0.0]])
+        w = np.linalg.solve(system, np.append(np.zeros(10), 1.0))[:10]
+        assert error == pytest.approx(np.linalg.norm(w @ seen))
+
+
+def test_isomap_of_the_stress_is_that_of_scikit_learn(roll):
+    lengths = detect_parts.path_lengths(detect_parts.neighbour_graph(roll, 10), np.arange(len(roll)))
+    reference = Isomap(n_neighbors=10, n_components=2, eigen_solver="dense")
+    Y = reference.fit_transform(roll)
+    np.testing.assert_allclose(lengths, reference.dist_matrix_, rtol=1e-9)
+    np.testing.assert_allclose(pdist(detect_fdr.classical_map(lengths, 2, 0)), pdist(Y), rtol=1e-6)
+
+
+def test_stress_is_zero_on_a_map_that_keeps_all_distances(rng):
+    X = rng.normal(size=(30, 2))
+    D = cdist(X, X)
+    np.testing.assert_allclose(detect_fdr.stress(D, detect_fdr.classical_map(D, 2, 0)), 0.0, atol=1e-9)
+    np.testing.assert_allclose(detect_fdr.stress(D, np.zeros((30, 2))), np.sqrt((D**2).mean(axis=1)))
+
+
+def test_far_point_has_little_stress_because_it_gets_a_dimension(rng):
+    X = rng.normal(size=(80, 4))
+    X[17] = 30.0
+    values = BY_NAME["FDR (surrogate)"].run(X, 0, embedding="isomap", m=2).values
+    assert np.argmax(values) != 17  # the exception that the docstring tells of
+
+
+def test_components_are_joined_by_the_shortest_bridges(rng):
+    X = rng.uniform(size=(60, 2))
+    X[20:40, 0] += 5.0
+    X[40:, 0] += 20.0
+    graph = detect_parts.neighbour_graph(X, 4)
+    assert connected_components(graph, directed=False)[0] == 3
+    joined = detect_parts.joined(graph, X)
+    assert connected_components(joined, directed=False)[0] == 1
+    added = (joined - graph).tocsr()
+    added.eliminate_zeros()
+    D = cdist(X, X)
+    np.testing.assert_allclose(np.sort(added.data), np.sort([D[:20, 20:40].min(), D[20:40, 40:].min()]))
+
+
+def test_equal_points_are_joined_in_the_graph():
+    X = np.array([[0.0], [0.0], [1.0], [2.0]])
+    lengths = detect_parts.path_lengths(detect_parts.neighbour_graph(X, 1), np.array([0]))
+    assert lengths[0, 1] < 1e-9
+
+
+def test_conformity_sums_squared_similarities_along_paths(roll):
+    D = np.full((len(roll), len(roll)), np.inf)
+    distances, near = NearestNeighbors(n_neighbors=10).fit(roll).kneighbors()
+    for i in range(len(roll)):
+        D[i, near[i]] = distances[i]
+        D[near[i], i] = distances[i]
+    D = floyd_warshall(D)
+    width = np.median(D[(D > 0) & np.isfinite(D)]) ** 2  # fewer points than the median is sampled from
+    G = np.exp(-(D**2) / width)
+    expected = (G**2).sum(axis=1) - 1.0
+    found = BY_NAME["GCP (surrogate)"].run(roll, 0).values
+    np.testing.assert_allclose(found, -expected / expected.max(), rtol=1e-9)
+
+
+def test_points_that_no_path_reaches_add_nothing_to_conformity():
+    assert detect_gcp.conformity(np.array([[0.0, 1.0, np.inf]]), 2.0) == pytest.approx(1.0 + np.exp(-1.0))
+
+
+# Tools that users use
+
+
+def test_distance_to_the_tenth_neighbour_is_that_of_scikit_learn(blob):
+    X = blob[0]
+    expected = np.sort(cdist(X, X), axis=1)[:, 10]
+    np.testing.assert_allclose(BY_NAME["kNN distance"].run(X, 0).values, expected)
+    np.testing.assert_allclose(NearestNeighbors(n_neighbors=10).fit(X).kneighbors()[0][:, -1], expected)
+
+
+def test_decisions_are_those_of_scikit_learn(blob):
+    X = blob[0]
+    unit = np.median(pdist(X)) ** 2
+    for name, settings, model in (
+        ("LOF", {"k": 20}, LocalOutlierFactor()),
+        ("Isolation forest", {}, IsolationForest(random_state=5)),
+        ("One-class SVM", {"bandwidth": 10.0, "nu": 0.1}, OneClassSVM(gamma=1 / (10 * unit), nu=0.1)),
+    ):
+        np.testing.assert_array_equal(BY_NAME[name].run(X, 5, **settings).flagged, model.fit_predict(X) == -1)
+
+
+def test_local_outlier_factor_reports_what_scikit_learn_warns_of():
+    X = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).normal(size=(30, 2))])
+    assert "Duplicate" in BY_NAME["LOF"].run(X, 0, k=10).note
+
+
+@pytest.mark.parametrize("name", ["ECOD", "COPOD", "HBOS"])
+def test_pyod_flags_a_tenth(name, rng):
+    found = scores_of(BY_NAME[name], rng.normal(size=(200, 3)))
+    assert found.flagged.sum() == pytest.approx(20, abs=2)

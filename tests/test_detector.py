@@ -1,0 +1,497 @@
+"""MOSAICOutlierDetector: signs, thresholds, new points, references, weights, kinds of input, and PyOD's manners."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from scipy.stats import spearmanr
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mosaic import MOSAICOutlierDetector, datasets
+from mosaic._arrays import row_codes
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
+from mosaic.kernels import make_kernel
+from mosaic.program import solve
+
+DIGITS = load_digits().data[:500]
+
+
+def roll(n=300, dimension=10, seed=0):
+    return datasets.embed(datasets.swiss_roll(n, random_state=seed), dimension, noise=0.3, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def spoilt():
+    return datasets.contaminate(roll(), 0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(spoilt):
+    return MOSAICOutlierDetector().fit(spoilt.X)
+
+
+@pytest.fixture(scope="module")
+def around(spoilt):
+    """New points: some near old ones, some far away."""
+    rng = np.random.default_rng(9)
+    inliers = spoilt.X[~spoilt.is_outlier]
+    return inliers[:30] + 0.1 * rng.normal(size=(30, 10)), 200.0 * rng.normal(size=(10, 10))
+
+
+with_auto_and_share = pytest.mark.parametrize("contamination", ["auto", 0.1])
+
+
+@parametrize_with_checks(
+    [MOSAICOutlierDetector(), MOSAICOutlierDetector(0.1)],
+    expected_failed_checks=lambda detector: (
+        {
+            "check_outliers_train": "blobs have no outliers, so none are flagged unless a share is asked for",
+            "check_outliers_fit_predict": "blobs have no outliers, so none are flagged unless a share is asked for",
+        }
+        if detector.contamination == "auto"
+        else {}
+    ),
+)
+def test_scikit_learn_is_content(estimator, check):
+    check(estimator)
+
+
+# Signs and what belongs together
+
+
+def test_high_scores_are_normal_and_minus_one_is_an_outlier(spoilt, fitted):
+    scores = fitted.score_samples(spoilt.X)
+    assert np.median(scores[spoilt.is_outlier]) < np.median(scores[~spoilt.is_outlier])
+    labels = fitted.predict(spoilt.X)
+    assert set(labels) == {-1, 1}
+    assert scores[labels == -1].max() < scores[labels == 1].min()
+
+
+@with_auto_and_share
+def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
+    detector = MOSAICOutlierDetector(contamination).fit(spoilt.X)
+    X = np.vstack([spoilt.X, *around])
+    scores = detector.score_samples(X)
+    np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
+    np.testing.assert_array_equal(detector.predict(X), np.where(scores < detector.offset_, -1, 1))
+    n = len(spoilt.X)
+    np.testing.assert_allclose(scores[:n], np.log(detector.effective_count_), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
+    np.testing.assert_array_equal(clone(detector).fit_predict(spoilt.X), detector.predict(spoilt.X))
+    np.testing.assert_allclose(detector.outlier_probability_, (n - detector.effective_count_) / (n - 1))
+
+
+def test_counts_are_those_of_the_program():
+    X = roll(150)
+    detector = MOSAICOutlierDetector(gamma=0.02, alpha=50.0, tol=1e-8).fit(X)
+    encoding = solve(X, gamma=0.02, alpha=50.0, tol=1e-8)
+    np.testing.assert_allclose(detector.effective_count_, encoding.effective_count, rtol=1e-3)
+    assert detector.lam_ == pytest.approx(encoding.lam)
+    assert detector.certificate_.gap <= 1e-8
+
+
+def test_typical_point_resembles_twenty(spoilt, fitted):
+    K = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_).block(slice(None), np.arange(len(spoilt.X)))
+    assert np.median((K**2).sum(axis=0)) == pytest.approx(20.0, rel=1e-6)
+    assert fitted.alpha_ == pytest.approx(100.0)
+
+
+# Thresholds
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.2, 0.5])
+def test_share_that_is_given_is_flagged(spoilt, share):
+    detector = MOSAICOutlierDetector(share).fit(spoilt.X)
+    assert abs(detector.is_outlier_.sum() - share * len(spoilt.X)) <= 1
+    assert detector.threshold_rule_ == "contamination"
+
+
+CLEAN = {
+    "plane": np.random.default_rng(0).normal(size=(300, 2)),
+    "ten dimensions": np.random.default_rng(1).normal(size=(300, 10)),
+    "roll": roll(),
+    "knot": datasets.trefoil(300, width=0.1),
+    "sphere": datasets.sphere(300),
+    "digits": DIGITS[:300],
+    "sparse and dense cluster": np.random.default_rng(3).normal(size=(360, 5))
+    * np.repeat([[1.0], [4.0]], [300, 60], axis=0)
+    + np.repeat([[0.0], [12.0]], [300, 60], axis=0),
+}
+
+
+@pytest.mark.parametrize("X", CLEAN.values(), ids=CLEAN.keys())
+def test_clean_data_has_hardly_an_outlier(X):
+    detector = MOSAICOutlierDetector().fit(X)
+    assert detector.is_outlier_.mean() <= 0.02
+    assert detector.threshold_rule_ in ("isolated", "none")
+
+
+def planted(kind, seed):
+    if kind == "images":
+        images = datasets.noise_images(50, DIGITS, random_state=seed)
+        return datasets.contaminate(DIGITS, 50, kind="images", images=images, random_state=seed)
+    if kind == "shuffled":
+        return datasets.contaminate(DIGITS, 0.1, kind="shuffled", random_state=seed)
+    return datasets.contaminate(roll(300, 20, seed), 0.2, kind=kind, random_state=seed)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "dependent", "heavy-tailed", "images", "shuffled"])
+def test_planted_outliers_are_found(kind):
+    data = planted(kind, seed=0)
+    detector = MOSAICOutlierDetector().fit(data.X)
+    assert detector.is_outlier_[data.is_outlier].mean() >= 0.8
+    assert detector.is_outlier_[~data.is_outlier].mean() <= 0.02
+    assert detector.threshold_rule_ == "valley"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gross_outliers_are_all_found(seed):
+    data = datasets.blobs_with_gross_outliers(random_state=seed)
+    detector = MOSAICOutlierDetector().fit(data.X)
+    assert detector.is_outlier_[data.is_outlier].all()
+    assert detector.is_outlier_[~data.is_outlier].sum() <= 1
+    assert detector.threshold_rule_ == "isolated"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_separate_uniform_outliers_from_a_roll(seed):
+    data = datasets.contaminate(roll(300, 10, seed), 0.5, random_state=seed)
+    detector = MOSAICOutlierDetector().fit(data.X)
+    assert roc_auc_score(data.is_outlier, -detector.score_samples(data.X)) >= 0.97
+
+
+def test_scores_separate_noise_from_digits():
+    data = planted("images", seed=1)
+    detector = MOSAICOutlierDetector().fit(data.X)
+    assert roc_auc_score(data.is_outlier, -detector.score_samples(data.X)) >= 0.99
+
+
+def test_points_that_stand_alone_have_score_zero():
+    data = datasets.blobs_with_gross_outliers()
+    scores = MOSAICOutlierDetector().fit(data.X).score_samples(data.X)
+    np.testing.assert_allclose(scores[data.is_outlier], 0.0, atol=1e-6)
+    assert scores.min() >= 0.0
+
+
+# New points
+
+
+@with_auto_and_share
+def test_far_points_are_outliers_and_near_ones_belong(spoilt, around, contamination):
+    near, far = around
+    detector = MOSAICOutlierDetector(contamination).fit(spoilt.X)
+    assert (detector.predict(near) == 1).mean() >= 0.95
+    assert (detector.predict(far) == -1).all()
+
+
+def test_far_point_is_an_outlier_of_clean_data_too():
+    assert MOSAICOutlierDetector().fit(CLEAN["roll"]).predict(np.full((1, 10), 1e4)) == [-1]
+
+
+def test_score_does_not_depend_on_the_batch(spoilt, fitted, around):
+    together = fitted.score_samples(np.vstack([*around, spoilt.X, *around]))
+    alone = np.concatenate([fitted.score_samples(point[None, :]) for point in np.vstack(around)])
+    np.testing.assert_allclose(together[:40], alone, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(together[-40:], alone, rtol=1e-9, atol=1e-9)
+
+
+def test_order_of_rows_and_unit_of_the_data_do_not_matter(spoilt, fitted, rng):
+    order = rng.permutation(len(spoilt.X))
+    np.testing.assert_array_equal(
+        MOSAICOutlierDetector().fit(spoilt.X[order]).effective_count_, fitted.effective_count_[order]
+    )
+    one, scaled = (MOSAICOutlierDetector(tol=1e-7).fit(X) for X in (spoilt.X, 1000.0 * spoilt.X + 7.0))
+    np.testing.assert_allclose(scaled.effective_count_, one.effective_count_, rtol=0.01)
+    np.testing.assert_array_equal(scaled.is_outlier_, one.is_outlier_)
+
+
+# References
+
+
+def test_points_beyond_the_references_are_ranked_as_by_all():
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    full = MOSAICOutlierDetector().fit(X)
+    part = MOSAICOutlierDetector(max_samples=350).fit(X)
+    beyond = ~np.isin(row_codes(X), part._count_model.codes)
+    assert beyond.sum() == 350
+    assert spearmanr(full.effective_count_[beyond], part.effective_count_[beyond])[0] > 0.9
+
+
+def test_few_references_find_the_planted_outliers_too():
+    data = datasets.contaminate(roll(800), 0.2)
+    detector = MOSAICOutlierDetector(max_samples=300).fit(data.X)
+    assert detector.is_outlier_[data.is_outlier].mean() >= 0.8
+    assert detector.is_outlier_[~data.is_outlier].mean() <= 0.02
+    np.testing.assert_array_equal(detector.predict(data.X) == -1, detector.is_outlier_)
+
+
+def test_share_is_one_of_all_points_and_not_of_the_references():
+    X = roll(600)
+    assert abs(MOSAICOutlierDetector(0.1, max_samples=100).fit(X).is_outlier_.sum() - 60) <= 1
+
+
+def test_outlier_probability_is_measured_in_references():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    detector = MOSAICOutlierDetector(max_samples=100, gamma=1e-6).fit(X)  # so wide that all stand for all
+    assert detector.effective_count_.max() <= 101.0
+    np.testing.assert_allclose(detector.outlier_probability_, np.clip((100 - detector.effective_count_) / 99, 0, 1))
+    assert detector.outlier_probability_.max() < 0.5
+
+
+@pytest.mark.parametrize("max_samples", [1, 2, 25])
+def test_any_number_of_references_gives_scores(max_samples):
+    detector = MOSAICOutlierDetector(max_samples=max_samples).fit(roll(60))
+    assert np.isfinite(detector.score_samples(roll(60))).all()
+
+
+# Weights and copies
+
+
+@with_auto_and_share
+def test_repetition_is_a_whole_weight(spoilt, around, rng, contamination):
+    times = rng.integers(1, 4, len(spoilt.X))
+    owner = rng.permutation(np.repeat(np.arange(len(times)), times))
+    repeated = MOSAICOutlierDetector(contamination).fit(spoilt.X[owner])
+    weighted = MOSAICOutlierDetector(contamination).fit(spoilt.X, sample_weight=times)
+    np.testing.assert_allclose(repeated.effective_count_, weighted.effective_count_[owner], rtol=1e-9)
+    np.testing.assert_array_equal(repeated.is_outlier_, weighted.is_outlier_[owner])
+    np.testing.assert_allclose(repeated.outlier_probability_, weighted.outlier_probability_[owner], rtol=1e-9)
+    assert repeated.offset_ == pytest.approx(weighted.offset_)
+    new = np.vstack(around)
+    np.testing.assert_allclose(repeated.score_samples(new), weighted.score_samples(new), rtol=1e-9, atol=1e-12)
+
+
+def test_row_without_weight_is_absent_but_scored(spoilt, rng):
+    weights = (rng.uniform(size=len(spoilt.X)) < 0.8).astype(float)
+    present = weights > 0
+    weighted = MOSAICOutlierDetector().fit(spoilt.X, sample_weight=weights)
+    without = MOSAICOutlierDetector().fit(spoilt.X[present])
+    np.testing.assert_allclose(weighted.effective_count_[present], without.effective_count_, rtol=1e-9)
+    np.testing.assert_allclose(
+        np.log(weighted.effective_count_[~present]), without.score_samples(spoilt.X[~present]), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_array_equal(weighted.predict(spoilt.X) == -1, weighted.is_outlier_)
+
+
+def test_only_ratios_of_weights_that_are_no_whole_numbers_matter(spoilt, rng):
+    weights = rng.uniform(0.5, 2.0, len(spoilt.X))
+    one = MOSAICOutlierDetector().fit(spoilt.X, sample_weight=weights)
+    other = MOSAICOutlierDetector().fit(spoilt.X, sample_weight=0.01 * weights)
+    np.testing.assert_allclose(other.effective_count_, one.effective_count_, rtol=1e-4)
+
+
+def test_share_is_one_of_weight(spoilt):
+    weights = np.ones(len(spoilt.X))
+    lowest = np.argsort(MOSAICOutlierDetector().fit(spoilt.X).effective_count_)[:5]
+    weights[lowest] = 5.0
+    flagged = MOSAICOutlierDetector(0.1).fit(spoilt.X, sample_weight=weights).is_outlier_
+    assert weights[flagged].sum() == pytest.approx(0.1 * weights.sum(), abs=3)
+
+
+# Kinds of input
+
+
+def test_sparse_points_are_scored_like_dense_ones():
+    X = DIGITS[:200]
+    dense, sparse = MOSAICOutlierDetector(0.1).fit(X), MOSAICOutlierDetector(0.1).fit(sp.csr_matrix(X))
+    np.testing.assert_allclose(sparse.effective_count_, dense.effective_count_, rtol=0.02)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)) == -1, sparse.is_outlier_)
+    np.testing.assert_array_equal(sparse.predict(X) == -1, sparse.is_outlier_)  # known points, whatever their form
+    new = DIGITS[200:250]
+    np.testing.assert_allclose(sparse.score_samples(sp.csc_array(new)), dense.score_samples(new), rtol=0.02, atol=0.02)
+
+
+def test_single_precision_makes_little_difference(spoilt, fitted):
+    X = spoilt.X.astype(np.float32)
+    detector = MOSAICOutlierDetector().fit(X)
+    np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=0.2)  # both to tol = 1e-3
+    np.testing.assert_array_equal(detector.predict(X) == -1, detector.is_outlier_)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_are_read_by_the_names_of_their_columns(spoilt, fitted, library):
+    frames = pytest.importorskip(library)
+    names = [f"x{j}" for j in range(10)]
+    columns = {"name": [f"row {i}" for i in range(len(spoilt.X))]} | dict(zip(names, spoilt.X.T, strict=True))
+    frame = frames.DataFrame(columns)
+    detector = MOSAICOutlierDetector().fit(frame)
+    np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=1e-9)
+    assert detector.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(detector.predict(frame), fitted.predict(spoilt.X))
+
+
+def test_precomputed_similarities_are_scored_like_the_points_behind_them(spoilt, around):
+    fitted = MOSAICOutlierDetector(tol=1e-7).fit(spoilt.X)
+    kernel = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_)
+    K = kernel.block(slice(None), np.arange(len(spoilt.X)))
+    detector = MOSAICOutlierDetector(kernel="precomputed", tol=1e-7).fit(K)
+    np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=0.01)
+    np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
+    new = np.vstack(around)
+    np.testing.assert_allclose(
+        detector.score_samples(kernel.cross(new)), fitted.score_samples(new), rtol=0.01, atol=0.01
+    )
+
+
+def test_known_points_of_a_precomputed_similarity_are_scored_as_themselves_whatever_their_length(spoilt):
+    K = spoilt.X @ spoilt.X.T
+    detector = MOSAICOutlierDetector(0.1, kernel="precomputed").fit(K)
+    np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
+    part = MOSAICOutlierDetector(0.1, kernel="precomputed", max_samples=50).fit(K)
+    np.testing.assert_array_equal(part.predict(K) == -1, part.is_outlier_)
+
+
+def test_precomputed_is_tagged_pairwise_and_split_on_both_sides(spoilt, fitted):
+    assert get_tags(MOSAICOutlierDetector(kernel="precomputed")).input_tags.pairwise
+    assert not get_tags(MOSAICOutlierDetector()).input_tags.pairwise
+    assert get_tags(MOSAICOutlierDetector()).input_tags.sparse
+    K = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_).block(slice(None), np.arange(len(spoilt.X)))
+    labels = cross_val_predict(MOSAICOutlierDetector(0.2, kernel="precomputed"), K, cv=3)
+    assert (labels[spoilt.is_outlier] == -1).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    "kernel", ["laplacian", "linear", "cosine", "polynomial", "diffusion", lambda A, B: 1 / (1 + cdist(A, B))]
+)
+def test_any_kernel_gives_scores_and_labels_that_agree(spoilt, around, kernel):
+    X = spoilt.X[:150]
+    detector = MOSAICOutlierDetector(0.1, kernel=kernel).fit(X)
+    np.testing.assert_array_equal(detector.predict(X) == -1, detector.is_outlier_)
+    assert detector.is_outlier_.sum() == 15
+    assert np.isfinite(detector.score_samples(np.vstack(around))).all()
+
+
+def test_pickled_detector_answers_as_before(spoilt, fitted, around):
+    again = pickle.loads(pickle.dumps(fitted))
+    X = np.vstack([spoilt.X, *around])
+    np.testing.assert_array_equal(again.score_samples(X), fitted.score_samples(X))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_same_seed_gives_the_same_references_and_another_seed_others():
+    X = roll(200)
+    one, same, other = (MOSAICOutlierDetector(max_samples=60, random_state=seed).fit(X) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(one.effective_count_, same.effective_count_)
+    assert not np.array_equal(one.effective_count_, other.effective_count_)
+
+
+@pytest.mark.parametrize("X", [np.zeros((5, 2)), np.array([[1.0, 2.0]]), np.array([[0.0], [1.0]])])
+def test_data_without_a_scale_has_no_outliers(X):
+    X = X + 1.0
+    detector = MOSAICOutlierDetector().fit(X)
+    assert not detector.is_outlier_.any()
+    assert (detector.predict(X) == 1).all()
+
+
+# PyOD
+
+
+def test_pyod_s_signs_are_the_opposite_ones(spoilt, fitted, around):
+    adapter = fitted.to_pyod()
+    X = np.vstack([spoilt.X, *around])
+    np.testing.assert_array_equal(adapter.decision_function(X), -fitted.score_samples(X))
+    np.testing.assert_allclose(adapter.decision_scores_, -fitted.score_samples(spoilt.X), atol=1e-12)
+    np.testing.assert_array_equal(adapter.predict(X), (1 - fitted.predict(X)) // 2)
+    np.testing.assert_array_equal(adapter.labels_, adapter.predict(spoilt.X))
+    np.testing.assert_array_equal(adapter.labels_, adapter.decision_scores_ > adapter.threshold_)
+    assert set(adapter.labels_) == {0, 1}
+    assert adapter.contamination == adapter.labels_.mean()
+
+
+def test_pyod_s_labels_are_all_zero_where_nothing_is_an_outlier():
+    X = CLEAN["sparse and dense cluster"]
+    detector = MOSAICOutlierDetector().fit(X)
+    assert detector.threshold_rule_ == "none"
+    adapter = detector.to_pyod()
+    assert not adapter.labels_.any()
+    assert not adapter.predict(X).any()
+
+
+def test_pyod_s_probabilities_add_up_and_grow_with_the_score(spoilt, fitted, around):
+    adapter = fitted.to_pyod()
+    X = np.vstack([spoilt.X, *around])
+    found = adapter.predict_proba(X)
+    assert found.shape == (len(X), 2)
+    assert found.min() >= 0.0
+    assert found.max() <= 1.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    order = np.argsort(adapter.decision_function(X))
+    assert (np.diff(found[order, 1]) >= 0).all()
+    inside = found[: len(spoilt.X), 1]
+    assert inside.min() == 0.0
+    assert inside.max() == 1.0
+
+
+def test_adapter_has_what_a_detector_of_pyod_has(spoilt, fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        knn = pytest.importorskip("pyod.models.knn").KNN().fit(spoilt.X)
+        their_labels, their_probabilities = knn.predict(spoilt.X), knn.predict_proba(spoilt.X)
+    adapter = fitted.to_pyod()
+    for name in ("decision_scores_", "labels_"):
+        assert getattr(adapter, name).shape == getattr(knn, name).shape
+        assert getattr(adapter, name).dtype.kind == getattr(knn, name).dtype.kind
+    assert isinstance(adapter.threshold_, float)
+    assert 0 <= adapter.contamination <= 0.5
+    assert adapter.predict(spoilt.X).shape == their_labels.shape
+    assert set(adapter.predict(spoilt.X)) == set(their_labels)
+    assert adapter.predict_proba(spoilt.X).shape == their_probabilities.shape
+    # Both call the same points outliers: more than a sign could tell by chance.
+    assert spearmanr(adapter.decision_scores_, knn.decision_scores_)[0] > 0.5
+
+
+# Refusals
+
+WRONG = [
+    *({"contamination": value} for value in ("yes", 0, -0.1, 0.6, float("nan"), True, None)),
+    *({"max_samples": value} for value in (0, -1, 1.5, "all", None, True)),
+    *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small", None)),
+    *({"alpha": value} for value in (1.0, 0.5, float("nan"), "strong")),
+    *({"lam": value} for value in (0, -1.0, float("inf"), "strong")),
+    {"alpha": 2.0, "lam": 1.0},
+    *({"gamma": value} for value in ("wide", -1.0, 0.0, float("nan"))),
+    {"kernel": "unknown"},
+    {"kernel": "precomputed"},
+    {"kernel": "polynomial", "degree": 0},
+    {"kernel": "polynomial", "coef0": -1.0},
+    {"kernel": "diffusion", "n_neighbors": 0},
+    {"kernel": "diffusion", "diffusion_time": 0},
+    {"solver": "unknown"},
+    {"random_state": "seed"},
+]
+
+
+@pytest.mark.parametrize("settings", WRONG, ids=str)
+def test_wrong_setting_is_refused_by_its_name(settings):
+    name, value = list(settings.items())[-1]
+    with pytest.raises(InvalidInputError) as caught:
+        MOSAICOutlierDetector(**settings).fit(roll(30))
+    assert {"diffusion_time": "time"}.get(name, name) in str(caught.value)
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    assert shown in str(caught.value)
+
+
+def test_budget_that_is_too_small_is_refused():
+    with pytest.raises(MemoryBudgetError, match="30 points × 10 features"):
+        MOSAICOutlierDetector(memory_budget=1000.0).fit(roll(30))
+
+
+@pytest.mark.parametrize("weights", [np.zeros(30), -np.ones(30), np.ones(29), np.full(30, np.nan)])
+def test_wrong_weights_are_refused(weights):
+    with pytest.raises(InvalidInputError, match="weight"):
+        MOSAICOutlierDetector().fit(roll(30), sample_weight=weights)
+
+
+def test_solver_that_does_not_finish_says_so():
+    with pytest.warns(ConvergenceWarning, match="above the tolerance"):
+        MOSAICOutlierDetector(solver="fista", max_iter=1).fit(roll(50))

@@ -1,0 +1,421 @@
+"""What holds for any data: drawn clouds, lattices full of ties and copies, and blobs with points far away from them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mosaic import MOSAIC, InvalidInputError
+from mosaic._arrays import equal_rows
+
+property_test = settings(deadline=None, max_examples=25, derandomize=True)
+COPIES = re.compile(r"(\d+) rows − (\d+) outliers − (\d+) not allowed − (\d+) copies or without weight = (\d+)")
+
+
+@st.composite
+def points(draw, least=8, most=40, distinct=False, kinds=("cloud", "lattice", "blobs")):
+    """A cloud, a lattice with copies and ties, or blobs with a few points far from everything."""
+    n, d = draw(st.integers(least, most)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(kinds))
+    if kind == "cloud":
+        X = rng.normal(size=(n, d))
+    elif kind == "lattice":
+        X = rng.integers(-3, 4, size=(n, d)) / 2.0
+    else:
+        X = 5.0 * rng.integers(0, 3, size=(n, 1)) + 0.3 * rng.normal(size=(n, d))
+        far = draw(st.integers(0, 2))
+        X[:far] = 1000.0 * rng.normal(size=(far, d))
+    if not distinct and draw(st.booleans()):
+        X = X[rng.integers(0, n, size=n)]
+    if distinct:
+        X = rng.permutation(np.unique(X, axis=0))
+        assume(len(X) >= least)
+    return X
+
+
+def n_distinct(X):
+    return len(np.unique(X, axis=0))
+
+
+def attributes(model):
+    """All that a fit has found out, by name."""
+    return {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}
+
+
+def same(actual, expected):
+    assert actual.keys() == expected.keys()
+    for name, value in expected.items():
+        if value is None or isinstance(value, str):
+            assert actual[name] == value, name
+        else:
+            np.testing.assert_allclose(actual[name], value, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def outcome(fit):
+    """Attributes of a fitted model, or the reason why there is none."""
+    try:
+        return attributes(fit())
+    except InvalidInputError as error:
+        return {"refused": str(error)}
+
+
+# Numbers and ranks
+
+
+@property_test
+@given(points(), st.data())
+def test_exactly_as_many_as_asked_for_all_different_and_in_range(X, data):
+    # No more than half of the distinct points can be outliers, so half of them can always be had.
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
+    outliers = data.draw(st.sampled_from(["reject", "keep", "report"]))
+    model = MOSAIC(k, outliers=outliers).fit(X)
+    chosen = model.representative_indices_
+    assert len(chosen) == model.n_representatives_ == k
+    assert len(set(chosen.tolist())) == k
+    assert chosen.min() >= 0
+    assert chosen.max() < len(X)
+    assert model.get_support().sum() == k
+    np.testing.assert_array_equal(model.get_support(indices=True), np.sort(chosen))
+
+
+@property_test
+@given(points(), st.data())
+def test_first_representatives_are_those_of_a_smaller_number(X, data):
+    most = max(1, n_distinct(X) // 2)
+    k = data.draw(st.integers(1, most))
+    fewer = data.draw(st.integers(1, k))
+    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "linear", "polynomial"]))
+    assume(kernel != "linear" or X.any())
+    first = MOSAIC(kernel=kernel).fit(X)
+    settled = {"kernel": kernel, "gamma": first.gamma_ or "auto", "lam": first.lam_}
+    many = MOSAIC(k, **settled).fit(X).representative_indices_
+    np.testing.assert_array_equal(MOSAIC(fewer, **settled).fit(X).representative_indices_, many[:fewer])
+
+
+@property_test
+@given(points(), st.data())
+def test_labels_name_representatives_and_these_stand_for_themselves(X, data):
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
+    model = MOSAIC(k).fit(X)
+    assert set(model.labels_[~model.is_outlier_].tolist()) == set(range(k))
+    assert (model.labels_[model.is_outlier_] == -1).all()
+    np.testing.assert_array_equal(model.labels_[model.representative_indices_], np.arange(k))
+    assert (model.representation_error_[model.representative_indices_] < 1e-6).all()
+
+
+@property_test
+@given(points(), st.data())
+def test_copies_are_never_chosen_twice(X, data):
+    doubled = np.vstack([X, X])[np.random.default_rng(data.draw(st.integers(0, 99))).permutation(2 * len(X))]
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
+    chosen = doubled[MOSAIC(k).fit(doubled).representative_indices_]
+    assert n_distinct(chosen) == k
+
+
+@property_test
+@given(points())
+def test_more_than_there_are_is_refused_with_the_arithmetic(X):
+    k = n_distinct(X)
+    if k < len(X):
+        with np.testing.assert_raises_regex(
+            InvalidInputError, f"{k + 1} representatives of the data are wanted and {k}"
+        ):
+            MOSAIC(k + 1, outliers="keep").fit(X)
+    with np.testing.assert_raises_regex(InvalidInputError, rf"n_samples = {len(X)}\b"):
+        MOSAIC(len(X) + 1).fit(X)
+    assert n_distinct(X[MOSAIC(k, outliers="keep").fit(X).representative_indices_]) == k
+
+
+# Outliers
+
+
+@property_test
+@given(points(), st.sampled_from(["auto", 0.05, 0.2, 0.5]), st.sampled_from(["auto", "paper"]))
+def test_flagged_outlier_is_never_a_representative(X, contamination, mode):
+    model = MOSAIC(contamination=contamination, mode=mode).fit(X)
+    assert not model.is_outlier_[model.representative_indices_].any()
+    np.testing.assert_array_equal(model.is_outlier_, model.effective_count_ < model.outlier_threshold_)
+
+
+@property_test
+@given(points(), st.sampled_from(["auto", 0.3]))
+def test_nobody_is_an_outlier_where_outliers_are_kept(X, contamination):
+    model = MOSAIC(outliers="keep", contamination=contamination).fit(X)
+    assert not model.is_outlier_.any()
+    assert (model.labels_ >= 0).all()
+    assert not (model.predict(X * 100.0) == -1).any()
+
+
+@property_test
+@given(points(distinct=True), st.sampled_from([0.0, 0.1, 0.25, 0.5]))
+def test_share_of_outliers_is_the_one_declared_as_nearly_as_equal_counts_allow(X, share):
+    model = MOSAIC(contamination=share).fit(X)
+    counts = np.sort(model.effective_count_)
+    ends = [0, *(i + 1 for i in range(len(counts) - 1) if counts[i + 1] > counts[i] * (1 + 1e-9))]
+    found = int(model.is_outlier_.sum())
+    assert found in ends
+    assert abs(found - share * len(X)) == min(abs(end - share * len(X)) for end in ends)
+
+
+# Demands
+
+
+@property_test
+@given(points(distinct=True), st.data())
+def test_wishes_for_single_rows_are_obeyed(X, data):
+    rows = data.draw(st.permutations(range(len(X))))
+    n_must, n_exclude = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    must, exclude, rest = rows[:n_must], rows[n_must : n_must + n_exclude], rows[n_must + n_exclude :]
+    candidates = None
+    if data.draw(st.booleans()):
+        candidates = rest[: data.draw(st.integers(1, len(rest)))] + exclude
+    k = data.draw(st.integers(max(n_must, 1), len(rest) + n_must))
+    model = MOSAIC(k)
+    try:
+        model.fit(X, must_include=must, exclude=exclude, candidates=candidates)
+    except InvalidInputError as error:
+        total, flagged, forbidden, copies, left = map(int, COPIES.search(str(error)).groups())
+        assert total - flagged - forbidden - copies == left < k
+        assert total == len(X)
+        allowed = len(rest) if candidates is None else len(candidates) - len(exclude)
+        assert left <= allowed + n_must
+        assert copies == 0
+        return
+    chosen = model.representative_indices_.tolist()
+    assert len(chosen) == k
+    assert chosen[:n_must] == must
+    assert not set(chosen) & set(exclude)
+    if candidates is not None:
+        assert set(chosen) <= set(candidates) | set(must)
+    assert not model.is_outlier_[must].any()
+
+
+def quotas_of(kind, names, k, draw):
+    if kind in ("proportional", "equal", None):
+        return kind
+    if kind == "numbers":
+        parts = draw(st.lists(st.integers(0, 4), min_size=len(names), max_size=len(names)))
+        return dict(zip(names, parts, strict=True))
+    parts = draw(st.lists(st.floats(0.0, 1.0 / len(names)), min_size=len(names), max_size=len(names)))
+    return dict(zip(names, parts, strict=True))
+
+
+@property_test
+@given(
+    points(least=12, distinct=True), st.sampled_from(["proportional", "equal", None, "numbers", "shares"]), st.data()
+)
+def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    groups = rng.choice(["a", "b", "c"], size=len(X), p=[0.6, 0.3, 0.1])
+    names, sizes = np.unique(groups, return_counts=True)
+    k = data.draw(st.integers(1, len(X) // 2))
+    quotas = quotas_of(kind, names.tolist(), k, data.draw)
+    try:
+        model = MOSAIC(k, outliers="keep").fit(X, groups=groups, quotas=quotas)
+    except InvalidInputError as error:
+        text = str(error)
+        if isinstance(quotas, dict) and "quotas ask for" in text:
+            # Either they do not add up …
+            total, parts = int(re.search(r"ask for (\d+)", text)[1]), re.findall(r"'\w': (\d+)", text)
+            assert f"n_representatives for {k}" in text
+            assert total == sum(map(int, parts)) != k
+        else:
+            # … or a group has too few.
+            wanted, name, available = re.search(
+                r"(\d+) representatives of group '(\w)' are wanted and (\d+)", text
+            ).groups()
+            assert int(wanted) > int(available) == sizes[names.tolist().index(name)]
+            assert kind != "proportional"
+        return
+    found = np.array([(groups[model.representative_indices_] == name).sum() for name in names])
+    assert found.sum() == k
+    if kind == "numbers":
+        assert found.tolist() == list(quotas.values())
+    elif kind == "equal":
+        assert found.max() - found.min() <= 1
+    else:
+        shares = np.array(list(quotas.values())) if kind == "shares" else sizes / sizes.sum()
+        assert (np.abs(found - k * shares) < 1 + 1e-9).all()
+
+
+@property_test
+@given(points(least=12, distinct=True), st.data())
+def test_groups_without_a_quota_take_the_rest(X, data):
+    groups = np.arange(len(X)) % 3
+    k = data.draw(st.integers(4, len(X) // 2))
+    model = MOSAIC(k, outliers="keep").fit(X, groups=groups, quotas={1: 2})
+    assert (groups[model.representative_indices_] == 1).sum() == 2
+    assert model.n_representatives_ == k
+
+
+# Symmetries
+
+
+@property_test
+@given(points(), st.data())
+def test_order_of_the_rows_does_not_matter(X, data):
+    order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(X))
+    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "diffusion", "polynomial"]))
+    k = data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X) // 2)]))
+    model, shuffled = MOSAIC(k, kernel=kernel).fit(X), MOSAIC(k, kernel=kernel).fit(X[order])
+    np.testing.assert_array_equal(shuffled.select(X[order]), model.select(X))
+    if equal_rows(X) is None:
+        np.testing.assert_array_equal(order[shuffled.representative_indices_], model.representative_indices_)
+    np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
+    np.testing.assert_array_equal(shuffled.is_outlier_, model.is_outlier_[order])
+    for name in ("influence_", "effective_count_", "outlier_probability_", "representation_error_"):
+        np.testing.assert_allclose(getattr(shuffled, name), getattr(model, name)[order], rtol=1e-10, atol=1e-12)
+    assert shuffled.gamma_ == model.gamma_
+    np.testing.assert_allclose(shuffled.coverage_, model.coverage_, rtol=1e-10)
+
+
+@property_test
+@given(points(most=25), st.data())
+def test_whole_number_weights_are_repetitions(X, data):
+    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=len(X), max_size=len(X))))
+    settings = {
+        "n_representatives": data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X) // 2)])),
+        "contamination": data.draw(st.sampled_from(["auto", 0.2])),
+    }
+    repeated = np.repeat(np.arange(len(X)), weights)
+    weighted, whole = MOSAIC(**settings).fit(X, sample_weight=weights), MOSAIC(**settings).fit(X[repeated])
+    np.testing.assert_array_equal(weighted.select(X), whole.select(X[repeated]))
+    for name in ("labels_", "is_outlier_", "effective_count_", "outlier_probability_", "representation_error_"):
+        np.testing.assert_allclose(getattr(whole, name), getattr(weighted, name)[repeated], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(whole.coverage_, weighted.coverage_, rtol=1e-10)
+    np.testing.assert_allclose(whole.influence_.sum(), weighted.influence_.sum(), rtol=1e-10)
+    assert whole.outlier_threshold_ == weighted.outlier_threshold_
+
+
+@property_test
+@given(points(), st.data())
+def test_rows_without_weight_are_as_good_as_absent(X, data):
+    present = np.array(data.draw(st.lists(st.booleans(), min_size=len(X), max_size=len(X))))
+    assume(present.sum() >= 4)
+    k = data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X[present]) // 2)]))
+    without, alone = MOSAIC(k).fit(X, sample_weight=present.astype(float)), MOSAIC(k).fit(X[present])
+    np.testing.assert_array_equal(without.select(X), alone.select(X[present]))
+    assert present[without.representative_indices_].all()
+    for name in ("labels_", "is_outlier_", "influence_", "effective_count_", "representation_error_"):
+        np.testing.assert_allclose(getattr(without, name)[present], getattr(alone, name), rtol=1e-10, atol=1e-12)
+    # Absent rows are answered for as new points are.
+    np.testing.assert_array_equal(without.labels_[~present], alone.predict(X)[~present])
+    np.testing.assert_allclose(without.effective_count_[~present], np.exp(alone.score_samples(X)[~present]), rtol=1e-9)
+    assert not without.influence_[~present].any()
+
+
+@property_test
+@given(points(distinct=True, kinds=["cloud"]), st.integers(1, 4))
+def test_scale_of_similarities_does_not_matter(X, k):
+    K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    plain, scaled = (MOSAIC(k, kernel="precomputed", alpha=20.0).fit(factor * K) for factor in (1.0, 7.0))
+    np.testing.assert_array_equal(scaled.representative_indices_, plain.representative_indices_)
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_array_equal(scaled.is_outlier_, plain.is_outlier_)
+    np.testing.assert_allclose(scaled.effective_count_, plain.effective_count_, rtol=1e-6)
+    np.testing.assert_allclose(scaled.lam_, plain.lam_ / 7.0, rtol=1e-9)
+
+
+# Choosing again
+
+
+@property_test
+@given(points(), st.data())
+def test_other_thresholds_give_what_a_fresh_fit_gives(X, data):
+    before = {
+        "n_representatives": data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X) // 2)])),
+        "kernel": data.draw(st.sampled_from(["rbf", "laplacian", "polynomial"])),
+    }
+    changes = data.draw(
+        st.sampled_from(
+            [
+                {"contamination": 0.2},
+                {"outliers": "keep"},
+                {"outliers": "report"},
+                {"outliers": "report", "contamination": 0.5},
+                {"diversity": 0.05},
+                {"diversity": 0.6},
+            ]
+        )
+    )
+    model = MOSAIC(**before).fit(X)
+    expected = outcome(lambda: MOSAIC(**before, **changes).fit(X))
+    same(outcome(lambda: model.rethreshold(**changes)), expected)
+    if "refused" not in expected:
+        assert model.get_params() == MOSAIC(**before, **changes).get_params()
+
+
+@property_test
+@given(points(), st.data())
+def test_another_number_gives_what_a_fresh_fit_with_the_same_kernel_and_strength_gives(X, data):
+    k = max(1, n_distinct(X) // 2)
+    choices = ["n_representatives", "coverage", "min_support"]
+    values = {"n_representatives": [1, k, "auto", 0.25], "coverage": [0.3, 0.9], "min_support": [1, 3]}
+    old, new = (data.draw(st.sampled_from(choices)) for _ in range(2))
+    before = {old: data.draw(st.sampled_from(values[old]))}
+    changes = {new: data.draw(st.sampled_from(values[new]))}
+    model = MOSAIC(**before).fit(X)
+    expected = outcome(lambda: MOSAIC(gamma=model.gamma_, lam=model.lam_, **changes).fit(X))
+    same(outcome(lambda: model.rethreshold(**changes)), expected)
+
+
+@property_test
+@given(
+    points(),
+    st.sampled_from([{"op_threshold": 0.9}, {"diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]),
+)
+def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):
+    model = MOSAIC(mode="paper").fit(X)
+    expected = outcome(lambda: MOSAIC(mode="paper", **changes).fit(X))
+    same(outcome(lambda: model.rethreshold(**changes)), expected)
+
+
+@property_test
+@given(points())
+def test_there_and_back_again_is_where_one_was(X):
+    model = MOSAIC(1).fit(X)
+    before = attributes(model)
+    model.rethreshold(n_representatives=max(1, n_distinct(X) // 2), outliers="keep", contamination=0.3)
+    same(attributes(model.rethreshold(n_representatives=1, outliers="reject", contamination="auto")), before)
+
+
+# Known and new points
+
+
+@property_test
+@given(points(), st.data())
+def test_points_of_the_data_get_the_answers_of_the_fit(X, data):
+    settings = {
+        "n_representatives": data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X) // 2)])),
+        "kernel": data.draw(st.sampled_from(["rbf", "laplacian", "diffusion", "polynomial"])),
+        "contamination": data.draw(st.sampled_from(["auto", 0.2])),
+        "outliers": data.draw(st.sampled_from(["reject", "report", "keep"])),
+    }
+    model = MOSAIC(**settings).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(np.exp(model.score_samples(X)), model.effective_count_, rtol=1e-8)
+    similarities = model.transform(X)
+    assert similarities.shape == (len(X), model.n_representatives_)
+    np.testing.assert_allclose(
+        similarities[model.representative_indices_].diagonal(),
+        model._solved.kernel.diagonal()[model._choice.points],
+        rtol=1e-10,
+    )
+
+
+@property_test
+@given(points(), st.data())
+def test_answers_for_new_points_do_not_depend_on_their_batch(X, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "diffusion", "polynomial"]))
+    new = np.vstack([X[:3], X[rng.integers(0, len(X), 5)] + rng.normal(size=(5, X.shape[1]))])
+    model = MOSAIC(kernel=kernel).fit(X)
+    for name in ("predict", "transform", "score_samples"):
+        together = getattr(model, name)(new)
+        apart = np.concatenate([getattr(model, name)(new[i : i + 1]) for i in range(len(new))])
+        np.testing.assert_allclose(apart, together, rtol=1e-10, atol=1e-10, err_msg=name)
+        np.testing.assert_allclose(getattr(model, name)(new[::-1])[::-1], together, rtol=1e-10, atol=1e-10)
