@@ -138,18 +138,18 @@ def test_known_point_of_a_precomputed_kernel_is_counted_as_itself_though_its_len
 
 
 def test_must_include_points_are_counted_by_their_rows_and_others_are_counted_around_them():
-    cost, anchors = WEIGHTS["any"], np.array([3, 50])
-    encoding = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-10, cost=cost, must_include=anchors)
+    cost, weights, anchors = WEIGHTS["any"], WEIGHTS["whole"], np.array([3, 50])
+    encoding = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-10, cost=cost, must_include=anchors, sample_weight=weights)
     kernel, K = similarity(X, "rbf", gamma=1.0)
-    np.testing.assert_allclose(encoding.effective_count[anchors], ratio(encoding.rows(anchors), np.ones(N)), rtol=1e-8)
+    np.testing.assert_allclose(encoding.effective_count[anchors], ratio(encoding.rows(anchors), weights), rtol=1e-8)
     others = np.delete(np.arange(N), anchors)
     Q = K @ (np.eye(N) - encoding.rows(np.arange(N)))
-    np.testing.assert_allclose(encoding.effective_count[others], ratio(Q[others], np.ones(N)), rtol=1e-6)
+    np.testing.assert_allclose(encoding.effective_count[others], ratio(Q[others], weights), rtol=1e-6)
     model = encoding.count_model(row_codes(X))
     np.testing.assert_allclose(model.counts(X), encoding.effective_count, rtol=1e-9)
     price = cost.copy()
     price[anchors] = 0.0  # they take what they can get
-    expected = counted_as_added(kernel, K, encoding, np.ones(N), NEW, price)
+    expected = counted_as_added(kernel, K, encoding, weights, NEW, price)
     np.testing.assert_allclose(model.counts(NEW), expected, rtol=1e-4)
 
 
@@ -200,6 +200,12 @@ def test_row_of_zeros_counts_for_itself():
         np.zeros((1, 2)), np.zeros((1, 2)), np.zeros(1), np.ones(1), np.array([0]), np.ones((2, 3)), np.ones(3)
     )
     assert found == [1.0]
+
+
+def test_new_point_counts_for_one_at_least_even_among_points_of_little_weight():
+    f, left = np.array([[1.0]]), np.array([[5.0, -5.0]])
+    found = counts_against(f, np.zeros((1, 1)), np.zeros(1), np.ones(1), np.array([-1]), left, np.array([0.1, 0.2]))
+    assert found == [1.0]  # 0.3 otherwise
 
 
 LONELY = np.array([[60.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 0.0, 100.0]])

@@ -92,9 +92,9 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
 
 
 def test_counts_are_those_of_the_program():
-    X = roll(150)
-    detector = MOSAICOutlierDetector(gamma=0.02, alpha=50.0, tol=1e-8).fit(X)
-    encoding = solve(X, gamma=0.02, alpha=50.0, tol=1e-8)
+    X, weights = roll(150), np.random.default_rng(0).integers(1, 5, 150)
+    detector = MOSAICOutlierDetector(gamma=0.02, alpha=50.0, tol=1e-8).fit(X, sample_weight=weights)
+    encoding = solve(X, gamma=0.02, alpha=50.0, tol=1e-8, sample_weight=weights)
     np.testing.assert_allclose(detector.effective_count_, encoding.effective_count, rtol=1e-3)
     assert detector.lam_ == pytest.approx(encoding.lam)
     assert detector.certificate_.gap <= 1e-8
@@ -248,6 +248,14 @@ def test_outlier_probability_is_measured_in_references():
     assert detector.outlier_probability_.max() < 0.5
 
 
+def test_factor_of_low_rank_finds_the_planted_outliers_too(spoilt):
+    detector = MOSAICOutlierDetector(max_rank=60).fit(spoilt.X)
+    assert detector.certificate_.rank == 60
+    scores = detector.score_samples(spoilt.X)
+    assert roc_auc_score(spoilt.is_outlier, -scores) >= 0.97
+    np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
+
+
 @pytest.mark.parametrize("max_samples", [1, 2, 25])
 def test_any_number_of_references_gives_scores(max_samples):
     detector = MOSAICOutlierDetector(max_samples=max_samples).fit(roll(60))
@@ -291,11 +299,10 @@ def test_only_ratios_of_weights_that_are_no_whole_numbers_matter(spoilt, rng):
 
 
 def test_share_is_one_of_weight(spoilt):
-    weights = np.ones(len(spoilt.X))
-    lowest = np.argsort(MOSAICOutlierDetector().fit(spoilt.X).effective_count_)[:5]
-    weights[lowest] = 5.0
-    flagged = MOSAICOutlierDetector(0.1).fit(spoilt.X, sample_weight=weights).is_outlier_
-    assert weights[flagged].sum() == pytest.approx(0.1 * weights.sum(), abs=3)
+    weights = np.where(spoilt.is_outlier, 1.0, 2.0)
+    flagged = MOSAICOutlierDetector(0.08).fit(spoilt.X, sample_weight=weights).is_outlier_
+    assert flagged.sum() > 0.12 * len(weights)  # points of weight one: there are more of them
+    assert weights[flagged].sum() == pytest.approx(0.08 * weights.sum(), abs=1.0)
 
 
 # Kinds of input
@@ -455,6 +462,7 @@ def test_adapter_has_what_a_detector_of_pyod_has(spoilt, fitted):
 WRONG = [
     *({"contamination": value} for value in ("yes", 0, -0.1, 0.6, float("nan"), True, None)),
     *({"max_samples": value} for value in (0, -1, 1.5, "all", None, True)),
+    *({"max_rank": value} for value in (0, 1.5, "full")),
     *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small", None)),
     *({"alpha": value} for value in (1.0, 0.5, float("nan"), "strong")),
     *({"lam": value} for value in (0, -1.0, float("inf"), "strong")),

@@ -279,10 +279,13 @@ def test_lonely_points_are_flagged_and_nearly_lonely_ones_are_not(rng):
 
 
 def test_valley_below_the_count_of_lonely_points_is_moved_up_to_it(rng):
-    counts = np.concatenate([rng.uniform(1.0, 1.0001, 30), [1.09], rng.uniform(20, 30, 369)])
-    cut = find_cut(counts, make_kernel(rng.normal(size=(400, 2)), "linear"))
-    assert cut.below(counts).sum() == 31
-    assert cut.count >= ISOLATED
+    # A steep beginning and a thin bridge to the crowd: the foot of the valley is where the bridge begins.
+    counts = np.concatenate([np.ones(60), np.exp(0.02 * np.arange(1, 120)), rng.uniform(18, 20, 340)])
+    foot, p = find_valley(counts)
+    assert p < VALLEY_LEVEL
+    assert foot < ISOLATED
+    cut = find_cut(counts, make_kernel(rng.normal(size=(len(counts), 2)), "linear"))
+    assert cut == Cut(ISOLATED, "valley", p)
 
 
 def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity():

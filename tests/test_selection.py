@@ -206,6 +206,12 @@ def test_among_equal_gains_the_first_candidate_wins():
     assert [pick.candidate for pick in picks_of(np.zeros((3, 5)), np.ones(3), Slots.free(5, 3))] == [0, 1, 2]
 
 
+def test_target_that_a_pick_resembles_no_more_than_an_earlier_one_is_not_captured():
+    S = np.array([[0.9, 0.9], [0.2, 0.1], [0.1, 0.3]])
+    first, second = picks_of(S, np.array([1.0, 2.0, 3.0]), Slots.free(2, 2), forced=[0])
+    assert (first.captured, second.captured) == (6.0, 3.0)
+
+
 def test_weight_draws_the_choice():
     S = np.eye(3)
     found = [pick.candidate for pick in picks_of(S, np.array([1.0, 3.0, 2.0]), Slots.free(3, 3))]

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic.datasets import embed, swiss_roll
-from mosaic.exceptions import MemoryBudgetError
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF, EffectiveCount, Laplacian, make_kernel
 from mosaic.tuning import (
@@ -72,6 +72,20 @@ def test_rank_grows_with_the_budget_and_never_beyond_it(n):
     assert ranks[-1] > ranks[0]
     for budget, rank in zip(budgets, ranks, strict=True):
         assert memory_needed(n, rank, 8, 10) <= budget
+
+
+def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
+    budget = memory_needed(20_000, 50, 8, 10)
+    assert affordable_rank(20_000, 8, 10, None, 700) == 700 > affordable_rank(20_000, 8, 10, None)
+    assert affordable_rank(20_000, 8, 10, None, 3) == 3
+    assert affordable_rank(20_000, 8, 10, budget, 700) == 50
+    assert affordable_rank(30, 8, 10, None, 700) == 30
+
+
+@pytest.mark.parametrize("max_rank", [0, -1, 1.5, "full", True])
+def test_wrong_rank_is_refused(max_rank):
+    with pytest.raises(InvalidInputError, match="max_rank must be a whole number"):
+        affordable_rank(100, 8, 10, None, max_rank)
 
 
 def test_single_precision_affords_more():

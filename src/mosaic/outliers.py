@@ -40,8 +40,8 @@ SMALLEST_CROWD = 10
 COHESION = 0.68
 #: … and at least this share of its members' neighbours are members.
 PURITY = 0.75
-#: Points of the larger side that the comparison looks at, and neighbours of each.
-CROWD_SAMPLE, NEIGHBOURS = 500, 10
+#: Points of the larger side that the comparison looks at, those of the smaller that it needs, and neighbours of each.
+CROWD_SAMPLE, FEW, NEIGHBOURS = 1000, 100, 10
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
@@ -88,7 +88,8 @@ def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
     """The cut that leaves a share of the weight below it, as nearly as the counts allow without splitting equal ones."""
     order = np.argsort(counts, kind="stable")
     values, below = counts[order], np.cumsum(weights[order])
-    steps = np.flatnonzero(values[1:] > values[:-1])  # a cut may lie behind these
+    # A cut may lie behind these. Counts that differ by rounding only, as those of a lonely pair do, are equal.
+    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + 1e-9))
     if not len(steps):
         return NOBODY
     miss = np.abs(below[steps] - share * below[-1])
@@ -167,7 +168,7 @@ def is_cluster(kernel: Kernel, low: BoolArray, crowd: BoolArray, *, random_state
     rng = np.random.default_rng(random_state)
     # Both sides are thinned alike: how dense they are is part of how well they hold together.
     rate = min(1.0, CROWD_SAMPLE / max(len(members), len(others)))
-    sizes = (max(SMALLEST_CROWD, round(rate * len(rows))) for rows in (members, others))
+    sizes = (max(FEW, round(rate * len(rows))) for rows in (members, others))
     some_members, some_others = (
         rows[subsample(len(rows), size, rng)] for rows, size in zip((members, others), sizes, strict=True)
     )
@@ -185,4 +186,4 @@ def _own_scale_count(kernel: RBF | Laplacian, rows: IntArray, wanted: float) -> 
     """Median effective count of these points alone, with a bandwidth at which they resemble ``wanted`` of one another."""
     name = "rbf" if isinstance(kernel, RBF) else "laplacian"
     alone = make_kernel(kernel.X[rows], name, gamma=EffectiveCount(wanted))
-    return float(np.median(encode(alone, alpha=100.0, tol=1e-3).effective_count))
+    return float(np.median(encode(alone, lam=10.0, tol=1e-3).effective_count))
