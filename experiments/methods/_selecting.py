@@ -24,13 +24,17 @@ EXHAUSTED = 1e-10
 STREAM = 0x7069636B
 
 
-def points(X: Any, k: int, largest: int) -> FloatArray:
-    """X as dense float64 rows, or CannotRun where the method cannot take so many or has too few."""
-    n = X.shape[0]
+def check(n: int, k: int, largest: int) -> None:
+    """CannotRun where the method cannot take so many points or there are too few for k picks."""
     if n > largest:
         raise CannotRun(f"{n:,} points; the method takes {largest:,} at most")
     if not 1 <= k <= n:
         raise CannotRun(f"{k} picks of {n} points")
+
+
+def points(X: Any, k: int, largest: int) -> FloatArray:
+    """X as dense float64 rows, if the method can run."""
+    check(X.shape[0], k, largest)
     return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 

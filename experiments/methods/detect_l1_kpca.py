@@ -13,7 +13,7 @@ from experiments.methods.detect_parts import BANDWIDTHS, Floats, gaussian, point
 
 LARGEST = 10_000
 WHY = "the kernel matrix is held in memory and read some hundred times"
-MOST_STEPS, POWER_STEPS, RANDOM_STARTS = 1000, 50, 4
+MOST_STEPS, POWER_STEPS, RANDOM_STARTS = 1000, 20, 4
 
 Product = Callable[[Floats], Floats]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh, qr, svd
 
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import (
@@ -18,6 +18,7 @@ from experiments.methods._selecting import (
     points,
     square,
 )
+from mosaic.kernels import Kernel
 
 LARGEST_QR, LARGEST_CUR = 1_000_000, 5000
 #: Columns of which less than this share of the longest is left are in the span of the others.
@@ -48,11 +49,15 @@ def select_by_qr(X: Any, k: int, seed: int, centred: bool = True) -> Picks:
     return Picks(chosen, note_on_rounds(rounds))
 
 
-def leverages(K: FloatArray, rank: int) -> FloatArray:
-    """ℓ_j = (1/r) Σ_{ξ≤r} v_jξ² for the r leading eigenvectors of K, which are the right singular vectors of the data."""
-    n = len(K)
-    values, vectors = eigh(K, subset_by_index=(n - rank, n - 1))
-    vectors = vectors[:, values > SPANNED * max(float(values[-1]), 0.0)]
+def leverages(X: FloatArray, rank: int, kernel: Kernel | None = None) -> FloatArray:
+    """ℓ_j = (1/r) Σ_{ξ≤r} v_jξ² for the r leading right singular vectors of the points as columns, or eigenvectors of K."""
+    n = len(X)
+    if kernel is None:
+        vectors, singular, _ = svd(X - X.mean(axis=0), full_matrices=False)
+        vectors, values = vectors[:, :rank], singular[:rank] ** 2
+    else:
+        values, vectors = eigh(square(kernel), subset_by_index=(n - rank, n - 1))
+    vectors = vectors[:, values > SPANNED * float(values.max())]
     if not vectors.shape[1]:  # all points are the mean
         return np.full(n, 1.0 / n)
     return np.asarray((vectors**2).mean(axis=1))
@@ -66,9 +71,7 @@ def select_by_leverage(X: Any, k: int, seed: int, width: float | None = None) ->
     1. The authors draw about r log r / ε² columns for rank r, with repetition or each by itself; here k are drawn.
     """
     X = points(X, k, LARGEST_CUR)
-    centred = X - X.mean(axis=0)
-    K = centred @ centred.T if width is None else square(gaussian(X, width, seed))
-    weights = leverages(K, k if width is not None else min(k, X.shape[1]))
+    weights = leverages(X, k, None if width is None else gaussian(X, width, seed))
     # Ordered by u^(1/ℓ), the largest first, uniform u: successive draws without repetition. Zero weights come last.
     keys = np.log(generator(seed).random(len(X))) / np.maximum(weights, 1e-300)
     return Picks(np.argsort(-keys, kind="stable")[:k])

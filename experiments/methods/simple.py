@@ -10,15 +10,16 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from experiments.methods import Picks, Selector
-from experiments.methods._selecting import FloatArray, IntArray, completed, generator, points
+from experiments.methods._selecting import FloatArray, IntArray, check, completed, generator, points
 
-LARGEST = 1_000_000
+LARGEST, LARGEST_LOT = 1_000_000, 100_000_000
 #: Starts of k-means up to this many points; one beyond.
 STARTS, SMALL = 10, 20_000
 
 
 def at_random(X: Any, k: int, seed: int) -> Picks:
     """By lot, k rows."""
+    check(X.shape[0], k, LARGEST_LOT)
     return Picks(generator(seed).choice(X.shape[0], k, replace=False))
 
 
@@ -65,7 +66,7 @@ def by_seeding(X: Any, k: int, seed: int) -> Picks:
 
 
 SELECTORS = (
-    Selector("random", "peer", at_random, largest=100_000_000),
+    Selector("random", "peer", at_random, largest=LARGEST_LOT),
     Selector("k-means", "peer", by_k_means, largest=LARGEST, reference="Lloyd 1982; scikit-learn"),
     Selector("farthest point", "peer", farthest_points, largest=LARGEST, reference="Gonzalez, TCS 1985"),
     Selector(

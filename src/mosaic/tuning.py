@@ -7,7 +7,7 @@ an effective count; a kernel whose rank the machine cannot carry proves nothing,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -50,6 +50,8 @@ def affordable_rank(
 
     ``max_rank`` is the user's own limit, which only the budget overrules.
     """
+    if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, Real)):
+        raise InvalidInputError(f"memory_budget must be a number of bytes or None; got {memory_budget!r}.")
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
     fixed = memory_needed(n, 0, itemsize, n_features)
     rank = int((budget - fixed) // (2 * n * itemsize))

@@ -425,6 +425,14 @@ def test_from_the_largest_rho_on_one_representative_stands_for_all(dissimilariti
     assert (several.Z.max(axis=1) > 0.1).sum() > 1
 
 
+@pytest.mark.parametrize(("factor", "representatives"), [(0.98, 2.0), (1.02, 1.0)])
+def test_largest_rho_is_sharp_for_two_points(factor, representatives):
+    D = np.array([[0.0, 0.7], [0.7, 0.0]])
+    assert detect_ds3.largest_rho(D) == pytest.approx(0.7)  # one for both costs ρ + 0.7, each by itself 2ρ
+    found = detect_ds3.assign(D, np.full(2, 100.0), factor * 0.7)
+    assert found.Z.max(axis=1).sum() == pytest.approx(representatives, abs=1e-4)
+
+
 def test_standing_alone_at_no_cost_is_what_everybody_does(dissimilarities):
     found = detect_ds3.assign(dissimilarities, np.zeros(10), 0.1)
     np.testing.assert_allclose(found.e, 1.0, atol=1e-6)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic._frames import n_rows, take_rows
+from mosaic.encoding import Encoding
 from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
@@ -38,6 +39,10 @@ WEAK_GAP = 0.25
 
 class _Representatives(ClusterMixin, BaseEstimator):
     """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
+
+    representative_indices_: IntArray
+    is_outlier_: BoolArray
+    labels_: IntArray
 
     def __init__(
         self,
@@ -141,19 +146,25 @@ class _Representatives(ClusterMixin, BaseEstimator):
         wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
         kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
         alpha, lam = strength(self)
-        encoding = encode(
-            kernel,
-            alpha=alpha,
-            lam=lam,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_rank=max_rank,
-            wishes=Wishes.read(points.n, points.weights),
-            warm=self._warm_encoding(points, kernel),
-            random_state=seed,
-            callback=narrator.callback,
-        )
+        warm = self._warm_encoding(points, kernel)
+        program = (alpha, lam, self.solver, self.tol, self.max_iter, max_rank, seed)
+        # A solution of the very same program would only wander within its tolerance, and the choice with it.
+        if warm is not None and program == self._previous_program:
+            encoding = warm
+        else:
+            encoding = encode(
+                kernel,
+                alpha=alpha,
+                lam=lam,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_rank=max_rank,
+                wishes=Wishes.read(points.n, points.weights),
+                warm=warm,
+                random_state=seed,
+                callback=narrator.callback,
+            )
         unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
         if unfinished or encoding.dual_gap > max(WEAK_GAP, self.tol):
             warnings.warn(
@@ -173,6 +184,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         self._max_rank = max_rank
         self._previous = encoding if self.warm_start else None
         self._previous_settings = self._kernel_settings(kernel)
+        self._previous_program = program
         self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
         self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
         self._adopt(wants, choice)
@@ -182,9 +194,9 @@ class _Representatives(ClusterMixin, BaseEstimator):
     def _wants(self) -> Wants:
         return Wants(**{field.name: getattr(self, field.name) for field in fields(Wants)})
 
-    def _warm_encoding(self, points: Distinct, kernel: Kernel) -> Any:
+    def _warm_encoding(self, points: Distinct, kernel: Kernel) -> Encoding | None:
         """The encoding of the fit before, if it was for the same points and the same kernel."""
-        before = getattr(self, "_previous", None)
+        before: Encoding | None = getattr(self, "_previous", None)
         if not self.warm_start or before is None:
             return None
         old = self._solved.points

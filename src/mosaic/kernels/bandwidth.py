@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -68,8 +69,8 @@ def resolve_gamma(kernel: RBF | Laplacian, gamma: Gamma, random_state: Seed = 0)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
             return 1.0 / typical if typical > 0 else 1.0
         raise InvalidInputError(f"gamma must be a number, 'scale', 'median' or EffectiveCount(m0); got {gamma!r}.")
-    if not (np.isfinite(gamma) and gamma > 0):
-        raise InvalidInputError(f"gamma must be a finite number > 0; got {gamma}.")
+    if isinstance(gamma, bool) or not isinstance(gamma, Real) or not (np.isfinite(gamma) and gamma > 0):
+        raise InvalidInputError(f"gamma must be a finite number > 0, or a rule for one; got {gamma!r}.")
     return float(gamma)
 
 
