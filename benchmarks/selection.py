@@ -397,7 +397,7 @@ def main() -> None:
         lost(spoilt, share, 1e-9, -1, percent),
         "Higher accuracy than MOSAIC's, and whose was the highest:\n",
         lost(digits, accuracy, SAME, 1, percent),
-        "Inliers nearer to a pick than to MOSAIC's, and who was nearest, relative to MOSAIC:\n",
+        "Inliers nearer to a pick than to MOSAIC's by more than 2 %, and who was nearest, relative to MOSAIC:\n",
         lost(second, relative_distance, 2 * SAME, -1, lambda value: f"{value:.2f}"),
         "### Seconds\n",
         times_table(second),

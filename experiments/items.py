@@ -19,7 +19,7 @@ CLASSIFIED = ("usps", "mnist", "isolet", "yaleb", "digits")
 
 
 def robustness(small: bool) -> Iterator[Job]:
-    """Share of outliers among the picks: sphere and trefoil with uniform, swiss roll with repetitive, faces with image outliers."""
+    """Share of outliers among the picks: manifolds with uniform or repetitive outliers, faces with natural images."""
     sets = (("sphere", "uniform"), ("trefoil", "uniform"), ("swiss_roll", "repetitive"), ("frey", "images"))
     for (name, kind), ratio, method in product(sets, RATIOS[::2] if small else RATIOS, SELECTORS):
         seeds = (1 if small else 5) if name == "frey" else (2 if small else 10)

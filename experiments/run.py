@@ -1,4 +1,4 @@
-"""Runs contestants on cases: (item × method × data × contamination × k × seed) → one JSON line each, and resumes where it stopped.
+"""Runs contestants on cases: (item × method × data × contamination × k × seed) → one JSON line each. Stopped, it resumes.
 
     python -m experiments.run --slice small          # minutes
     python -m experiments.run --item robustness --workers 8
@@ -86,7 +86,11 @@ def run_job(job: Job, settings: Mapping[str, Any] | None = None, limit: float = 
     if job.task == "select":
         verdict = judge_selection(task, result, seconds=seconds, peak_memory=peak)
     else:
-        verdict = {**judge_outliers(task.is_outlier, result.values, result.flagged), "seconds": seconds, "peak_memory": peak}
+        verdict = {
+            **judge_outliers(task.is_outlier, result.values, result.flagged),
+            "seconds": seconds,
+            "peak_memory": peak,
+        }
     return {**record, "verdict": verdict, "note": result.note}
 
 
@@ -100,7 +104,7 @@ def choose_settings(job: Job) -> dict[str, Any]:
     trial = replace(job, item="validation", seed=VALIDATION_SEED)
     reached = []
     for settings in method.grid:
-        verdict = run_job(trial, settings, limit=LIMIT / 2).get("verdict", {})
+        verdict = run_job(trial, settings, limit=LIMIT / 6).get("verdict", {})
         measures = ("accuracy_1nn", "explained_share") if job.task == "select" else ("auc",)
         values = [verdict.get(name) for name in measures if verdict.get(name) is not None]
         reached.append(values[0] if values else float("-inf"))
@@ -117,7 +121,7 @@ def _work(job: Job, settings: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, quiet: bool = False) -> int:
-    """Run what is not in the folder yet; returns the number of new lines. Killed at any moment, it loses the runs under way only."""
+    """Run what is not in the folder yet; returns the number of new lines. Killed, it loses the runs under way only."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(dict.fromkeys(jobs))
     done = {_key_of(record) for record in read(folder)}
@@ -134,7 +138,9 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
         futures = {pool.submit(choose_settings, job): setting for setting, job in needed.items()}
         for number, future in enumerate(as_completed(futures), 1):
             chosen[json.dumps(futures[future])] = future.result()
-            _append(folder / "settings.jsonl", {"for": futures[future], "settings": chosen[json.dumps(futures[future])]})
+            _append(
+                folder / "settings.jsonl", {"for": futures[future], "settings": chosen[json.dumps(futures[future])]}
+            )
             bar.say(f"settings {number}/{len(futures)}")
         runs = [pool.submit(_work, job, chosen.get(json.dumps(job.setting))) for job in todo]
         for future in as_completed(runs):

@@ -27,11 +27,11 @@ VARIABLE = "MOSAIC_DATA"
 CHUNK = 1 << 20
 
 
-class MissingData(MosaicError, FileNotFoundError):  # noqa: N818 - it is the state of a set, shown in tables
+class MissingData(MosaicError, FileNotFoundError):
     """A set is not in the folder. The message names folder, file and remedy."""
 
 
-class WrongData(InvalidInputError):  # noqa: N818
+class WrongData(InvalidInputError):
     """A file is not the one that ``checksums.json`` describes. The message names both hashes."""
 
 

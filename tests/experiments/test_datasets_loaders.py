@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.io import savemat
+from scipy.spatial.distance import pdist
+
 from experiments.datasets import (
     Dataset,
     MissingData,
@@ -31,9 +34,6 @@ from experiments.datasets import (
     real,
     split,
 )
-from scipy.io import savemat
-from scipy.spatial.distance import pdist
-
 from mosaic.exceptions import InvalidInputError
 
 real_folder = pytest.mark.skipif(not files.data_folder().is_dir(), reason="the folder of real sets is not here")

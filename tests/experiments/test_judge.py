@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
 from experiments.datasets import Case
 from experiments.judge import judge_outliers, judge_selection, measure
 from experiments.methods import Picks
-from sklearn.metrics.pairwise import rbf_kernel
-
 from mosaic.exceptions import InvalidInputError
 
 MB = 1 << 20

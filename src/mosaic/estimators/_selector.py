@@ -149,7 +149,7 @@ class _Representatives(ClusterMixin, BaseEstimator):
         warm = self._warm_encoding(points, kernel)
         program = (alpha, lam, self.solver, self.tol, self.max_iter, max_rank, seed)
         # A solution of the very same program would only wander within its tolerance, and the choice with it.
-        if warm is not None and program == self._previous_program:
+        if warm is not None and program == getattr(self, "_previous_program", None):
             encoding = warm
         else:
             encoding = encode(

@@ -67,10 +67,10 @@ def seed_of(random_state: Any) -> int:
     """A whole number from what scikit-learn takes for a random state; None draws a new one."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InvalidInputError(f"random_state must be a whole number, a generator or None; got {random_state!r}.")
+    raise InvalidInputError(f"random_state must be a whole number >= 0, a generator or None; got {random_state!r}.")

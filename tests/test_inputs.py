@@ -1,0 +1,305 @@
+"""The same points in any dress give the same answer, and what are no points is refused with a reason."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+
+NAMES = [f"x{j}" for j in range(10)]
+X = make_blobs(160, centers=8, n_features=10, random_state=5)[0]
+X[np.abs(X) < 2.0] = 0.0  # so that sparse formats have something to leave out
+X[:3] = 100.0 * np.random.default_rng(0).normal(size=(3, 10))
+NEW = X[20:40] + np.random.default_rng(1).normal(size=(20, 10))
+MODEL = MOSAIC(8).fit(X)
+ATTRIBUTES = ["representative_indices_", "labels_", "is_outlier_", "effective_count_", "influence_", "coverage_"]
+
+
+def memory_map(A, folder):
+    np.save(folder / "points.npy", A)
+    return np.load(folder / "points.npy", mmap_mode="r")
+
+
+DRESSES = {
+    "C order": lambda A, folder: np.ascontiguousarray(A),
+    "Fortran order": lambda A, folder: np.asfortranarray(A),
+    "strided": lambda A, folder: np.repeat(A, 2, axis=1)[:, ::2],
+    "read-only": lambda A, folder: np.frombuffer(A.tobytes()).reshape(A.shape),
+    "other byte order": lambda A, folder: A.astype(">f8"),
+    "objects": lambda A, folder: A.astype(object),
+    "lists": lambda A, folder: A.tolist(),
+    "tuple of arrays": lambda A, folder: tuple(A),
+    "memory map": memory_map,
+    "CSR array": lambda A, folder: sp.csr_array(A),
+    "CSR matrix": lambda A, folder: sp.csr_matrix(A),
+    "CSC array": lambda A, folder: sp.csc_array(A),
+    "COO matrix": lambda A, folder: sp.coo_matrix(A),
+    "pandas": lambda A, folder: pd.DataFrame(A, columns=NAMES, index=range(1000, 1000 + len(A))),
+    "polars": lambda A, folder: pl.DataFrame(A, schema=NAMES),
+}
+
+
+def agree(model, expected, rtol=1e-7):
+    for name in ATTRIBUTES:
+        np.testing.assert_allclose(getattr(model, name), getattr(expected, name), rtol=rtol, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+def test_points_in_any_dress_give_the_same_answer(dress, tmp_path):
+    model = MOSAIC(8).fit(DRESSES[dress](X, tmp_path))
+    agree(model, MODEL)
+    new = DRESSES[dress](NEW, tmp_path)
+    np.testing.assert_array_equal(model.predict(new), MODEL.predict(NEW))
+    np.testing.assert_allclose(model.transform(new), MODEL.transform(NEW), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(new), MODEL.score_samples(NEW), rtol=1e-6, atol=1e-9)
+    assert model.score(new) == pytest.approx(MODEL.score(NEW), rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "linear", "polynomial", "cosine", "diffusion"])
+def test_sparse_points_give_the_same_answer_with_any_kernel(kernel):
+    dense, sparse = MOSAIC(8, kernel=kernel).fit(X), MOSAIC(8, kernel=kernel).fit(sp.csr_array(X))
+    agree(sparse, dense, rtol=1e-6)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(NEW)), dense.predict(NEW))
+    np.testing.assert_array_equal(sparse.predict(NEW), dense.predict(sp.csr_array(NEW)))
+
+
+def test_fit_leaves_its_input_as_it_was():
+    dense, sparse = X.copy(), sp.csr_array(X)
+    unsorted = sp.csr_array((sparse.data.copy(), sparse.indices[::-1].copy(), sparse.indptr.copy()), shape=X.shape)
+    before = unsorted.indices.copy()
+    for given in (dense, sparse, unsorted):
+        MOSAIC(8).fit(given).predict(given)
+    np.testing.assert_array_equal(dense, X)
+    np.testing.assert_array_equal(sparse.toarray(), X)
+    np.testing.assert_array_equal(unsorted.indices, before)
+
+
+def test_stored_zeros_and_repeated_entries_are_what_they_add_up_to():
+    rows, columns = np.nonzero(np.ones_like(X))
+    halves = sp.coo_array((np.tile(X.ravel() / 2.0, 2), (np.tile(rows, 2), np.tile(columns, 2))), shape=X.shape)
+    agree(MOSAIC(8).fit(halves), MODEL)
+
+
+def test_similarities_give_the_answer_of_the_points():
+    K = rbf_kernel(X, gamma=MODEL.gamma_)
+    for given, new in ((K, rbf_kernel(NEW, X, gamma=MODEL.gamma_)), (sp.csr_array(K), None)):
+        model = MOSAIC(8, kernel="precomputed", lam=MODEL.lam_).fit(given)
+        np.testing.assert_array_equal(model.representative_indices_, MODEL.representative_indices_)
+        np.testing.assert_array_equal(model.labels_, MODEL.labels_)
+        np.testing.assert_array_equal(model.is_outlier_, MODEL.is_outlier_)
+        np.testing.assert_allclose(model.effective_count_, MODEL.effective_count_, rtol=0.05)
+        assert model.alpha_ == pytest.approx(MODEL.alpha_, rel=1e-3)
+        if new is not None:
+            np.testing.assert_array_equal(model.predict(new), MODEL.predict(NEW))
+            np.testing.assert_allclose(model.transform(new), MODEL.transform(NEW), rtol=1e-9, atol=1e-12)
+
+
+def test_function_gives_the_answer_of_the_kernel_that_it_computes():
+    model = MOSAIC(8, kernel=lambda A, B: rbf_kernel(A, B, gamma=MODEL.gamma_), lam=MODEL.lam_).fit(X)
+    agree(model, MODEL, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(NEW), MODEL.predict(NEW))
+
+
+def test_single_precision_chooses_the_same_points():
+    single = MOSAIC(8).fit(X.astype(np.float32))
+    np.testing.assert_array_equal(single.representative_indices_, MODEL.representative_indices_)
+    np.testing.assert_array_equal(single.labels_, MODEL.labels_)
+    np.testing.assert_array_equal(single.is_outlier_, MODEL.is_outlier_)
+    np.testing.assert_allclose(single.effective_count_, MODEL.effective_count_, rtol=0.05)
+    np.testing.assert_array_equal(single.predict(NEW.astype(np.float32)), MODEL.predict(NEW))
+    np.testing.assert_array_equal(single.predict(X.astype(np.float32)), single.labels_)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, bool])
+def test_whole_numbers_are_numbers(dtype):
+    whole = np.random.default_rng(0).integers(0, 2 if dtype is bool else 50, size=(60, 12)).astype(dtype)
+    agree(MOSAIC(5).fit(whole), MOSAIC(5).fit(whole.astype(np.float64)))
+
+
+def test_bandwidth_may_be_stated_in_points():
+    model = MOSAIC(5, gamma=EffectiveCount(12.0)).fit(X)
+    K = rbf_kernel(X, gamma=model.gamma_)
+    assert np.median((K**2).sum(axis=0)) == pytest.approx(12.0, rel=1e-6)
+
+
+# Dataframes
+
+
+def people(library):
+    columns = {
+        "name": [f"person {i}" for i in range(160)],
+        "born": [datetime.date(1950, 1, 1) + datetime.timedelta(days=100 * i) for i in range(160)],
+        **{name: X[:, j] for j, name in enumerate(NAMES)},
+        "city": ["Graz", "Linz", "Wien", "Enns"] * 40,
+    }
+    if library == "polars":
+        return pl.DataFrame(columns, schema_overrides={"city": pl.Categorical})
+    frame = pd.DataFrame(columns, index=[f"row {i}" for i in range(160)])
+    return frame.astype({"city": "category"})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_that_identify_rows_are_carried_along_and_not_computed_with(library):
+    frame = people(library)
+    model = MOSAIC(8).fit(frame)
+    agree(model, MODEL)
+    assert model.feature_names_in_.tolist() == NAMES
+    assert model.n_features_in_ == 10
+    chosen = model.select(frame)
+    assert type(chosen) is type(frame)
+    rows = model.representative_indices_
+    if library == "pandas":
+        pd.testing.assert_frame_equal(chosen, frame.iloc[rows])
+    else:
+        assert chosen.equals(frame[rows])
+        assert chosen.schema == frame.schema
+    assert list(chosen["name"]) == [f"person {i}" for i in rows]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_resampling_keeps_frames_and_their_targets(library):
+    frame = people(library)
+    target = frame["city"]
+    few, cities = MOSAIC(8).fit_resample(frame, target)
+    assert list(few["name"]) == [f"person {i}" for i in MODEL.representative_indices_]
+    assert list(cities) == list(few["city"])
+    assert type(cities) is type(target)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_are_found_by_their_names(library):
+    frame = people(library)
+    model = MOSAIC(8).fit(frame)
+    for columns in (NAMES[::-1], ["city", *NAMES[5:], "name", *NAMES[:5]]):
+        np.testing.assert_array_equal(model.predict(frame[columns]), model.labels_)
+        np.testing.assert_allclose(model.transform(frame[columns]), MODEL.transform(X), rtol=1e-9, atol=1e-12)
+    with pytest.raises(InvalidInputError, match="column 'x3' was there in fit and is missing now"):
+        model.predict(frame[[name for name in NAMES if name != "x3"]])
+
+
+def test_models_move_between_libraries():
+    model = MOSAIC(8).fit(people("pandas"))
+    np.testing.assert_array_equal(model.predict(people("polars")), model.labels_)
+
+
+def test_whole_and_missing_types_of_pandas_are_numbers():
+    plain = pd.DataFrame({"a": np.arange(50) % 7, "b": np.arange(50) % 11, "c": np.arange(50) % 2 == 0})
+    nullable = plain.astype({"a": "Int16", "b": "Float32", "c": "boolean"})
+    agree(MOSAIC(5).fit(nullable), MOSAIC(5).fit(plain.astype(float)))
+    nullable.loc[4, "a"] = pd.NA
+    with pytest.raises(InvalidInputError, match="1 NaN.*row 4, column 'a'"):
+        MOSAIC(5).fit(nullable)
+
+
+# What is refused
+
+
+def with_entry(value):
+    bad = X.copy()
+    bad[7, 2] = value
+    return bad
+
+
+REFUSED = {
+    "NaN": (lambda: with_entry(np.nan), r"1 NaN. The first is X\[7, 2\] = nan, in row 7, column 2"),
+    "inf": (lambda: with_entry(-np.inf), r"1 inf. The first is X\[7, 2\] = -inf, in row 7, column 2"),
+    "NaN, sparse": (lambda: sp.csr_array(with_entry(np.nan)), "1 NaN.*in row 7, column 2"),
+    "NaN, single": (lambda: with_entry(np.nan).astype(np.float32), "1 NaN.*in row 7, column 2"),
+    "NaN, pandas": (lambda: pd.DataFrame(with_entry(np.nan), columns=NAMES), "1 NaN.*in row 7, column 'x2'"),
+    "NaN, polars": (lambda: pl.DataFrame(with_entry(np.nan), schema=NAMES), "1 NaN.*in row 7, column 'x2'"),
+    "null, polars": (lambda: pl.DataFrame({"a": [1.0, None]}), "1 NaN.*in row 1, column 'a'"),
+    "lazy": (lambda: pl.DataFrame(X, schema=NAMES).lazy(), r"X is a LazyFrame; call .collect\(\) first"),
+    "mixed": (lambda: pd.DataFrame({"a": [1.0, "two"], "b": [3.0, 4.0]}), "column 'a' mixes numbers with other values"),
+    "no numbers": (lambda: pd.DataFrame({"a": ["one", "two"]}), "X has no column of numbers, only 'a'"),
+    "twice": (lambda: pd.DataFrame(X[:, :2], columns=["a", "a"]), "more than one is called 'a'"),
+    "complex column": (lambda: pd.DataFrame({"a": [1j, 2j], "b": [1.0, 2.0]}), "column 'a' is complex"),
+    "series": (lambda: pd.Series([1.0, 2.0]), "X is a Series, a single column"),
+    "no rows": (lambda: np.empty((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\)"),
+    "no rows, pandas": (lambda: pd.DataFrame(X, columns=NAMES).iloc[:0], r"0 sample\(s\)"),
+    "no columns": (lambda: np.empty((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
+    "one dimension": (lambda: X[0], "Expected 2D array, got 1D array"),
+    "three dimensions": (lambda: X[None], "dim 3, while dim <= 2"),
+    "complex": (lambda: X + 1j, "Complex data not supported"),
+    "strings": (lambda: [["a", "b"], ["c", "d"]], "could not convert string to float: 'a'"),
+    "ragged": (lambda: [[1.0, 2.0], [3.0]], "inhomogeneous"),
+    "nothing": (lambda: None, "Expected 2D array, got scalar array"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_are_no_points_is_refused_with_a_reason(name):
+    make, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        MOSAIC(8).fit(make())
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "score_samples", "score"])
+def test_new_points_are_checked_as_the_first_ones_were(method):
+    for bad, message in ((with_entry(np.nan), "1 NaN"), (X[:, :9], "9 features.*10 features"), (X[0], "2D array")):
+        with pytest.raises(ValueError, match=message):
+            getattr(MODEL, method)(bad)
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "score_samples", "score", "select", "explain"])
+def test_questions_before_the_fit_are_refused(method):
+    with pytest.raises(NotFittedError):
+        getattr(MOSAIC(), method)(X)
+    with pytest.raises(NotFittedError):
+        MOSAIC().rethreshold(n_representatives=3)
+    assert not hasattr(MOSAIC(), "labels_")
+
+
+# Similarities
+
+
+def test_similarities_must_be_square_symmetric_and_definite():
+    K = rbf_kernel(X, gamma=0.01)
+    with pytest.raises(InvalidInputError, match=r"must be square; got shape \(160, 10\)"):
+        MOSAIC(8, kernel="precomputed").fit(X)
+    skew = K.copy()
+    skew[3, 5] += 0.5
+    with pytest.raises(NotPositiveSemidefiniteError, match=r"must be symmetric; K\[\d, \d\]"):
+        MOSAIC(8, kernel="precomputed").fit(skew)
+    with pytest.raises(NotPositiveSemidefiniteError, match=r"pass np.exp\(-gamma \* D\*\*2\)"):
+        MOSAIC(8, kernel="precomputed").fit(np.sqrt(-np.log(K.clip(1e-300))))
+    with pytest.raises(ValueError, match="X has 159 features, but MOSAIC is expecting 160 features"):
+        MOSAIC(8, kernel="precomputed").fit(K).predict(K[:, 1:])
+
+
+def test_similarities_are_cut_along_both_axes_in_cross_validation():
+    K = rbf_kernel(X, gamma=0.01)
+    folds = KFold(4, shuffle=True, random_state=0)
+    scores = cross_val_score(MOSAIC(6, kernel="precomputed"), K, cv=folds)
+    by_hand = [
+        MOSAIC(6, kernel="precomputed").fit(K[np.ix_(train, train)]).score(K[np.ix_(test, train)])
+        for train, test in folds.split(K)
+    ]
+    np.testing.assert_allclose(scores, by_hand, rtol=1e-12)
+    assert len(set(np.round(scores, 12))) == 4
+
+
+def test_number_of_representatives_can_be_searched_for_on_similarities():
+    K = rbf_kernel(X, gamma=0.01)
+    search = GridSearchCV(MOSAIC(kernel="precomputed"), {"n_representatives": [2, 12]}, cv=3).fit(K)
+    assert search.best_params_ == {"n_representatives": 12}
+    assert search.best_estimator_.n_features_in_ == 160
+    assert search.predict(K).shape == (160,)
+
+
+def test_copies_among_similarities_are_found_by_their_rows():
+    twice = np.repeat(np.arange(40), 2)
+    K = rbf_kernel(X[twice], gamma=0.01)
+    model = MOSAIC(30, kernel="precomputed").fit(K)
+    assert len(set(twice[model.representative_indices_])) == 30
+    np.testing.assert_array_equal(model.labels_[::2], model.labels_[1::2])
+    np.testing.assert_array_equal(model.predict(K), model.labels_)
