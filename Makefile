@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-all lint format bench clean
+.PHONY: setup demo test test-all lint format bench experiments experiments-all clean
 
 setup: $(VENV)/.dev
 
@@ -47,6 +47,14 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/estimators.py
+
+experiments: $(VENV)/.bench
+	$(BIN)/python -m experiments.run --slice small
+
+experiments-all: $(VENV)/.bench
+	$(BIN)/python -m experiments.run --slice all
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

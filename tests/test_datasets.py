@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from typing import get_args
 
 import numpy as np
@@ -413,11 +411,6 @@ def test_contaminated_is_frozen():
     data = Contaminated(np.zeros((1, 1)), np.zeros(1, bool))
     with pytest.raises(dataclasses.FrozenInstanceError):
         data.X = np.ones((1, 1))
-
-
-def test_import_of_the_library_leaves_datasets_out():
-    code = "import sys, mosaic; sys.exit('mosaic.datasets' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 X3 = np.arange(12.0).reshape(4, 3)

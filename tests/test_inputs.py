@@ -54,6 +54,11 @@ def agree(model, expected, rtol=1e-7):
         np.testing.assert_allclose(getattr(model, name), getattr(expected, name), rtol=rtol, atol=1e-9, err_msg=name)
 
 
+def test_answer_that_all_are_compared_with_has_outliers_and_blobs():
+    assert np.flatnonzero(MODEL.is_outlier_).tolist() == [0, 1, 2]
+    assert np.bincount(MODEL.labels_[3:]).min() >= 18
+
+
 @pytest.mark.parametrize("dress", DRESSES)
 def test_points_in_any_dress_give_the_same_answer(dress, tmp_path):
     model = MOSAIC(8).fit(DRESSES[dress](X, tmp_path))
@@ -197,7 +202,7 @@ def test_whole_and_missing_types_of_pandas_are_numbers():
     nullable = plain.astype({"a": "Int16", "b": "Float32", "c": "boolean"})
     agree(MOSAIC(5).fit(nullable), MOSAIC(5).fit(plain.astype(float)))
     nullable.loc[4, "a"] = pd.NA
-    with pytest.raises(InvalidInputError, match="1 NaN.*row 4, column 'a'"):
+    with pytest.raises(InvalidInputError, match=r"1 NaN.*row 4, column 'a'"):
         MOSAIC(5).fit(nullable)
 
 

@@ -99,7 +99,7 @@ def test_rbf_does_not_cancel_far_from_the_origin(rng):
     ("arguments", "message"),
     [
         ({"kernel": "gauss"}, "got 'gauss'"),
-        ({"gamma": -1.0}, "gamma must be a finite number > 0; got -1.0"),
+        ({"gamma": -1.0}, "gamma must be a finite number > 0, or a rule for one; got -1.0"),
         ({"gamma": "wide"}, "got 'wide'"),
         ({"kernel": "polynomial", "degree": 0}, "degree must be a whole number >= 1; got 0"),
         ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be >= 0"),

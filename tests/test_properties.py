@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from mosaic import MOSAIC, InvalidInputError
 from mosaic._arrays import equal_rows
+from mosaic.kernels import make_kernel
+from mosaic.selection import Slots, cover, similarities
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
 COPIES = re.compile(r"(\d+) rows − (\d+) outliers − (\d+) not allowed − (\d+) copies or without weight = (\d+)")
@@ -318,6 +320,19 @@ def test_scale_of_similarities_does_not_matter(X, k):
     np.testing.assert_array_equal(scaled.is_outlier_, plain.is_outlier_)
     np.testing.assert_allclose(scaled.effective_count_, plain.effective_count_, rtol=1e-6)
     np.testing.assert_allclose(scaled.lam_, plain.lam_ / 7.0, rtol=1e-9)
+
+
+@property_test
+@given(st.integers(0, 2**32 - 1))
+def test_rounding_does_not_decide_between_points_that_gain_the_same(seed):
+    """Two points that are left with each other only add the same, whichever of them is chosen."""
+    X = np.random.default_rng(seed).normal(size=(12, 3))
+    K, rows = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1)), np.arange(12)
+    rankings = set()
+    for factor in (1.0, 3.0, 7.0, 11.0, 13.0):
+        S = similarities(make_kernel(factor * K, "precomputed"), rows, rows)
+        rankings.add(tuple(pick.candidate for pick in cover(S, np.ones(12), Slots.free(12, 12), twins=rows)))
+    assert len(rankings) == 1
 
 
 # Choosing again

@@ -17,6 +17,7 @@ from mosaic.tuning import (
     EXACT_SIZE,
     KERNEL_MISS,
     LARGEST_RANK,
+    MOST_SIMILARITIES,
     MOST_WORK,
     SMALLEST_COUNT,
     SMALLEST_RANK,
@@ -108,9 +109,12 @@ def test_too_small_a_budget_is_refused_with_the_numbers():
         assert affordable_rank(n, 8, 20, needed) == SMALLEST_RANK
 
 
-def test_memory_is_that_of_points_factor_and_similarities():
-    parts = 300 * 7 * 8 + 2 * 300 * 40 * 8 + 300 * 300 * 8 + 16 * 300 * 8
-    assert memory_needed(300, 40, 8, 7) == parts
+def test_memory_is_that_of_points_factor_and_the_largest_guest():
+    kept = 300 * 7 * 8 + 2 * 300 * 40 * 8 + 16 * 300 * 8
+    assert memory_needed(300, 40, 8, 7) == kept + 4 * 300 * 300 * 8  # the solver's matrices
+    n = 100_000
+    kept = n * 7 * 8 + 2 * n * 40 * 8 + 16 * n * 8
+    assert memory_needed(n, 40, 8, 7) == kept + MOST_SIMILARITIES * 8
 
 
 # Bandwidth
@@ -209,7 +213,7 @@ def test_expected_rank_of_a_smooth_kernel_is_near_the_real_one(n, tol):
     kernel = make_kernel(swiss_roll(n), "rbf", gamma=EffectiveCount(n / 20))
     real = factorize(kernel, tol=0.25 * tol).rank
     assert real < n / 2
-    assert expected_rank(kernel, n, tol) == pytest.approx(real, rel=0.15)
+    assert expected_rank(kernel, n, tol) == pytest.approx(real, rel=0.2)
 
 
 def test_expected_rank_is_never_above_the_highest_allowed():

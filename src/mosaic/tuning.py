@@ -6,6 +6,7 @@ an effective count; a kernel whose rank the machine cannot carry proves nothing,
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal
@@ -50,11 +51,11 @@ def affordable_rank(
 
     ``max_rank`` is the user's own limit, which only the budget overrules.
     """
-    if memory_budget is not None and (isinstance(memory_budget, bool) or not isinstance(memory_budget, Real)):
+    if isinstance(memory_budget, bool) or not isinstance(memory_budget, Real | None):
         raise InvalidInputError(f"memory_budget must be a number of bytes or None; got {memory_budget!r}.")
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
-    fixed = memory_needed(n, 0, itemsize, n_features)
-    rank = int((budget - fixed) // (2 * n * itemsize))
+    # The largest rank whose memory the budget holds; memory grows with the rank.
+    rank = bisect_right(range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features)))
     if rank < min(SMALLEST_RANK, n):
         needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
         raise MemoryBudgetError(
@@ -71,9 +72,16 @@ def affordable_rank(
 
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
-    """Bytes at the peak: a copy of the points, two of the factor, the similarities for choosing, a few vectors."""
-    similarities = 8.0 * min(float(n) * n, MOST_SIMILARITIES)
-    return float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + similarities + 16.0 * 8 * n
+    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three guests.
+
+    These are never there together: distances for the bandwidth, four matrices of the solver over its working set (about
+    eight times the rank, or all points), and the similarities for choosing.
+    """
+    bandwidth = 3.0 * 8 * (n * min(n, 2048) if n <= 2048 else min(n, 8192) * 512)
+    solver = 4.0 * 8 * min(n, max(8 * rank, 300)) ** 2
+    choosing = 8.0 * min(float(n) * n, MOST_SIMILARITIES)
+    kept = float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + 16.0 * 8 * n
+    return kept + max(bandwidth, solver, choosing)
 
 
 def _mebibytes(size: float) -> str:
@@ -145,5 +153,5 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
 def expected_work(n: int, rank: int) -> float:
     """Multiplications of a fit: the factor and some twenty passes over it, or the steps of interior point on all points."""
     if rank * 4 >= n:
-        return 12.0 * n * float(rank) ** 2 + 8.0 * float(n) ** 3 / 3
-    return 30.0 * n * float(rank) ** 2 + 2e9
+        return 20.0 * n * float(rank) ** 2 + 4.0 * float(n) ** 3 + 1e9
+    return 50.0 * n * float(rank) ** 2 + 1e10

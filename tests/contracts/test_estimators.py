@@ -67,10 +67,6 @@ def known_exceptions(estimator):
             "check_outliers_train": points,
             "check_outliers_fit_predict": points,
         }
-    if getattr(estimator, "min_support", None) == 10:
-        return {
-            "check_estimators_nan_inf": "two of the ten points of the check are outliers; eight cannot support ten."
-        }
     if isinstance(estimator, MOSAICOutlierDetector) and estimator.contamination == "auto":
         reason = "the blobs of the check are clean, and clean data has no outliers unless a share of them is asked for."
         return {"check_outliers_train": reason, "check_outliers_fit_predict": reason}
@@ -93,7 +89,6 @@ CAUSES = [
     (MOSAIC(kernel="precomputed"), "clustering", r"must be square; got shape \(50, 2\)"),
     (MOSAICOutlierDetector(kernel="precomputed"), "outliers_train", r"must be square; got shape \(300, 2\)"),
     (MOSAICOutlierDetector(kernel="precomputed"), "outliers_fit_predict", r"must be square; got shape \(300, 2\)"),
-    (MOSAIC(min_support=10), "estimators_nan_inf", r"min_support=10 is more than all 8 points that belong"),
     (MOSAICOutlierDetector(), "outliers_train", r"(?s)ACTUAL: array\(\[1\]\).*DESIRED: array\(\[-1,  1\]\)"),
     (MOSAICOutlierDetector(), "outliers_fit_predict", r"(?s)ACTUAL: array\(\[1\]\).*DESIRED: array\(\[-1,  1\]\)"),
 ]

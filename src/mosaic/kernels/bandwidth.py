@@ -79,8 +79,8 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"m0 must be smaller than the number of points {n}; got {rule.m0:g}.")
-    others = subsample(n, 16384, rng)
-    centres = subsample(len(others), 512 if len(others) < n else 2048, rng)
+    others = subsample(n, 8192, rng)
+    centres = subsample(len(others), 2048 if n <= 2048 else 512, rng)  # 32 MB of distances at most
     D = kernel.distances(others, others[centres])
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
