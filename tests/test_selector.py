@@ -557,7 +557,9 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
 
 
 def test_too_small_a_budget_is_refused_with_the_numbers():
-    with pytest.raises(MemoryBudgetError, match=r"200 points × 4 features need about [\d.]+ MiB .* the budget is 0\.095 MiB"):
+    with pytest.raises(
+        MemoryBudgetError, match=r"200 points × 4 features need about [\d.]+ MiB .* the budget is 0\.095 MiB"
+    ):
         MOSAIC(5, memory_budget=1e5).fit(CLOUD)
     with pytest.raises(MemoryBudgetError, match="Raise memory_budget, use float32"):
         mosaic.estimate(CLOUD, memory_budget=1e5)
@@ -752,11 +754,7 @@ def test_estimate_knows_the_size_of_the_fit():
     assert mosaic.estimate(np.random.default_rng(0).normal(size=(1500, 3))).strategy == "low-rank"
 
 
-UNCOUNTED = "The Newton matrices of the solver are not counted: four of m × m, with m about ten times the rank."
-
-
 @pytest.mark.slow
-@pytest.mark.xfail(reason=UNCOUNTED)
 def test_estimated_memory_is_about_what_a_fit_takes():
     X = np.random.default_rng(0).normal(size=(20_000, 5))
     told = mosaic.estimate(X, n_representatives=20).memory

@@ -8,16 +8,25 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.decomposition import PCA
+from scipy.linalg import eigh
 
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import FloatArray, IntArray, generator, points
 
 LARGEST = 1_000_000
-#: Directions of largest variance that boxes are laid in, as the authors do for data of many dimensions.
+#: Directions of largest variance that boxes are laid in, the authors' number.
 DIRECTIONS = 100
 #: Sides that are tried, and the relative deviation from the wanted number of boxes that ends the search.
 TRIALS, CLOSE = 60, 0.02
+
+
+def along_main_directions(X: FloatArray) -> FloatArray:
+    """(x − mean) V, V the leading eigenvectors of the covariance, 100 at most.
+
+    Features that are counts have all their points on a few walls of boxes, and no side gives a middling number of boxes.
+    """
+    Y = X - X.mean(axis=0)
+    return np.asarray(Y @ eigh(Y.T @ Y)[1][:, ::-1][:, :DIRECTIONS])
 
 
 def boxes(X: FloatArray, side: float) -> IntArray:
@@ -60,9 +69,7 @@ def select(X: Any, k: int, seed: int, number: Literal["picks", "root"] = "picks"
     """About k boxes, or √n of them, and k points drawn evenly from them."""
     X = points(X, k, LARGEST)
     rng = generator(seed)
-    if X.shape[1] > DIRECTIONS and len(X) > DIRECTIONS:
-        X = PCA(DIRECTIONS, random_state=int(rng.integers(2**31))).fit_transform(X)
-    box = covering(X, k if number == "picks" else max(int(np.sqrt(len(X))), 1))
+    box = covering(along_main_directions(X), k if number == "picks" else max(int(np.sqrt(len(X))), 1))
     return Picks(evenly(box, k, rng), f"{int(box.max()) + 1} boxes")
 
 

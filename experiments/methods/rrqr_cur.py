@@ -64,7 +64,7 @@ def leverages(X: FloatArray, rank: int, kernel: Kernel | None = None) -> FloatAr
 
 
 def select_by_leverage(X: Any, k: int, seed: int, width: float | None = None) -> Picks:
-    """Draw k points without repetition with probabilities ℓ_j, at rank r = min(k, d) or, with a Gaussian kernel, r = k.
+    """Draw k points without repetition with probabilities ℓ_j at rank r = k, or d where there are fewer features.
 
     Notes
     -----

@@ -25,7 +25,7 @@ class CoverageCurve:
     Attributes
     ----------
     indices : rows, in the order of what they add
-    similarity : mean similarity of the points that belong to their nearest representative, for each k; concave
+    similarity : mean similarity of the points that belong to their nearest representative, for each k
     coverage : share of the points that belong which the first k express, for each k
     knee : k at which ``similarity`` turns from steep to flat, what n_representatives="auto" takes
     model : the fitted estimator behind it, which ``rethreshold(n_representatives=k)`` brings to any k
