@@ -765,3 +765,15 @@ def test_estimated_memory_is_about_what_a_fit_takes():
     finally:
         tracemalloc.stop()
     assert 0.5 <= told / peak <= 2.0
+
+
+def test_quotas_of_rare_groups_are_kept_in_large_data_within_bounds_of_memory(monkeypatch):
+    """Of more rows than can be compared a part is drawn, but of every group enough for its quota."""
+    monkeypatch.setattr("mosaic.estimators._choice.MOST_CANDIDATES", 60)
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    rare = np.where(np.arange(900) % 180 == 7, "rare", "common")
+    model = MOSAIC(12, outliers="keep").fit(X, groups=rare, quotas={"rare": 5, "common": 7})
+    assert (rare[model.representative_indices_] == "rare").sum() == 5
+    reached = MOSAIC(coverage=0.5, outliers="keep").fit(X)
+    assert reached.n_representatives_ <= 60
+    assert reached.coverage_ >= 0.5

@@ -134,7 +134,12 @@ def choose(solved: Solved, wants: Wants) -> Choice:
             f"n_representatives={k} is more than there are points (n_samples = {n}). Ask for fewer."
         )
     targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
-    if k is None:
+    if k is None and wants.coverage is not None:
+        rows, gains = _cover_share(solved, wants, pool, targets, weights)
+        if solved.demands.quotas is None:
+            return Choice(rows, solved.points.group[rows], gains, cut, flagged)
+        k = len(rows)
+    elif k is None:
         k = _number_of_picks(solved, wants, pool, targets, weights)
     rows, gains = _cover_with(solved, wants, k, pool, rejected, targets, weights)
     return Choice(rows, solved.points.group[rows], gains, cut, flagged)
@@ -199,19 +204,25 @@ def _targets(solved: Solved, rejected: BoolArray, n_candidates: int) -> tuple[In
     return belong[some], weights * (solved.points.weights[belong].sum() / weights.sum())
 
 
-def _candidates(solved: Solved, pool: IntArray, places: int) -> IntArray:
-    """Rows with a non-zero row in the encoding, if they suffice; else the whole pool, or the most influential and some more."""
-    points = solved.points.group[pool]
-    forced = np.isin(pool, solved.demands.must)
-    located = pool[(solved.influence[points] > 0) | forced]
-    chosen = located if len(np.unique(solved.points.group[located])) >= places else pool
+def _candidates(solved: Solved, pool: IntArray, k: int, *, anyone: bool = False) -> IntArray:
+    """Rows with a non-zero row in the encoding, if they suffice for k; else, or for ``anyone``, the whole pool.
+
+    Of too large a pool the most influential and a random part of each group, large enough for k of that group.
+    """
+    points, demands = solved.points.group, solved.demands
+    located = pool[(solved.influence[points[pool]] > 0) | np.isin(pool, demands.must)]
+    chosen = located if not anyone and len(np.unique(points[located])) >= k else pool
     if len(chosen) <= MOST_CANDIDATES:
         return _canonical(solved, chosen)
-    by_influence = np.argsort(-solved.influence[solved.points.group[chosen]], kind="stable")
-    kept = chosen[by_influence[: MOST_CANDIDATES // 2]]
-    others = np.sort(chosen[by_influence[MOST_CANDIDATES // 2 :]])
-    some = others[subsample(len(others), max(MOST_CANDIDATES // 2, 2 * places), solved.random_state)]
-    return _canonical(solved, np.union1d(np.concatenate([kept, some]), solved.demands.must))
+    by_influence = np.argsort(-solved.influence[points[chosen]], kind="stable")
+    kept = [chosen[by_influence[: MOST_CANDIDATES // 2]], demands.must]
+    others = _canonical(solved, chosen[by_influence[MOST_CANDIDATES // 2 :]])
+    groups = np.unique(demands.group[others])
+    for group in groups:
+        members = others[demands.group[others] == group]
+        size = max(MOST_CANDIDATES // 2 // len(groups), 2 * k)
+        kept.append(members[subsample(len(members), size, solved.random_state)])
+    return _canonical(solved, np.unique(np.concatenate(kept)))
 
 
 def _canonical(solved: Solved, rows: IntArray) -> IntArray:
@@ -219,20 +230,24 @@ def _canonical(solved: Solved, rows: IntArray) -> IntArray:
     return rows[np.lexsort((rows, solved.points.group[rows]))]
 
 
+def _cover_share(
+    solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """As many as explain the share that is wanted."""
+    most = min(len(pool), MOST_CANDIDATES)
+    return _cover_with(
+        solved, wants, most, pool, None, targets, weights, as_far_as=True, until_explained=wants.coverage
+    )
+
+
 def _number_of_picks(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
-    """K where it is left to the data: enough to explain a share, as many as have support, or the knee of the curve."""
+    """K where it is left to the data: as many as have support, or the knee of the curve."""
     n_must = len(solved.demands.must)
-    if wants.coverage is None and wants.min_support is None:
-        _, gains = _cover_with(
-            solved, wants, min(len(pool), MOST_AUTOMATIC), pool, None, targets, weights, as_far_as=True
-        )
-        return max(knee(np.cumsum(gains)), n_must, 1)
     if wants.min_support is not None:
         return max(_supported(solved, wants, pool, targets, weights), n_must)
-    rows, _ = _cover_with(
-        solved, wants, len(pool), pool, None, targets, weights, as_far_as=True, until_explained=wants.coverage
-    )
-    return len(rows)
+    most = min(len(pool), MOST_AUTOMATIC)
+    _, gains = _cover_with(solved, wants, most, pool, None, targets, weights, as_far_as=True)
+    return max(knee(np.cumsum(gains)), n_must, 1)
 
 
 def _supported(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
@@ -274,11 +289,11 @@ def _cover_with(
     sizes = np.bincount(demands.group[pool], weights=points.weights[points.group[pool]], minlength=len(demands.names))
     named = dict(zip(demands.names, sizes.tolist(), strict=True))
     # Where distances decide, those with influence may not suffice however many they are.
-    anyone = wants.diversity != "auto" and len(pool) <= MOST_CANDIDATES
-    candidates = _candidates(solved, pool, len(pool) if anyone else k)
+    anyone = wants.diversity != "auto"
+    candidates = _candidates(solved, pool, k, anyone=anyone)
     slots = Slots.free(len(candidates), k) if as_far_as else demands.slots(k, candidates, named)
     if not as_far_as and _short(slots, points.group[candidates]):
-        candidates = _candidates(solved, pool, len(pool))
+        candidates = _candidates(solved, pool, k, anyone=True)
         slots = demands.slots(k, candidates, named)
         marks = np.zeros(len(points.group), dtype=bool) if rejected is None else points.spread(rejected, False)
         demands.check_room(slots, k, points.group[candidates], candidates, marks)
