@@ -182,8 +182,12 @@ def _read_settings(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _append(path: Path, record: Mapping[str, Any]) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(record) + "\n")
+    with path.open("a+b") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a line was cut off; it must not swallow this one
+                file.write(b"\n")
+        file.write(json.dumps(record).encode() + b"\n")
 
 
 def _versions() -> dict[str, str]:

@@ -1,0 +1,107 @@
+"""The runner: one line a run, nothing twice, nothing lost, reasons instead of crashes."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+import experiments.methods as methods
+from experiments.items import ITEMS, jobs_of
+from experiments.methods import CannotRun, Picks, Scores, Selector, all_detectors, all_selectors
+from experiments.run import Job, choose_settings, read, run_all, run_job
+
+QUICK = Job("test", "select", "random", "sphere", "uniform", 0.1, 40, 5, 0)
+
+
+def stand_in(monkeypatch, run, grid=({},), largest=1000):
+    """A contestant of the test's own in place of all others."""
+    monkeypatch.setattr(methods, "all_selectors", lambda: {"random": Selector("random", "peer", run, grid, largest)})
+
+
+def test_a_run_has_the_judges_numbers_and_its_settings():
+    record = run_job(QUICK)
+    assert record["verdict"]["n_picks"] == 5
+    assert 0 <= record["verdict"]["outlier_share"] <= 1
+    assert record["tier"] == "peer"
+    assert json.loads(json.dumps(record)) == record
+    found = run_job(Job("test", "detect", "kNN distance", "swiss_roll/5", "uniform", 0.2, 60, None, 1))
+    assert found["verdict"]["auc"] > 0.5
+
+
+def test_what_cannot_run_says_why(monkeypatch):
+    def refuses(X, k, seed):
+        raise CannotRun("needs a package")
+
+    def breaks(X, k, seed):
+        raise ZeroDivisionError("oh")
+
+    def sleeps(X, k, seed):
+        time.sleep(5)
+
+    stand_in(monkeypatch, refuses)
+    assert run_job(QUICK)["cannot"] == "needs a package"
+    stand_in(monkeypatch, breaks)
+    assert run_job(QUICK)["cannot"] == "ZeroDivisionError: oh"
+    stand_in(monkeypatch, sleeps)
+    assert run_job(QUICK, limit=0.2)["cannot"] == "took more than 0.2 s"
+    stand_in(monkeypatch, sleeps, largest=10)
+    assert "takes at most 10 points" in run_job(QUICK)["cannot"]
+
+
+def test_missing_data_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path))
+    record = run_job(Job("test", "select", "random", "usps", None, 0.0, 40, 5, 0))
+    assert "usps" in record["missing"]
+    assert "verdict" not in record
+
+
+def test_settings_are_chosen_on_another_draw(monkeypatch):
+    """The validation case is not the one that is reported, and the best of the grid wins."""
+    seen = []
+
+    def picks(X, k, seed, spread):
+        seen.append(X[0, 0])
+        order = np.argsort(X[:, 0]) if spread == "one side" else np.random.default_rng(0).permutation(len(X))
+        return Picks(order[:k])
+
+    stand_in(monkeypatch, picks, grid=({"spread": "one side"}, {"spread": "all over"}))
+    assert choose_settings(QUICK) == {"spread": "all over"}
+    run_job(QUICK, {"spread": "all over"})
+    assert seen[0] == seen[1] != seen[2]
+
+
+def test_runs_are_resumed_and_none_is_done_twice(tmp_path):
+    jobs = [Job("test", "select", "farthest point", "sphere", "uniform", 0.1, 30, 3, seed) for seed in range(3)]
+    assert run_all(jobs[:2], workers=1, folder=tmp_path, quiet=True) == 2
+    path = tmp_path / "test.jsonl"
+    whole = path.read_text()
+    path.write_text(whole[:-20])  # killed while writing the last line
+    assert len(list(read(tmp_path))) == 1
+    assert run_all([*jobs, *jobs], workers=1, folder=tmp_path, quiet=True) == 2
+    assert run_all(jobs, workers=1, folder=tmp_path, quiet=True) == 0
+    seeds = sorted(record["seed"] for record in read(tmp_path))
+    assert seeds == [0, 1, 2]
+    assert all("numpy" in record["versions"] for record in read(tmp_path))
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_items_name_methods_that_exist_and_the_slice_is_part_of_all(item):
+    every, few = jobs_of(item), jobs_of(item, small=True)
+    known = {"select": set(all_selectors()), "detect": set(all_detectors())}
+    assert all(job.method in known[job.task] for job in every)
+    assert {job.key for job in few} <= {job.key for job in every}
+    assert 0 < len(few) < len(every)
+    seeds = {job.dataset: {other.seed for other in every if other.dataset == job.dataset} for job in every}
+    assert all(len(found) >= 5 for found in seeds.values())
+
+
+def test_contestants_are_told_apart_by_name():
+    assert "MOSAIC" in all_selectors()
+    assert "MOSAIC (paper)" in all_selectors()
+    surrogates = [d.name for d in all_detectors().values() if d.tier == "surrogate"]
+    assert all(name.endswith("(surrogate)") for name in surrogates)
+    result = all_detectors()["MOSAIC"].run(np.random.default_rng(0).normal(size=(60, 2)), 0)
+    assert isinstance(result, Scores)
