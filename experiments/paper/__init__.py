@@ -1,0 +1,1 @@
+"""From lines of results to tables, figures and the results page. Nothing here runs a method."""

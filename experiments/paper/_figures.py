@@ -1,0 +1,84 @@
+"""Lines against a ratio, one panel a set or a measure; the same lines give the same file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.paper._lines import TIERS, label
+
+#: Bytes of a figure in the repository.
+LARGEST = 60_000
+COLOURS = ("tab:green", "tab:purple", "tab:brown", "tab:pink", "tab:olive", "tab:cyan", "black", "goldenrod")
+OURS = {"MOSAIC": "tab:blue", "MOSAIC (paper)": "tab:red"}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot: for each method the ratios and the means at them."""
+
+    title: str
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    ylabel: str = ""
+
+
+def style(method: str, tier: str, number: int = 0) -> dict[str, Any]:
+    """Ours thick, baselines of the paper solid, surrogates dashed, peers thin and grey. number: among those that need a colour.
+
+    Examples
+    --------
+    >>> style("LOF", "peer") == {"color": "0.75", "linewidth": 0.7, "zorder": 1}
+    True
+    """
+    if tier == "peer":
+        return {"color": "0.75", "linewidth": 0.7, "zorder": 1}
+    if tier == "ours":
+        return {"color": OURS.get(method, "black"), "linewidth": 2.8, "marker": "o", "markersize": 4, "zorder": 4}
+    dashes = {"linestyle": "--"} if tier == "surrogate" else {}
+    return {"color": COLOURS[number % len(COLOURS)], "linewidth": 1.4, "marker": ".", "zorder": 3, **dashes}
+
+
+def draw(panels: Sequence[Panel], tier: Mapping[str, str], path: Path, columns: int = 2) -> Path:
+    """Write the figure; peers share one entry of the legend."""
+    # The canvas is made by hand: pyplot would ask for a display and keep the figure.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.6 * columns, 2.6 * rows + 0.9), dpi=90, layout="constrained")
+    FigureCanvasAgg(figure)
+    order = sorted({m for panel in panels for m in panel.series}, key=lambda m: (TIERS.index(tier[m]), m))
+    coloured = [method for method in order if tier[method] in ("paper", "surrogate")]
+    handles: dict[str, Any] = {}
+    for place, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(rows, columns, place)
+        for method in (method for method in order if method in panel.series):
+            number = coloured.index(method) if method in coloured else 0
+            (line,) = axes.plot(*panel.series[method], **style(method, tier[method], number))
+            handles.setdefault("peers (see the table)" if tier[method] == "peer" else label(method, tier[method]), line)
+        axes.set_title(panel.title, fontsize=9)
+        axes.set_xlabel("outliers : inliers", fontsize=8)
+        axes.set_ylabel(panel.ylabel, fontsize=8)
+        axes.tick_params(labelsize=7)
+        axes.grid(alpha=0.25)
+    if handles:
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=7)
+    return _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> Path:
+    """A PNG of few colours, without a record of who wrote it and when."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image = Image.open(buffer).convert("RGB")
+    for colours in (256, 64, 16):  # with few colours, lines of different methods may come to look alike
+        image.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+        if path.stat().st_size <= LARGEST:
+            break
+    return path

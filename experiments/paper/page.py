@@ -1,0 +1,191 @@
+"""The results page, from the lines of the runs: the same lines give the same page.
+
+python -m experiments.paper.page
+python -m experiments.paper.page --folder experiments/results --out docs/results.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from pathlib import Path
+
+from experiments.paper import classification, f1_table, losses, robustness, structured, verdicts
+from experiments.paper._lines import MEASURES, Line, in_order, label, latest, tiers, why_not
+from experiments.paper._markdown import escaped
+from experiments.paper._markdown import table as markdown
+from experiments.run import RESULTS, Job, read
+
+OUT = Path(__file__).parents[2] / "docs" / "results.md"
+#: Why the losses are what they are, written by hand; taken over as it is if it is there.
+DIAGNOSIS = Path(__file__).parent / "diagnosis.md"
+TITLES = {
+    "robustness": "Robustness of selection",
+    "classification": "Classification with representatives",
+    "structured": "Structured outliers",
+    "f1_table": "The F1 table",
+}
+NO_LINES = "*Missing: no run of this item yet.*"
+INTRODUCTION = """\
+# Results
+
+Every experiment of the paper that has been run so far, and every contestant. This page is made of the lines of the runs by
+
+```
+make experiments-all                    # or, a small slice in minutes: make experiments
+python -m experiments.paper.page
+```
+
+Numbers are means over seeds ± the standard deviation over seeds (n − 1); without ± there is one seed. All of them come from
+`experiments/judge.py`, for all methods alike. Settings are chosen on a validation case, for every method in the same way. Bold
+is the best mean of a column, of those that have all seeds."""
+TIERS = """\
+## Who takes part
+
+- **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written, with
+  `mode="paper"`. They are separate contestants.
+- **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known; written from that definition.
+- **surrogate**: a stand-in for a baseline whose definition could not be found. Its numbers are not those of the original, and
+  are marked "(surrogate)".
+- **peer**: a method that users use, and that the paper does not compare with."""
+
+
+def build(
+    lines: Iterable[Line], jobs: Iterable[Job], *, figures: Path | None = None, diagnosis: str | None = None
+) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    lines : of the runs
+    jobs : the runs that should be there; what is missing of them is listed
+    figures : folder for the figures, which the page names relative to its parent; None for a page without
+    diagnosis : text that follows the table of losses
+    """
+    lines = latest(lines)
+    sections = [
+        INTRODUCTION,
+        _header(lines),
+        TIERS,
+        f"## Verdicts\n\n{verdicts.table(lines)}\n\nThe rules:\n\n{verdicts.RULES}",
+        _losses(lines, diagnosis),
+        *(f"## {title}\n\n{_item(item, lines, figures)}" for item, title in TITLES.items()),
+        f"## Missing runs\n\n{missing(lines, jobs)}",
+        f"## Runs without an answer\n\n{without_answer(lines)}",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def missing(lines: Sequence[Line], jobs: Iterable[Job]) -> str:
+    """The runs that are not there, for each item and set; and the sets that were not at hand."""
+    done = {tuple(line[name] for name in Job.__dataclass_fields__) for line in lines}
+    wanted: dict[tuple[str, str], list[Job]] = {}
+    for job in dict.fromkeys(jobs):
+        wanted.setdefault((job.item, job.dataset), []).append(job)
+    rows = []
+    for (item, dataset), group in wanted.items():
+        absent = [job for job in group if astuple(job) not in done]
+        if absent:
+            methods = list(dict.fromkeys(job.method for job in absent))
+            everyone = len(methods) == len({job.method for job in group})
+            names = "all" if everyone else ", ".join(methods)
+            rows.append([item, dataset, f"{len(absent)} of {len(group)}", names])
+    sets = sorted({line["dataset"] for line in lines if "missing" in line})
+    words = [markdown(["item", "set", "runs missing", "methods"], rows, left=4) if rows else "No run is missing."]
+    if sets:
+        words.append(f"Sets that were not at hand: {', '.join(sets)}.")
+    return "\n\n".join(words)
+
+
+def without_answer(lines: Sequence[Line]) -> str:
+    """Reasons that methods gave for not answering, and how many runs of each."""
+    tier = tiers(lines)
+    counts = Counter(
+        (line["item"], label(line["method"], tier[line["method"]]), line["dataset"], why_not(line))
+        for line in lines
+        if "cannot" in line
+    )
+    rows = [[*(escaped(text) for text in key), str(counts[key])] for key in sorted(counts, key=in_order)]
+    return markdown(["item", "method", "set", "reason", "runs"], rows, left=4) if rows else "Every run has an answer."
+
+
+def _header(lines: Sequence[Line]) -> str:
+    """Versions, and for each item the sets, seeds and runs."""
+    versions: dict[str, set[str]] = {}
+    for line in lines:
+        for package, version in line.get("versions", {}).items():
+            versions.setdefault(package, set()).add(version)
+    named = ", ".join(f"{package} {' / '.join(sorted(versions[package]))}" for package in sorted(versions))
+    rows = []
+    for item in TITLES:
+        mine = [line for line in lines if line["item"] == item]
+        seeds = {name: {line["seed"] for line in mine if line["dataset"] == name} for name in _names(mine)}
+        words = ", ".join(f"{name} ({len(found)})" for name, found in seeds.items())
+        answered = sum("verdict" in line for line in mine)
+        rows.append([item, words or "missing", str(len(mine)), str(answered)])
+    return f"Versions: {named or 'no runs'}.\n\n" + markdown(
+        ["item", "sets (seeds)", "runs", "with an answer"], rows, left=2
+    )
+
+
+def _names(lines: Sequence[Line]) -> list[str]:
+    return sorted({line["dataset"] for line in lines})
+
+
+def _losses(lines: Sequence[Line], diagnosis: str | None) -> str:
+    intro = (
+        "## Where MOSAIC() loses most\n\nThe gap is the distance to the best contestant, divided by the typical difference "
+        "between contestants in this measure; each set of an item counts once, at its worst setting."
+    )
+    return "\n\n".join([intro, losses.table(lines), *([diagnosis.strip()] if diagnosis else [])])
+
+
+def _item(item: str, lines: Sequence[Line], figures: Path | None) -> str:
+    """Figure and tables of one item."""
+    mine = latest(lines, item)
+    if not mine:
+        return NO_LINES
+    parts = []
+    if item in ("robustness", "structured") and figures is not None and any("verdict" in line for line in mine):
+        path = figures / f"{item}.png"
+        (robustness if item == "robustness" else structured).figure(mine, path)
+        parts.append(f"![{TITLES[item]}]({figures.name}/{path.name})")
+    if item == "robustness":
+        parts += ["Share of outliers among the picks, mean over the ratios; less is better.", robustness.table(mine)]
+    elif item == "classification":
+        for dataset in classification.sets_of(mine):
+            parts += [f"### {dataset}", classification.table(mine, dataset)]
+        parts += ["### Mean rank over all sets", classification.rank_table(mine)]
+    elif item == "structured":
+        for measure in MEASURES[item]:
+            parts += [f"### {measure.title}, by ratio of outliers to inliers", structured.table(mine, measure)]
+    else:
+        parts.append("Swiss roll with repetitive outliers, by ratio; F1 at the best threshold of each method.")
+        for dataset in f1_table.sets_of(mine):
+            for measure in MEASURES[item]:
+                parts += [
+                    f"### Ambient dimension {f1_table.dimension_of(dataset)}, {measure.title}",
+                    f1_table.table(mine, dataset, measure),
+                ]
+    return "\n\n".join(parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    from experiments.items import ITEMS, jobs_of
+
+    parser = argparse.ArgumentParser(description="Write the results page from the lines of the runs.")
+    parser.add_argument("--folder", type=Path, default=RESULTS, help="where the runs wrote their lines")
+    parser.add_argument("--out", type=Path, default=OUT, help="the page; figures go into figures/ beside it")
+    options = parser.parse_args(arguments)
+    jobs = [job for item in ITEMS for job in jobs_of(item)]
+    diagnosis = DIAGNOSIS.read_text() if DIAGNOSIS.exists() else None
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    page = build(read(options.folder), jobs, figures=options.out.parent / "figures", diagnosis=diagnosis)
+    options.out.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
