@@ -777,3 +777,16 @@ def test_quotas_of_rare_groups_are_kept_in_large_data_within_bounds_of_memory(mo
     reached = MOSAIC(coverage=0.5, outliers="keep").fit(X)
     assert reached.n_representatives_ <= 60
     assert reached.coverage_ >= 0.5
+
+
+@pytest.mark.slow
+def test_a_fit_stays_near_its_memory_budget():
+    """Peak within a tenth of the budget: the rank is limited, and so is the solver's working set."""
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    tracemalloc.start()
+    try:
+        MOSAIC(20, memory_budget=4e8).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 1.1 * 4e8

@@ -30,6 +30,8 @@ INITIAL_SIZE = 300
 #: So are problems of up to this size whose rank is at least a quarter of it: there the support is no small part of all,
 #: and a few steps on everybody cost less than many rounds.
 WHOLE_SIZE = 4000
+#: From this many members on (or four times the rank) the set grows slowly: steps keep five matrices of its size squared.
+MOST_MEMBERS = 3000
 #: Violators that are compared with the members of the working set, at most.
 MOST_COMPARED = 20_000
 #: A subproblem is solved to this share of the gap of the whole.
@@ -203,7 +205,9 @@ class _WorkingSet:
 
     def grow(self) -> None:
         """Admit violators."""
-        new = self._violators(room=max(100, len(self.members), self.size // 2))
+        room = max(100, len(self.members), self.size // 2)
+        most = max(MOST_MEMBERS, 4 * self.problem.p)
+        new = self._violators(room=max(100, min(room, most - len(self.members))))
         if not len(new):
             # The members violate their own constraints: the subproblem owes its gap to the dual point of an earlier step.
             self.precision *= 0.1
