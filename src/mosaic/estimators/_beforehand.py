@@ -12,7 +12,7 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic.estimators._choice import rank
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._similarity import build_kernel, seed_of
+from mosaic.estimators._solving import build_kernel, seed_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.selection import knee
 from mosaic.tuning import Estimate, affordable_rank, expected_rank, expected_work, memory_needed, neighbours_wanted

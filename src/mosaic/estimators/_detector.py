@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,11 +14,9 @@ from mosaic._arrays import FloatArray, IntArray, subsample
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._pyod import PyODAdapter
-from mosaic.estimators._similarity import build_kernel, seed_of, strength
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError
+from mosaic.estimators._solving import build_kernel, seed_of, solve_for
+from mosaic.exceptions import InvalidInputError
 from mosaic.outliers import cut_for_share, find_cut, outlier_probability
-from mosaic.program import Wishes, encode
-from mosaic.solvers import Status
 from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 
 #: Distinct points that the encoding is made for; the others are scored against them.
@@ -138,25 +135,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         narrator.say("similarities")
         wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
         kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
-        alpha, lam = strength(self)
-        encoding = encode(
-            kernel,
-            alpha=alpha,
-            lam=lam,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_rank=max_rank,
-            wishes=Wishes.read(reference.n, reference.weights),
-            random_state=seed,
-            callback=narrator.callback,
-        )
-        if encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR):
-            warnings.warn(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {self.tol:g}. {encoding.status.advice}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        encoding = solve_for(self, kernel, reference, max_rank, seed, narrator)
         narrator.say("scoring")
         self._count_model = encoding.count_model(reference.codes)
         counts = np.empty(points.n)

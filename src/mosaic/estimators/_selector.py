@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields
 from typing import Any, Self
 
@@ -20,21 +19,17 @@ from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
-from mosaic.estimators._similarity import build_kernel, seed_of, strength
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError
+from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
+from mosaic.exceptions import InvalidInputError
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel
 from mosaic.lam_path import bound_for_k
 from mosaic.metrics import unexplained
 from mosaic.outliers import outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
-from mosaic.program import KERNEL_SHARE, Wishes, encode
+from mosaic.program import KERNEL_SHARE
 from mosaic.selection import without_rounding
-from mosaic.solvers import Status
 from mosaic.tuning import affordable_rank, neighbours_wanted
-
-#: A certificate weaker than this is worth a warning, even if all that limits it is memory.
-WEAK_GAP = 0.25
 
 
 class _Representatives(ClusterMixin, BaseEstimator):
@@ -145,39 +140,19 @@ class _Representatives(ClusterMixin, BaseEstimator):
         k = wants.number(matrix.shape[0])
         wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
         kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
-        alpha, lam = strength(self)
         warm = self._warm_encoding(points, kernel)
-        program = (alpha, lam, self.solver, self.tol, self.max_iter, max_rank, seed)
+        program = (*strength(self), self.solver, self.tol, self.max_iter, max_rank, seed)
         # A solution of the very same program would only wander within its tolerance, and the choice with it.
         if warm is not None and program == getattr(self, "_previous_program", None):
             encoding = warm
         else:
-            encoding = encode(
-                kernel,
-                alpha=alpha,
-                lam=lam,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_rank=max_rank,
-                wishes=Wishes.read(points.n, points.weights),
-                warm=warm,
-                random_state=seed,
-                callback=narrator.callback,
-            )
-        unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
-        if unfinished or encoding.dual_gap > max(WEAK_GAP, self.tol):
-            warnings.warn(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {self.tol:g}. {encoding.status.advice}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
         narrator.say("effective counts")
         solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
         count_model = encoding.count_model(points.codes)
         narrator.say("choosing")
         choice = choose(solved, wants)
-        # Nothing of an earlier fit is touched before here: whoever interrupts keeps it.
+        # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
         self._solved, self._count_model = solved, count_model
         self._absent = matrix[np.flatnonzero(points.group < 0)]
         self._encoding_certificate = encoding.certificate
@@ -245,10 +220,9 @@ class _Representatives(ClusterMixin, BaseEstimator):
         for rows in row_blocks(kernel.n, len(choice.points)):
             distances = lengths - 2.0 * kernel.block(rows, choice.points)
             labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
-        labels[choice.points] = np.arange(len(choice.points))
         if wants.outliers == "reject":
             labels[choice.is_outlier] = -1
-            labels[choice.points] = np.arange(len(choice.points))
+        labels[choice.points] = np.arange(len(choice.points))
         return labels
 
     def _nearest(self, Y: Any, counts: FloatArray | None) -> IntArray:

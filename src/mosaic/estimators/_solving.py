@@ -1,18 +1,25 @@
-"""From an estimator's parameters to a kernel, a strength and a seed."""
+"""From an estimator's parameters to a kernel, a strength and a seed, and from there to a certified encoding."""
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
-from mosaic.exceptions import InvalidInputError
+from mosaic.estimators._progress import Narrator
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError
 from mosaic.kernels import RBF, Kernel, Laplacian, make_kernel
+from mosaic.program import Wishes, encode
+from mosaic.solvers import Status
 from mosaic.tuning import DEFAULT_ALPHA, fit_bandwidth
 
 STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
+#: A certificate weaker than this is worth a warning, even if all that limits it is memory.
+WEAK_GAP = 0.25
 #: The later setting of the paper's first author for the strength, a multiple of the critical one.
 PAPER_ALPHA = 10.0
 
@@ -43,6 +50,40 @@ def build_kernel(estimator: Any, matrix: Any, points: Distinct, wanted: float, m
         time=estimator.diffusion_time,
         random_state=seed,
     )
+
+
+def solve_for(
+    estimator: Any,
+    kernel: Kernel,
+    points: Distinct,
+    max_rank: int,
+    seed: int,
+    narrator: Narrator,
+    warm: Encoding | None = None,
+) -> Encoding:
+    """The encoding at the estimator's settings; a solver that did not finish, or a void certificate, is warned of."""
+    alpha, lam = strength(estimator)
+    encoding = encode(
+        kernel,
+        alpha=alpha,
+        lam=lam,
+        solver=estimator.solver,
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        max_rank=max_rank,
+        wishes=Wishes.read(points.n, points.weights),
+        warm=warm,
+        random_state=seed,
+        callback=narrator.callback,
+    )
+    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
+    if unfinished or encoding.dual_gap > max(WEAK_GAP, estimator.tol):
+        warnings.warn(
+            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {estimator.tol:g}. {encoding.status.advice}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return encoding
 
 
 def _paper_gamma(X: Any) -> float:
