@@ -1,0 +1,365 @@
+"""From data to representatives and outliers, with a certificate: what all faces of the selector share."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._frames import n_rows, take_rows
+from mosaic.encoding import Encoding
+from mosaic.estimators._certificate import SelectionCertificate
+from mosaic.estimators._choice import Choice, Solved, Wants, choose
+from mosaic.estimators._demands import Demands
+from mosaic.estimators._explanation import Explanation, explain_point
+from mosaic.estimators._points import Distinct, read_points
+from mosaic.estimators._progress import Narrator
+from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
+from mosaic.exceptions import InvalidInputError
+from mosaic.factor import factorize
+from mosaic.kernels import Kernel
+from mosaic.lam_path import bound_for_k
+from mosaic.metrics import unexplained
+from mosaic.outliers import outlier_probability
+from mosaic.problem import DesignProblem, weighted_gram
+from mosaic.program import KERNEL_SHARE
+from mosaic.selection import without_rounding
+from mosaic.tuning import affordable_rank, neighbours_wanted
+
+
+class Representatives(ClusterMixin, BaseEstimator):
+    """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
+
+    representative_indices_: IntArray
+    is_outlier_: BoolArray
+    labels_: IntArray
+
+    def __init__(
+        self,
+        n_representatives: Any = "auto",
+        *,
+        coverage: float | None = None,
+        min_support: float | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_neighbors: int = 10,
+        diffusion_time: int = 2,
+        outliers: str = "reject",
+        contamination: Any = "auto",
+        diversity: Any = "auto",
+        mode: str = "auto",
+        op_threshold: float | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        max_rank: int | None = None,
+        memory_budget: float | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.n_representatives = n_representatives
+        self.coverage = coverage
+        self.min_support = min_support
+        self.alpha = alpha
+        self.lam = lam
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_neighbors = n_neighbors
+        self.diffusion_time = diffusion_time
+        self.outliers = outliers
+        self.contamination = contamination
+        self.diversity = diversity
+        self.mode = mode
+        self.op_threshold = op_threshold
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.max_rank = max_rank
+        self.memory_budget = memory_budget
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        quotas: Any = None,
+        must_include: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+    ) -> Self:
+        """Find the representatives and the outliers of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``
+        y : ignored
+        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+        groups : a label for every row
+        quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
+        must_include : rows that are chosen whatever they add; they count, and they are never called outliers
+        exclude : rows that are not chosen; they still have to be represented
+        candidates : the only rows that may be chosen
+
+        Returns
+        -------
+        self
+        """
+        wants = self._wants()
+        if not (isinstance(self.tol, (int, float)) and np.isfinite(self.tol) and self.tol > 0):
+            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
+        constraints = {"groups": groups, "must_include": must_include, "exclude": exclude, "candidates": candidates}
+        if wants.mode == "paper" and any(value is not None for value in constraints.values()):
+            raise InvalidInputError(
+                "mode='paper' is Algorithm 1 as written, which knows no constraints; use mode='auto'."
+            )
+        narrator = Narrator(type(self).__name__, self.verbose)
+        matrix = read_points(self, X, reset=True)
+        demands = Demands.read(matrix.shape[0], quotas=quotas, **constraints)
+        pairwise = self.kernel == "precomputed"
+        points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
+        seed = seed_of(self.random_state)
+        max_rank = affordable_rank(points.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank)
+        narrator.say("similarities")
+        k = wants.number(matrix.shape[0])
+        wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
+        kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
+        warm = self._warm_encoding(points, kernel)
+        program = (*strength(self), self.solver, self.tol, self.max_iter, max_rank, seed)
+        # A solution of the very same program would only wander within its tolerance, and the choice with it.
+        if warm is not None and program == getattr(self, "_previous_program", None):
+            encoding = warm
+        else:
+            encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
+        narrator.say("effective counts")
+        solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
+        count_model = encoding.count_model(points.codes)
+        narrator.say("choosing")
+        choice = choose(solved, wants)
+        # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
+        self._solved, self._count_model = solved, count_model
+        self._absent = matrix[np.flatnonzero(points.group < 0)]
+        self._encoding_certificate = encoding.certificate
+        self._max_rank = max_rank
+        self._previous = encoding if self.warm_start else None
+        self._previous_settings = self._kernel_settings(kernel)
+        self._previous_program = program
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
+        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
+        self._adopt(wants, choice)
+        narrator.done(f"{len(self.representative_indices_)} representatives, {int(self.is_outlier_.sum())} outliers")
+        return self
+
+    def _wants(self) -> Wants:
+        return Wants(**{field.name: getattr(self, field.name) for field in fields(Wants)})
+
+    def _warm_encoding(self, points: Distinct, kernel: Kernel) -> Encoding | None:
+        """The encoding of the fit before, if it was for the same points and the same kernel."""
+        before: Encoding | None = getattr(self, "_previous", None)
+        if not self.warm_start or before is None:
+            return None
+        old = self._solved.points
+        same = np.array_equal(old.codes, points.codes) and np.array_equal(old.weights, points.weights)
+        return before if same and self._kernel_settings(kernel) == self._previous_settings else None
+
+    def _kernel_settings(self, kernel: Kernel) -> tuple[Any, ...]:
+        """All that the similarity of given points depends on."""
+        gamma = getattr(kernel, "gamma", None)
+        return self.kernel, gamma, self.degree, self.coef0, self.n_neighbors, self.diffusion_time
+
+    def _adopt(self, wants: Wants, choice: Choice) -> None:
+        """Turn a choice into attributes."""
+        solved, points = self._solved, self._solved.points
+        self._wanted, self._choice = wants, choice
+        self._chosen_kernel = solved.kernel.take(choice.points)
+        self._certificate: SelectionCertificate | None = None
+        absent = points.group < 0
+        counts = points.spread(solved.counts, 1.0)
+        counts[absent] = self._count_model.counts(self._absent) if absent.any() else 0.0
+        copies = np.bincount(points.group[~absent], minlength=points.n)
+        diagonal = solved.kernel.diagonal()
+        left = unexplained(solved.kernel, choice.points)
+        belongs = ~choice.is_outlier if wants.outliers != "keep" else np.ones(points.n, dtype=bool)
+        weights = points.weights * belongs
+        errors = np.divide(left, diagonal, out=np.zeros(points.n), where=diagonal > 0)
+
+        self.representative_indices_ = choice.rows
+        self.n_representatives_ = len(choice.rows)
+        self.influence_ = points.spread(solved.influence / copies, 0.0)
+        self.effective_count_ = counts
+        self.outlier_probability_ = outlier_probability(counts, points.total)
+        self.outlier_threshold_ = choice.cut.count
+        self.is_outlier_ = points.spread(choice.is_outlier, choice.cut.below(counts)).astype(bool)
+        self.labels_ = points.spread(self._labels_of_distinct(wants, choice), -1).astype(np.intp)
+        self.representation_error_ = points.spread(errors, 0.0)
+        if absent.any():
+            self.labels_[absent] = self._nearest(self._absent, counts[absent])
+            self.representation_error_[absent] = self._errors_at(self._absent)
+        self.coverage_ = 1.0 - float(weights @ left) / float(weights @ diagonal)
+
+    def _labels_of_distinct(self, wants: Wants, choice: Choice) -> IntArray:
+        kernel = self._solved.kernel
+        lengths = kernel.diagonal()[choice.points]
+        labels = np.empty(kernel.n, np.intp)
+        for rows in row_blocks(kernel.n, len(choice.points)):
+            distances = lengths - 2.0 * kernel.block(rows, choice.points)
+            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
+        if wants.outliers == "reject":
+            labels[choice.is_outlier] = -1
+        labels[choice.points] = np.arange(len(choice.points))
+        return labels
+
+    def _nearest(self, Y: Any, counts: FloatArray | None) -> IntArray:
+        """Number of the representative at the smallest distance k_jj − 2 k_yj (+ k_yy), -1 for outliers."""
+        kernel = self._chosen_kernel
+        lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
+        labels = np.empty(Y.shape[0], np.intp)
+        for rows in row_blocks(Y.shape[0], len(lengths)):
+            distances = lengths - 2.0 * kernel.cross(Y[rows])
+            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
+            if counts is not None:
+                apart = distances.min(axis=1) + own[rows] > 1e-12 * np.abs(
+                    own[rows]
+                )  # a representative stands for itself
+                labels[rows][self._choice.cut.below(counts[rows]) & apart] = -1
+        return labels
+
+    def _errors_at(self, Y: Any) -> FloatArray:
+        """Unexplained share of each new point."""
+        diagonal = self._chosen_kernel.diagonal_at(Y)
+        left = unexplained(self._chosen_kernel, np.arange(self._chosen_kernel.n), at=Y)
+        return np.asarray(np.divide(left, diagonal, out=np.zeros(len(left)), where=diagonal > 0))
+
+    @property
+    def certificate_(self) -> SelectionCertificate:
+        """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
+
+        The bound for k solves one more program, the first time it is asked for.
+        """
+        check_is_fitted(self)
+        if self._certificate is None:
+            kernel, weights = self._solved.kernel, self._solved.points.weights
+            factor = factorize(
+                kernel,
+                tol=KERNEL_SHARE * self.tol,
+                max_rank=self._max_rank,
+                weights=weights,
+                random_state=self._solved.random_state,
+            )
+            problem = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
+            ridge = float(weights @ kernel.diagonal()) / float(weights.sum())
+            k = len(self._choice.points)
+            bound = bound_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots)
+            error = float(weights @ unexplained(kernel, self._choice.points, ridge))
+            self._certificate = SelectionCertificate(self._encoding_certificate, k, error, bound, ridge)
+        return self._certificate
+
+    def rethreshold(self, **changes: Any) -> Self:
+        """Choose again with other thresholds, without solving again.
+
+        Parameters
+        ----------
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, diversity, op_threshold
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        1. The parameters of the estimator change with it. The kernel and the strength stay those of the fit: a fresh fit with
+           ``gamma=self.gamma_`` and ``lam=self.lam_`` gives the same answer.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> model = MOSAIC(10).fit(datasets.swiss_roll(300))
+        >>> model.rethreshold(n_representatives=5, outliers="keep").representative_indices_.shape
+        (5,)
+        """
+        check_is_fitted(self)
+        names = [field.name for field in fields(Wants) if field.name != "mode"]
+        unknown = [name for name in changes if name not in names]
+        if unknown:
+            raise InvalidInputError(
+                f"{unknown[0]} cannot change without a new fit; rethreshold takes {', '.join(names)}."
+            )
+        if {"coverage", "min_support", "n_representatives"} & set(changes):
+            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
+            changes = {**reset, **changes}
+        wants = Wants(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(Wants)})
+        choice = choose(self._solved, wants)
+        self.set_params(**changes)
+        self._adopt(wants, choice)
+        return self
+
+    def select(self, X: Any) -> Any:
+        """The rows of X that represent it, ranked, as the kind of thing that X is: ids, index and columns are kept.
+
+        Parameters
+        ----------
+        X : what ``fit`` was given, or anything else with a row for each of its points (texts, file names, images)
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> X = datasets.swiss_roll(300)
+        >>> MOSAIC(10).fit(X).select(X).shape
+        (10, 3)
+        """
+        check_is_fitted(self)
+        if n_rows(X) != len(self.labels_):
+            raise InvalidInputError(
+                f"X must have the {len(self.labels_)} rows of fit, in their order; it has {n_rows(X)}."
+            )
+        return take_rows(X, self.representative_indices_)
+
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """A mask of the representatives, or their row numbers in ascending order."""
+        check_is_fitted(self)
+        mask = np.zeros(len(self.labels_), dtype=bool)
+        mask[self.representative_indices_] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    def explain(self, i: int) -> Explanation:
+        """Why row i of the data was chosen, rejected or left out, who stands for it, and for whom it stands."""
+        check_is_fitted(self)
+        return explain_point(self, i)
+
+    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from mosaic import MOSAIC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
+        >>> X_few.shape, y_few.shape
+        ((15, 4), (15,))
+        """
+        self.fit(X, y, **fit_params)
+        self.sample_indices_ = self.representative_indices_
+        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = True
+        return tags
