@@ -13,9 +13,10 @@ from mosaic.estimators._points import Distinct
 from mosaic.estimators._progress import Narrator
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError
 from mosaic.kernels import RBF, Kernel, Laplacian, make_kernel
-from mosaic.program import Wishes, encode
+from mosaic.program import encode
 from mosaic.solvers import Status
 from mosaic.tuning import DEFAULT_ALPHA, fit_bandwidth
+from mosaic.wishes import Wishes
 
 STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
 #: A certificate weaker than this is worth a warning, even if all that limits it is memory.
