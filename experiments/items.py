@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from experiments.run import Job
+from experiments.job import Job
 
 #: Contestants of the classification and robustness items, those of the paper first.
 SELECTORS = (
@@ -16,6 +16,16 @@ SELECTORS = (
 RATIOS = (0.1, 0.25, 0.5, 0.75, 1.0)
 TABLE_RATIOS = (1.0, 2.0, 3.0, 4.0, 5.0)
 CLASSIFIED = ("usps", "mnist", "isolet", "yaleb", "digits")
+
+
+#: Photographs whose salient objects are looked for, faces that are picked of five subjects, and points of the running times.
+PHOTOGRAPHS, FACES, SIZES = 20, 15, (25, 50, 100, 250, 500, 1000, 2000, 4000, 8000)
+
+
+def faces(small: bool) -> Iterator[Job]:
+    """Faces of five subjects under many lights."""
+    for method, seed in product(SELECTORS, range(1 if small else 5)):
+        yield Job("faces", "faces", method, "yaleb/5", None, 0.0, None, FACES, seed)
 
 
 def robustness(small: bool) -> Iterator[Job]:
@@ -32,7 +42,24 @@ def classification(small: bool) -> Iterator[Job]:
     sets = ("digits",) if small else CLASSIFIED
     for name, k, method in product(sets, (30,) if small else (10, 30, 100), SELECTORS):
         for seed in range(2 if small else 5):
-            yield Job("classification", "select", method, name, None, 0.0, 600, k, seed)
+            yield Job("classification", "classify", method, name, None, 0.0, 600, k, seed)
+
+
+def running_time(small: bool) -> Iterator[Job]:
+    """Seconds for patches of photographs, growing in number: every selector, and every solver of the program."""
+    from experiments.methods import all_solvers
+
+    for n, method in product(SIZES[2:4] if small else SIZES, (*SELECTORS, *all_solvers())):
+        for seed in range(1 if small else 5):
+            yield Job("running_time", "time", method, "msra_b/patches", None, 0.0, n, 20, seed)
+
+
+def saliency(small: bool) -> Iterator[Job]:
+    """Patches of a photograph that do not belong to the others; the seed is the number of the photograph."""
+    from experiments.methods import all_detectors
+
+    for method, number in product(all_detectors(), range(2 if small else PHOTOGRAPHS)):
+        yield Job("saliency", "saliency", method, "msra_b", None, 0.0, None, None, number)
 
 
 def structured(small: bool) -> Iterator[Job]:
@@ -54,7 +81,16 @@ def f1_table(small: bool) -> Iterator[Job]:
             yield Job("f1_table", "detect", method, name, "repetitive", ratio, 300, None, seed)
 
 
-ITEMS = {"robustness": robustness, "classification": classification, "structured": structured, "f1_table": f1_table}
+#: In the order of the paper.
+ITEMS = {
+    "faces": faces,
+    "robustness": robustness,
+    "classification": classification,
+    "running_time": running_time,
+    "saliency": saliency,
+    "structured": structured,
+    "f1_table": f1_table,
+}
 
 
 def jobs_of(item: str, *, small: bool = False) -> list[Job]:

@@ -20,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from experiments.datasets.cases import Case
+from experiments.datasets.pictures import Picture
 from experiments.methods import Picks
 from mosaic._arrays import BoolArray, FloatArray, IntArray, as_indices, row_blocks
 from mosaic.exceptions import InvalidInputError
@@ -33,6 +34,10 @@ T = TypeVar("T")
 SVM_PRICE = 100.0
 #: Share of the inliers within ``radius_95``.
 MOST = 0.95
+#: Light comes from a side if that half of the face is more than (1 + 1/4) / (1 − 1/4) = 5/3 times as bright as the other.
+SIDE_LIGHT = 1 / 4
+#: β² of F_β in work on salient objects, where precision counts more than recall.
+BETA_SQUARED = 0.3
 
 
 def judge_selection(
@@ -118,12 +123,7 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     """
     truth = np.asarray(is_outlier, np.bool_)
     values = _checked_scores(scores, len(truth))
-    decision = None if flagged is None else np.asarray(flagged)
-    if decision is not None and (decision.shape != truth.shape or decision.dtype != np.bool_):
-        raise InvalidInputError(
-            f"flagged must be {len(truth)} truth values; got {decision.dtype}, shape {decision.shape}. "
-            "The method is at fault."
-        )
+    decision = None if flagged is None else _checked_decision(flagged, len(truth))
     verdict: Verdict = {"auc": None}
     both = bool(truth.any() and not truth.all())
     if both:
@@ -134,6 +134,88 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
         verdict[f"average_precision_{name}"] = float(average_precision_score(positive, sign * values)) if both else None
         verdict[f"f1_{name}_best"] = _best_f1(positive, sign * values) if both else None
         verdict[f"f1_{name}_own"] = float(f1_score(positive, chosen, zero_division=0.0)) if own else None
+    verdict["flagged_share"] = None if decision is None else float(decision.mean())
+    return verdict
+
+
+def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
+    """How picks are spread over subjects and over the lights under which these were taken.
+
+    Parameters
+    ----------
+    case : images with the subject as class
+    picks : rows of ``case.X``, none twice
+
+    Returns
+    -------
+    light_groups_hit : #{(subject, light) of the picks} / #{(subject, light) that there are}; at most #picks of them can be hit
+    lights_hit : distinct lights among the picks, of "left", "straight" and "right"
+    smallest_share_of_a_subject, largest_share_of_a_subject : min and max over the subjects of #{picks of it} / #picks;
+        None if nothing is picked
+
+    Notes
+    -----
+    1. The grouping by light is ours: the files carry no angles, so the light is read from the picture. With L and R the mean
+       brightness of the left and the right half, a = (L − R) / (L + R), 0 for a black picture; the light is left if
+       a > 1/4, right if a < −1/4, else straight. This makes three groups of about a third of the faces each.
+    2. Picked outliers, which are of no subject, do not count.
+    """
+    indices = _checked_picks(case, picks)
+    if case.y is None or case.image_shape is None:
+        fields = ("light_groups_hit", "lights_hit", "smallest_share_of_a_subject", "largest_share_of_a_subject")
+        return dict.fromkeys(fields)
+    inliers = np.flatnonzero(~case.is_outlier)
+    taught = indices[~case.is_outlier[indices]]
+    groups = np.column_stack([case.y, _lights(case.X.reshape(len(case.X), *case.image_shape))])
+    counts = [int((case.y[taught] == subject).sum()) for subject in np.unique(case.y[inliers])]
+    return {
+        "light_groups_hit": len(np.unique(groups[taught], axis=0)) / len(np.unique(groups[inliers], axis=0)),
+        "lights_hit": len(np.unique(groups[taught, 1])),
+        "smallest_share_of_a_subject": min(counts) / len(taught) if len(taught) else None,
+        "largest_share_of_a_subject": max(counts) / len(taught) if len(taught) else None,
+    }
+
+
+def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | None = None) -> Verdict:
+    """How well scores of patches show where the salient object of a picture is.
+
+    Parameters
+    ----------
+    picture : its patches, and its mask M of pixels, 1 in the object
+    values : one number a patch, high is salient
+    flagged : the patches that the method calls outliers; None if it does not decide
+
+    Returns
+    -------
+    auc : as in ``judge_outliers``, over patches; a patch is salient if more than half of its pixels are
+    mae : mean over pixels of |s − M|, s = (v − min v) / (max v − min v) with the v of the pixel's patch; s = 0 if all are
+        equal
+    f_best : max over thresholds t of F_β of the pixels with s ≥ t; F_β = (1 + β²) p r / (β² p + r), β² = 0.3, with
+        p = #{s ≥ t, M} / #{s ≥ t} and r = #{s ≥ t, M} / #M
+    f, precision, recall : the same at the threshold min(2 · mean s, 1), which is usual for saliency
+    f_own, precision_own, recall_own : the same for the pixels of flagged patches; 0 if none is flagged
+    flagged_share : share of patches that the method flags
+
+    Notes
+    -----
+    Without an object, F, precision and recall are None.
+    """
+    inside = picture.object_pixels
+    v = _checked_scores(values, len(inside))
+    pixels = picture.mask.size / len(inside)  # of one patch
+    verdict: Verdict = {"auc": judge_outliers(inside > pixels / 2, v)["auc"]}
+    spread = np.ptp(v)
+    s = (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
+    verdict["mae"] = float((inside * (1.0 - s) + (pixels - inside) * s).sum() / picture.mask.size)
+    # Thresholds at which something changes: the distinct values, the last patch of each in falling order.
+    order = np.argsort(-s, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(s[order]) < 0, True))
+    hits = np.cumsum(inside[order])[last]
+    best = _f_beta(hits, pixels * (last + 1), int(inside.sum()))[0]
+    verdict["f_best"] = None if best is None else float(np.max(best))
+    verdict |= _marked(inside, s >= min(2.0 * float(s.mean()), 1.0), pixels, "")
+    decision = None if flagged is None else _checked_decision(flagged, len(inside))
+    verdict |= _marked(inside, decision, pixels, "_own")
     verdict["flagged_share"] = None if decision is None else float(decision.mean())
     return verdict
 
@@ -229,6 +311,44 @@ def _checked_scores(scores: ArrayLike, n: int) -> FloatArray:
             "ranks nothing."
         )
     return values
+
+
+def _checked_decision(flagged: ArrayLike, n: int) -> BoolArray:
+    decision = np.asarray(flagged)
+    if decision.shape != (n,) or decision.dtype != np.bool_:
+        raise InvalidInputError(
+            f"flagged must be {n} truth values; got {decision.dtype}, shape {decision.shape}. The method is at fault."
+        )
+    return decision
+
+
+def _lights(images: FloatArray) -> IntArray:
+    """1, 0, −1 for a = (L − R) / (L + R) above 1/4, between, below −1/4; of an odd width the middle is in no half."""
+    half = images.shape[2] // 2
+    left, right = (part.reshape(len(images), -1).mean(axis=1) for part in (images[:, :, :half], images[:, :, -half:]))
+    total = left + right
+    a = np.divide(left - right, total, out=np.zeros_like(total), where=total > 0)
+    return np.where(np.abs(a) > SIDE_LIGHT, np.sign(a), 0.0).astype(np.intp)
+
+
+def _marked(inside: IntArray, chosen: BoolArray | None, pixels: float, suffix: str) -> Verdict:
+    """F_β, precision and recall of the pixels of the chosen patches."""
+    found: tuple[Any, Any, Any] = (None, None, None)
+    if chosen is not None:
+        found = _f_beta(inside[chosen].sum(), pixels * chosen.sum(), int(inside.sum()))
+    names = (f"{name}{suffix}" for name in ("f", "precision", "recall"))
+    return {name: None if value is None else float(value) for name, value in zip(names, found, strict=True)}
+
+
+def _f_beta(hits: Any, chosen: Any, truth: int) -> tuple[Any, Any, Any]:
+    """(1 + β²) p r / (β² p + r), p = hits / chosen and r = hits / truth; 0 where there are no hits, None without a truth."""
+    if truth == 0:
+        return None, None, None
+    hits, chosen = np.asarray(hits, np.float64), np.asarray(chosen, np.float64)
+    precision, recall = hits / np.maximum(chosen, 1.0), hits / truth
+    below = BETA_SQUARED * precision + recall
+    f = (1.0 + BETA_SQUARED) * precision * recall
+    return np.divide(f, below, out=np.zeros_like(below), where=below > 0), precision, recall
 
 
 def _best_f1(positive: BoolArray, values: FloatArray) -> float:

@@ -3,9 +3,9 @@
     python -m experiments.run --slice small          # minutes
     python -m experiments.run --item robustness --workers 8
 
-A method with a grid of settings first gets the best of them on a validation case: another draw of the same kind of data
-(seed 100 000), judged by 1-NN accuracy where there are classes, by the explained share where there are none, and by AUC for
-detectors. The same rule holds for ours.
+A method with a grid of settings first gets the best of them on a validation case, see ``experiments.tasks``: another draw of
+the same kind of data, or the validation part of the split; judged by 1-NN accuracy where there are classes, by the explained
+share where there are none, and by AUC for detectors. The same rule holds for ours.
 """
 
 from __future__ import annotations
@@ -17,111 +17,97 @@ import platform
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from experiments.job import Job
+from experiments.tasks import TASKS, settings_key
+
+#: Settings of a method, or the reason why it has none: {"settings": …} or {"cannot": …}.
+Choice: TypeAlias = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
-#: Seconds that one run may take; what takes longer is listed as such.
-LIMIT = 120
-VALIDATION_SEED = 100_000
+#: Seconds that one run may take, and one trial of settings; what takes longer is listed as such.
+LIMIT, TRIAL_LIMIT = 60.0, 20.0
+TOO_LONG = "took more than"
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run. ``task`` is "select" or "detect"; ``item`` the part of the paper that it serves."""
-
-    item: str
-    task: str
-    method: str
-    dataset: str
-    contamination: str | None = None
-    ratio: float = 0.0
-    n: int | None = None
-    k: int | None = None
-    seed: int = 0
-
-    @property
-    def key(self) -> str:
-        """What makes a run the same run."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @property
-    def setting(self) -> tuple[Any, ...]:
-        """What settings are chosen for: all but the seed and the item."""
-        return self.task, self.method, self.dataset, self.contamination, self.ratio, self.n, self.k
-
-
-def run_job(job: Job, settings: Mapping[str, Any] | None = None, limit: float = LIMIT) -> dict[str, Any]:
+def run_job(
+    job: Job, settings: Mapping[str, Any] | None = None, limit: float = LIMIT, validation: bool = False
+) -> dict[str, Any]:
     """One line of results: the job, the settings used, the judge's numbers, or why there are none."""
-    from experiments.datasets import MissingData, case
-    from experiments.judge import judge_outliers, judge_selection, measure
-    from experiments.methods import CannotRun, all_detectors, all_selectors
+    from experiments.datasets import MissingData
+    from experiments.judge import measure
+    from experiments.methods import CannotRun
 
-    method = (all_selectors() if job.task == "select" else all_detectors())[job.method]
+    task = TASKS[job.task]
+    method = task.methods()[job.method]
     record: dict[str, Any] = {**asdict(job), "tier": method.tier, "settings": dict(settings or {})}
     try:
-        task = case(job.dataset, contamination=job.contamination, ratio=job.ratio, n=job.n, seed=job.seed)  # type: ignore[arg-type]
+        case = task.case(job, validation)
     except MissingData as missing:
         return {**record, "missing": str(missing)}
-    if len(task.X) > method.largest:
-        return {**record, "cannot": f"takes at most {method.largest} points, not {len(task.X)}"}
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    if len(case.X) > method.largest:
+        return {**record, "cannot": f"takes at most {method.largest} points, not {len(case.X)}"}
+    arguments = (case.X, job.seed) if job.k is None else (case.X, job.k, job.seed)
     try:
-        arguments = (task.X, job.k, job.seed) if job.task == "select" else (task.X, job.seed)
-        result, seconds, peak = measure(lambda: method.run(*arguments, **(settings or {})))
+        result, seconds, peak = measure(lambda: _within(limit, lambda: method.run(*arguments, **(settings or {}))))
     except CannotRun as reason:
         return {**record, "cannot": str(reason)}
     except TimeoutError:
-        return {**record, "cannot": f"took more than {limit:g} s"}
+        return {**record, "cannot": f"{TOO_LONG} {limit:g} s"}
     except Exception as error:
         return {**record, "cannot": f"{type(error).__name__}: {error}"}
+    verdict = task.judge(case, result, seconds, peak)
+    return {**record, "verdict": verdict, "note": result.note, **task.keep(job, case, result)}
+
+
+def choose_settings(job: Job) -> Choice:
+    """The best settings of a method's grid on the validation case; or why none of them has an answer there."""
+    task = TASKS[job.task]
+    reached, reasons = [], []
+    grid = task.methods()[job.method].grid
+    for settings in grid:
+        record = run_job(job, settings, limit=TRIAL_LIMIT, validation=True)
+        verdict = record.get("verdict", {})
+        values = [verdict[name] for name in task.chosen_by if verdict.get(name) is not None]
+        reached.append(values[0] if values else float("-inf"))
+        reasons.append(record.get("missing") or record.get("cannot") or "")
+    if all(reasons):
+        return {"cannot": f"with all of its settings, on the validation case: {reasons[0]}"}
+    return {"settings": dict(grid[max(range(len(reached)), key=reached.__getitem__)])}
+
+
+def _within(limit: float, function: Callable[[], Any]) -> Any:
+    """function(), or TimeoutError. The alarm is repeated, since an exception within a destructor is lost."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.setitimer(signal.ITIMER_REAL, limit, 1.0)
+    try:
+        return function()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    if job.task == "select":
-        verdict = judge_selection(task, result, seconds=seconds, peak_memory=peak)
-    else:
-        verdict = {
-            **judge_outliers(task.is_outlier, result.values, result.flagged),
-            "seconds": seconds,
-            "peak_memory": peak,
-        }
-    return {**record, "verdict": verdict, "note": result.note}
-
-
-def choose_settings(job: Job) -> dict[str, Any]:
-    """The best settings of a method's grid on a validation case, with what each of them reached."""
-    from dataclasses import replace
-
-    from experiments.methods import all_detectors, all_selectors
-
-    method = (all_selectors() if job.task == "select" else all_detectors())[job.method]
-    trial = replace(job, item="validation", seed=VALIDATION_SEED)
-    reached = []
-    for settings in method.grid:
-        verdict = run_job(trial, settings, limit=LIMIT / 6).get("verdict", {})
-        measures = ("accuracy_1nn", "explained_share") if job.task == "select" else ("auc",)
-        values = [verdict.get(name) for name in measures if verdict.get(name) is not None]
-        reached.append(values[0] if values else float("-inf"))
-    best = max(range(len(reached)), key=reached.__getitem__)
-    return dict(method.grid[best])
 
 
 def _too_long(*_: Any) -> None:
     raise TimeoutError
 
 
-def _work(job: Job, settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    return run_job(job, settings)
+def _work(job: Job, choice: Choice | None) -> dict[str, Any]:
+    if choice is not None and "cannot" in choice:
+        return {**asdict(job), "tier": TASKS[job.task].methods()[job.method].tier, "cannot": choice["cannot"]}
+    return run_job(job, choice and choice["settings"])
 
 
 def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, quiet: bool = False) -> int:
-    """Run what is not in the folder yet; returns the number of new lines. Killed, it loses the runs under way only."""
+    """Run what is not in the folder yet; returns the number of new lines. Killed, it loses the runs under way only.
+
+    Runs that measure time come last, one at a time, the smallest first; a method that took too long is not asked for more.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(dict.fromkeys(jobs))
     done = {_key_of(record) for record in read(folder)}
@@ -131,24 +117,60 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"  # for the workers, which start afresh
     versions = _versions()
-    chosen = _read_settings(folder)
     bar = _Bar(len(todo), quiet)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=200) as pool:
-        needed = {job.setting: job for job in todo if _has_grid(job) and json.dumps(job.setting) not in chosen}
-        futures = {pool.submit(choose_settings, job): setting for setting, job in needed.items()}
-        for number, future in enumerate(as_completed(futures), 1):
-            chosen[json.dumps(futures[future])] = future.result()
-            _append(
-                folder / "settings.jsonl", {"for": futures[future], "settings": chosen[json.dumps(futures[future])]}
-            )
-            bar.say(f"settings {number}/{len(futures)}")
-        runs = [pool.submit(_work, job, chosen.get(json.dumps(job.setting))) for job in todo]
+
+    def write(record: Mapping[str, Any]) -> None:
+        _append(folder / f"{record['item']}.jsonl", {**record, "versions": versions})
+        bar.step(f"{record['method']} on {record['dataset']}")
+
+    with _pool(workers) as pool:
+        together = [job for job in todo if job.task != "time"]
+        chosen = _choose_all(together, pool, folder, bar)
+        runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in together]
         for future in as_completed(runs):
-            record = future.result()
-            _append(folder / f"{record['item']}.jsonl", {**record, "versions": versions})
-            bar.step(f"{record['method']} on {record['dataset']}")
+            write(future.result())
+    with _pool(1) as pool:
+        for record in _timed(sorted((job for job in todo if job.task == "time"), key=_size), pool):
+            write(record)
     bar.close()
     return len(todo)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Workers live until the end: with max_tasks_per_child the pool of Python 3.11 can wait forever for a new one.
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+
+
+def _choose_all(jobs: Iterable[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar) -> dict[str, Choice]:
+    """Settings for all jobs whose methods have a choice; those in the folder are not chosen again."""
+    chosen = _read_settings(folder)
+    needed: dict[str, Job] = {}
+    for job in jobs:
+        if _has_grid(job):
+            needed.setdefault(json.dumps(settings_key(job)), job)
+    futures = {pool.submit(choose_settings, job): key for key, job in needed.items() if key not in chosen}
+    for number, future in enumerate(as_completed(futures), 1):
+        key = futures[future]
+        chosen[key] = future.result()
+        _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
+        bar.say(f"settings {number}/{len(futures)}")
+    return chosen
+
+
+def _size(job: Job) -> int:
+    return job.n or 0
+
+
+def _timed(jobs: Iterable[Job], pool: ProcessPoolExecutor) -> Iterator[dict[str, Any]]:
+    """Lines of the runs, one after the other; without asking a method again that took too long for fewer points."""
+    stopped: dict[tuple[str, str], str] = {}
+    for job in jobs:
+        why = stopped.get((job.method, job.dataset))
+        choice = None if why is None else {"cannot": f"not tried: {why}"}
+        record = pool.submit(_work, job, choice).result()
+        if why is None and str(record.get("cannot", "")).startswith(TOO_LONG):
+            stopped[job.method, job.dataset] = f"{record['cannot']} with n = {job.n}"
+        yield record
 
 
 def read(folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
@@ -168,17 +190,16 @@ def _key_of(record: Mapping[str, Any]) -> str:
 
 
 def _has_grid(job: Job) -> bool:
-    from experiments.methods import all_detectors, all_selectors
+    task = TASKS[job.task]
+    return bool(task.chosen_by) and len(task.methods()[job.method].grid) > 1
 
-    return len((all_selectors() if job.task == "select" else all_detectors())[job.method].grid) > 1
 
-
-def _read_settings(folder: Path) -> dict[str, dict[str, Any]]:
+def _read_settings(folder: Path) -> dict[str, Choice]:
     path = folder / "settings.jsonl"
     if not path.exists():
         return {}
     lines = (json.loads(line) for line in path.read_text().splitlines())
-    return {json.dumps(line["for"]): line["settings"] for line in lines}
+    return {json.dumps(line.pop("for")): line for line in lines}
 
 
 def _append(path: Path, record: Mapping[str, Any]) -> None:

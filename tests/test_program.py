@@ -274,3 +274,12 @@ def test_a_million_points_are_certified():
     data = make_swiss_roll(1_000_000, random_state=0)[0]
     encoding = mosaic.solve(data, tol=1e-3)
     assert encoding.dual_gap <= 1e-3
+
+
+@pytest.mark.parametrize("wish", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"must_include": [3, 50]}])
+def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_must_include(wish):
+    copies = np.concatenate([X, np.repeat(X[:5], 3, axis=0)])
+    exact = mosaic.solve(copies, alpha=5.0, tol=1e-8, **wish)
+    square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **wish)
+    assert square.dual_gap <= 1e-6
+    np.testing.assert_allclose(square.influence, exact.influence, atol=0.02 * exact.influence.max())

@@ -4,7 +4,9 @@ The folder is that of the environment variable MOSAIC_DATA. What is read is comp
 """
 
 from experiments.datasets.cases import Case, Splits, case, case_of_split, make_case, split
+from experiments.datasets.faces import five_subjects
 from experiments.datasets.files import MissingData, WrongData, data_folder
+from experiments.datasets.pictures import Picture, patches, picture
 from experiments.datasets.real import Dataset, Status, available, load
 from experiments.datasets.synthetic import draw
 
@@ -12,6 +14,7 @@ __all__ = [
     "Case",
     "Dataset",
     "MissingData",
+    "Picture",
     "Splits",
     "Status",
     "WrongData",
@@ -20,7 +23,10 @@ __all__ = [
     "case_of_split",
     "data_folder",
     "draw",
+    "five_subjects",
     "load",
     "make_case",
+    "patches",
+    "picture",
     "split",
 ]

@@ -135,11 +135,15 @@ def split(dataset: Dataset, seed: int) -> Splits:
     return Splits(np.setdiff1d(rest, validation), validation, test)
 
 
-def case_of_split(dataset: Dataset, splits: Splits, on: Literal["validation", "test"]) -> Case:
-    """Select among the training rows, be judged on one of the other two parts; no outliers."""
+def case_of_split(
+    dataset: Dataset, splits: Splits, on: Literal["validation", "test"], *, n: int | None = None, seed: int = 0
+) -> Case:
+    """Select among the training rows, or n of them, be judged on one of the other two parts; no outliers."""
     if on not in ("validation", "test"):
         raise InvalidInputError(f"on must be 'validation' or 'test'; got {on!r}.")
     train, other = splits.train, splits.validation if on == "validation" else splits.test
+    if n is not None and _size(n) < len(train):
+        train = _stratified(dataset.y, train, n, _stream(seed, 5))
     y, y_test = (None, None) if dataset.y is None else (dataset.y[train], dataset.y[other])
     clean = np.zeros(len(train), np.bool_)
     return Case(dataset.name, dataset.X[train], y, clean, dataset.X[other], y_test, train, dataset.image_shape)

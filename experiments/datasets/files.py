@@ -91,6 +91,26 @@ def read(name: str, file: str) -> Arrays:
     return checked(find(name, file), checksums()[file])
 
 
+def read_archive(name: str, file: str, sha256: str) -> dict[str, bytes]:
+    """What a ZIP archive holds, by name and in the order of names, after its SHA-256 has been found as expected.
+
+    Parameters
+    ----------
+    name : of the set, for messages
+    file : path in the folder
+    sha256 : of the archive, in hexadecimal digits
+    """
+    path = find(name, file)
+    found = sha256_of(path)
+    if found != sha256:
+        raise WrongData(
+            f"{path} is not the file that this experiment knows: its SHA-256 is {found}, expected {sha256}. "
+            "Remove it and get it again."
+        )
+    with zipfile.ZipFile(path) as archive:
+        return {member: archive.read(member) for member in sorted(archive.namelist())}
+
+
 def find(name: str, file: str) -> Path:
     """The path of a file, or MissingData."""
     folder = data_folder()

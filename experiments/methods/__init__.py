@@ -1,4 +1,7 @@
-"""Contestants, one a file. A file defines ``SELECTORS`` or ``DETECTORS``, tuples of what it offers; ``all_*`` collect them."""
+"""Contestants, one a file. A file defines ``SELECTORS``, ``DETECTORS`` or ``SOLVERS``, tuples of what it offers.
+
+``all_*`` collect them.
+"""
 
 from __future__ import annotations
 
@@ -70,6 +73,11 @@ def all_selectors() -> dict[str, Selector]:
 def all_detectors() -> dict[str, Detector]:
     """Every detector, by name."""
     return {method.name: method for method in _collect("DETECTORS")}
+
+
+def all_solvers() -> dict[str, Selector]:
+    """Every algorithm for the paper's program, by name; in comparisons of running time only."""
+    return {method.name: method for method in _collect("SOLVERS")}
 
 
 def _collect(attribute: str) -> list[Any]:

@@ -6,12 +6,17 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from experiments.paper._lines import TIERS, label
 
 #: Bytes of a figure in the repository.
 LARGEST = 60_000
+#: Dots an inch of pictures, which fixes the size of their words.
+DOTS = 100
 COLOURS = ("tab:green", "tab:purple", "tab:brown", "tab:pink", "tab:olive", "tab:cyan", "black", "goldenrod")
 OURS = {"MOSAIC": "tab:blue", "MOSAIC (paper)": "tab:red"}
 
@@ -23,6 +28,18 @@ class Panel:
     title: str
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     ylabel: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text in a picture: ``left`` and ``top`` are pixels, of its anchor and of the middle of its line."""
+
+    text: str
+    left: float
+    top: float
+    align: Literal["left", "center", "right"] = "left"
+    size: float = 8.0
+    colour: str = "black"
 
 
 def style(method: str, tier: str, number: int = 0) -> dict[str, Any]:
@@ -69,7 +86,30 @@ def draw(panels: Sequence[Panel], tier: Mapping[str, str], path: Path, columns: 
     return _save(figure, path)
 
 
-def _save(figure: Any, path: Path) -> Path:
+def paste(pixels: NDArray[np.uint8], words: Sequence[Words], path: Path, largest: int = LARGEST) -> Path:
+    """Write a picture as it is, pixel by pixel, with words on it.
+
+    Parameters
+    ----------
+    pixels : height × width × 3
+    words : texts and where they stand
+    path : of the figure
+    largest : bytes that it should not exceed
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    height, width = pixels.shape[:2]
+    figure = Figure(figsize=(width / DOTS, height / DOTS), dpi=DOTS)
+    FigureCanvasAgg(figure)
+    figure.figimage(pixels)
+    for text in words:
+        x, y = text.left / width, 1.0 - text.top / height
+        figure.text(x, y, text.text, fontsize=text.size, ha=text.align, va="center", color=text.colour)
+    return _save(figure, path, largest)
+
+
+def _save(figure: Any, path: Path, largest: int = LARGEST) -> Path:
     """A PNG of few colours, without a record of who wrote it and when."""
     from PIL import Image
 
@@ -79,6 +119,6 @@ def _save(figure: Any, path: Path) -> Path:
     image = Image.open(buffer).convert("RGB")
     for colours in (256, 64, 16):  # with few colours, lines of different methods may come to look alike
         image.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
-        if path.stat().st_size <= LARGEST:
+        if path.stat().st_size <= largest:
             break
     return path

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, TypeAlias
 
 from experiments.items import SELECTORS
-from experiments.run import Job
+from experiments.job import Job
 
 Line: TypeAlias = Mapping[str, Any]
 Case: TypeAlias = tuple[Any, ...]
@@ -37,12 +37,17 @@ NEAREST, SVM = Measure("accuracy_1nn", "1-NN accuracy"), Measure("accuracy_svm",
 AUC = Measure("auc", "AUC")
 F1_OUTLIER = Measure("f1_outlier_best", "F1 (positive: outliers)")
 F1_INLIER = Measure("f1_inlier_best", "F1 (positive: inliers)")
+CLASS_BALANCE = Measure("class_balance", "class balance")
+LIGHT_GROUPS = Measure("light_groups_hit", "light groups hit")
+F_BEST, MAE = Measure("f_best", "best F"), Measure("mae", "MAE", higher=False)
 #: What each item is judged by.
 MEASURES = {
     "robustness": (OUTLIER_SHARE,),
     "classification": (NEAREST, SVM),
     "structured": (AUC, F1_OUTLIER, F1_INLIER),
     "f1_table": (F1_INLIER, F1_OUTLIER),
+    "faces": (CLASS_BALANCE, LIGHT_GROUPS),
+    "saliency": (AUC, F_BEST, MAE),
 }
 
 

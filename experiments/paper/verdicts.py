@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from experiments.items import CLASSIFIED
-from experiments.paper import classification, f1_table, robustness
+from experiments.paper import classification, f1_table, faces, robustness, running_time, saliency
 from experiments.paper._lines import (
     EQUAL,
     MEASURES,
@@ -120,15 +120,12 @@ def reading(
 def verdicts(lines: Sequence[Line]) -> list[Verdict]:
     """One for each claim, items without runs included."""
     lines = latest(lines)
-    unrun = ("no runs of this item", "—")
     return [
-        Verdict(
-            "faces", "Of five subjects about equally many faces are picked, under different light.", NO_RUNS, *unrun
-        ),
+        Verdict(*faces.verdict(lines)),
         *_robustness(lines),
         *_classification(lines),
-        Verdict("running time", "All other methods but SSM are much slower, a generic solver too.", NO_RUNS, *unrun),
-        Verdict("salient objects", "Patches flagged as outliers match the salient regions.", NO_RUNS, *unrun),
+        *(Verdict(*found) for found in running_time.verdict(lines)),
+        Verdict(*saliency.verdict(lines)),
         *_structured(lines),
         *_f1(lines),
     ]

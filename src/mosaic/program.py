@@ -200,7 +200,7 @@ def encode(
         limited = factor.stopped != "tolerance"
         # A factor that had to stop early leaves a gap that no solver closes; to solve far below it is lost time.
         aim = max(tol, 0.5 * factor.relative_error) if limited else tol
-        solution = _run_solver(problem, setting, factor, solver, row_norm, aim, max_iter, start, callback)
+        solution = _run_solver(problem, setting, factor, weights, solver, row_norm, aim, max_iter, start, callback)
         encoding = _encode(problem, setting, kernel, factor, groups, wishes, weights, row_norm, solution, tol)
         # What the kernel adds may be more than its share; a finer factor settles it.
         if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
@@ -280,6 +280,7 @@ def _run_solver(
     problem: DesignProblem,
     setting: _Setting,
     factor: Factor,
+    weights: FloatArray,
     solver: SolverName,
     row_norm: RowNorm,
     tol: float,
@@ -293,6 +294,9 @@ def _run_solver(
             f"solver must be 'auto', 'interior-point', 'fista', 'admm', 'admm-paper' or 'reference'; got {solver!r}."
         )
     n, targets = problem.n, factor.F
+    if solver == "admm-paper" and row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
+        targets = project_out(targets, setting.anchors)[0] if len(setting.anchors) else targets
+        targets = np.sqrt(weights)[:, None] * targets
     square = row_norm == "linf" or solver == "admm-paper"
     if row_norm == "linf":
         if solver == "interior-point":

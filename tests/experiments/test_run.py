@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import Future
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import experiments.methods as methods
 from experiments.items import ITEMS, jobs_of
+from experiments.job import Job
 from experiments.methods import CannotRun, Picks, Scores, Selector, all_detectors, all_selectors
-from experiments.run import Job, choose_settings, read, run_all, run_job
+from experiments.run import _timed, _work, choose_settings, read, run_all, run_job
+from experiments.tasks import TASKS, settings_key
 
 QUICK = Job("test", "select", "random", "sphere", "uniform", 0.1, 40, 5, 0)
 
@@ -68,9 +72,47 @@ def test_settings_are_chosen_on_another_draw(monkeypatch):
         return Picks(order[:k])
 
     stand_in(monkeypatch, picks, grid=({"spread": "one side"}, {"spread": "all over"}))
-    assert choose_settings(QUICK) == {"spread": "all over"}
+    assert choose_settings(QUICK) == {"settings": {"spread": "all over"}}
     run_job(QUICK, {"spread": "all over"})
     assert seen[0] == seen[1] != seen[2]
+
+
+def test_a_method_without_an_answer_on_the_validation_case_is_not_asked_again(monkeypatch):
+    def refuses(X, k, seed, spread):
+        raise CannotRun("too many points")
+
+    stand_in(monkeypatch, refuses, grid=({"spread": 1}, {"spread": 2}))
+    choice = choose_settings(QUICK)
+    assert choice["cannot"].endswith("validation case: too many points")
+    stand_in(monkeypatch, lambda X, k, seed: pytest.fail("was asked"))
+    assert _work(QUICK, choice)["cannot"] == choice["cannot"]
+
+
+def test_settings_of_a_split_are_chosen_for_every_seed_on_its_validation_part(monkeypatch):
+    job = Job("test", "classify", "random", "digits", None, 0.0, 60, 20, 3)
+    tests = [TASKS["classify"].case(job, validation).X_test for validation in (True, False)]
+    assert [len(part) for part in tests] == [180, 359]
+    assert not {part.tobytes() for part in tests[0]} & {part.tobytes() for part in tests[1]}
+    assert settings_key(job) != settings_key(replace(job, seed=4))
+    assert settings_key(QUICK) == settings_key(replace(QUICK, seed=4))
+
+
+def test_who_took_too_long_is_not_asked_for_more():
+    asked = []
+
+    class Pool:
+        def submit(self, work, job, choice):
+            asked.append(job.n)
+            future = Future()
+            slow = job.n == 20 and choice is None
+            future.set_result({"n": job.n, **(choice or {"cannot": "took more than 60 s"} if slow else choice or {})})
+            return future
+
+    jobs = [Job("t", "time", "random", "msra_b/patches", None, 0.0, n, 5, 0) for n in (10, 20, 30)]
+    lines = list(_timed(jobs, Pool()))
+    assert [line.get("cannot") for line in lines] == [
+        None, "took more than 60 s", "not tried: took more than 60 s with n = 20"
+    ]  # fmt: skip
 
 
 def test_runs_are_resumed_and_none_is_done_twice(tmp_path):
@@ -90,8 +132,7 @@ def test_runs_are_resumed_and_none_is_done_twice(tmp_path):
 @pytest.mark.parametrize("item", ITEMS)
 def test_items_name_methods_that_exist_and_the_slice_is_part_of_all(item):
     every, few = jobs_of(item), jobs_of(item, small=True)
-    known = {"select": set(all_selectors()), "detect": set(all_detectors())}
-    assert all(job.method in known[job.task] for job in every)
+    assert all(job.method in TASKS[job.task].methods() for job in every)
     assert {job.key for job in few} <= {job.key for job in every}
     assert 0 < len(few) < len(every)
     seeds = {job.dataset: {other.seed for other in every if other.dataset == job.dataset} for job in every}

@@ -1,0 +1,135 @@
+"""What a run asks of a method: on which case, how it is called, by what it is judged.
+
+A task knows which methods can be asked, how a job becomes a case (and a validation case, on which settings are chosen), and
+which numbers of the judge decide between settings. All numbers are the judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+
+from experiments import judge, methods
+from experiments.datasets import Case, case, case_of_split, five_subjects, load, patches, picture, split
+from experiments.job import Job
+from experiments.methods import Detector, Picks, Scores, Selector
+
+#: Validation cases are other draws than those of any run.
+VALIDATION_SEED = 100_000
+#: Pictures whose saliency maps are kept for the page.
+SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Task:
+    """How jobs of a kind are run.
+
+    Attributes
+    ----------
+    methods : those that can be asked, by name
+    case : of a job, or, with True, its validation case
+    judge : (case, result, seconds, peak memory) to numbers
+    chosen_by : numbers that choose settings, the first of them that there is; none where methods keep their defaults
+    keep : what else of a result goes into the line, for pictures
+    validated_each_seed : whether settings are chosen for every seed, as where each seed splits one set anew
+    """
+
+    methods: Callable[[], Mapping[str, Selector | Detector]]
+    case: Callable[[Job, bool], Any]
+    judge: Callable[[Any, Any, float, int | None], judge.Verdict]
+    chosen_by: tuple[str, ...]
+    keep: Callable[[Job, Any, Any], Mapping[str, Any]] = lambda job, task, result: {}
+    validated_each_seed: bool = False
+
+
+def settings_key(job: Job) -> tuple[Any, ...]:
+    """What settings are chosen for: all but the item, and the seed where one choice serves all seeds."""
+    key = (job.task, job.method, job.dataset, job.contamination, job.ratio, job.n, job.k)
+    return (*key, job.seed) if TASKS[job.task].validated_each_seed else key
+
+
+def _drawn(job: Job, validation: bool) -> Case:
+    seed = VALIDATION_SEED if validation else job.seed
+    return case(job.dataset, contamination=job.contamination, ratio=job.ratio, n=job.n, seed=seed)  # type: ignore[arg-type]
+
+
+def _split(job: Job, validation: bool) -> Case:
+    dataset = load(job.dataset)
+    on: Literal["validation", "test"] = "validation" if validation else "test"
+    return case_of_split(dataset, split(dataset, job.seed), on, n=job.n, seed=job.seed)
+
+
+def _faces(job: Job, validation: bool) -> Case:
+    return five_subjects(VALIDATION_SEED if validation else job.seed)
+
+
+def _picture(job: Job, validation: bool) -> Any:
+    return picture(-1 if validation else job.seed)  # the last one is in no item
+
+
+def _patches(job: Job, validation: bool) -> Case:
+    return patches(job.n, job.seed)
+
+
+def _selection(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
+    return judge.judge_selection(task, result, seconds=seconds, peak_memory=peak)
+
+
+def _detection(task: Case, result: Scores, seconds: float, peak: int | None) -> judge.Verdict:
+    verdict = judge.judge_outliers(task.is_outlier, result.values, result.flagged)
+    return {**verdict, "seconds": seconds, "peak_memory": peak}
+
+
+def _lights(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
+    return {**_selection(task, result, seconds, peak), **judge.judge_light(task, result)}
+
+
+def _saliency(task: Any, result: Scores, seconds: float, peak: int | None) -> judge.Verdict:
+    verdict = judge.judge_saliency(task, result.values, result.flagged)
+    return {**verdict, "seconds": seconds, "peak_memory": peak}
+
+
+def _cost(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
+    return {"n_picks": len(result.indices), "seconds": seconds, "peak_memory": peak}
+
+
+def _rows(job: Job, task: Case, result: Picks) -> Mapping[str, Any]:
+    return {"rows": [int(row) for row in task.rows[result.indices]]}
+
+
+def _map(job: Job, task: Any, result: Scores) -> Mapping[str, Any]:
+    if job.seed >= SHOWN:
+        return {}
+    low, high = float(result.values.min()), float(result.values.max())
+    scaled = (result.values - low) / max(high - low, np.finfo(np.float64).tiny)
+    return {"map": [round(float(value), 3) for value in scaled]}
+
+
+# Looked up when asked, so that a test can put a stand-in there.
+def _selectors() -> Mapping[str, Selector]:
+    return methods.all_selectors()
+
+
+def _detectors() -> Mapping[str, Detector]:
+    return methods.all_detectors()
+
+
+def _timed() -> Mapping[str, Selector]:
+    return {**methods.all_selectors(), **methods.all_solvers()}
+
+
+_SELECT = Task(_selectors, _drawn, _selection, ("accuracy_1nn", "explained_share"))
+TASKS: Mapping[str, Task] = MappingProxyType(
+    {
+        "select": _SELECT,
+        "classify": replace(_SELECT, case=_split, validated_each_seed=True),
+        "faces": replace(_SELECT, case=_faces, judge=_lights, keep=_rows),
+        "detect": Task(_detectors, _drawn, _detection, ("auc",)),
+        "saliency": Task(_detectors, _picture, _saliency, ("auc",), _map),
+        "time": Task(_timed, _patches, _cost, ()),
+    }
+)

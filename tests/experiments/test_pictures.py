@@ -1,0 +1,423 @@
+"""Faces under many lights and photos with a salient object: what is read, how it is judged, what the page says of it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.metrics import roc_auc_score
+
+from experiments.datasets import Case, MissingData, Picture, WrongData, files, five_subjects, patches, picture, pictures
+from experiments.judge import judge_light, judge_saliency, judge_selection
+from experiments.methods import Picks
+from experiments.paper import faces, saliency
+from experiments.paper._figures import LARGEST
+from mosaic.exceptions import InvalidInputError
+
+TIER = {"MOSAIC": "ours", "MOSAIC (paper)": "ours", "SMRS": "paper", "K-medoids": "paper"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder of sets, of which nothing is known."""
+    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path))
+    monkeypatch.setattr(files, "checksums", lambda: {})
+    return tmp_path
+
+
+@pytest.fixture
+def photos(folder, monkeypatch):
+    """Photos "b", "a" and "c" of 20 × 27 pixels, grey 80, 40 and 120, with the object at the upper left."""
+    with zipfile.ZipFile(folder / pictures.FILE, "w") as archive:
+        for name, level in (("b", 80), ("a", 40), ("c", 120)):
+            mask = np.zeros((20, 27), np.uint8)
+            mask[:8, :12], mask[12:, 20:] = 128, 127  # 127 is a soft edge, outside
+            archive.writestr(f"{name}.png", encoded(mask, "PNG"))
+            archive.writestr(f"{name}.jpg", encoded(np.full((20, 27, 3), level, np.uint8), "JPEG"))
+    monkeypatch.setitem(picture.__globals__, "SHA256", files.sha256_of(folder / pictures.FILE))
+    return folder
+
+
+@pytest.fixture
+def people(folder, monkeypatch):
+    """Seven subjects, 1 … 7, with six faces each: two lit from the left, two straight, two from the right."""
+    X = np.full((42, 4, 6), 100, np.uint8)
+    X[0::3, :, 3:], X[2::3, :, :3] = 20, 20
+    X[:, 0, 0] += np.arange(42, dtype=np.uint8)  # no two alike
+    np.savez(folder / "yaleb_32x32.npz", X=X, y=np.repeat(np.arange(1, 8, dtype=np.uint8), 6))
+    described = files.describe(folder / "yaleb_32x32.npz")
+    monkeypatch.setattr(files, "checksums", lambda: {"yaleb_32x32.npz": described})
+    return folder
+
+
+def encoded(pixels, kind):
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def photo(mask):
+    """A picture of which only the mask matters."""
+    mask = np.asarray(mask, bool)
+    grid = (mask.shape[0] // 8, mask.shape[1] // 8)
+    return Picture("by hand", np.zeros((grid[0] * grid[1], 192)), grid, mask, np.zeros((*mask.shape, 3), np.uint8))
+
+
+def lit(brightness, y, is_outlier=None):
+    """Faces of 2 × 2 pixels: (left, right) brightness of each, and their subjects."""
+    X = np.array([[left, right, left, right] for left, right in brightness], float)
+    clean = np.zeros(len(X), bool) if is_outlier is None else np.asarray(is_outlier, bool)
+    return Case("by hand", X, np.asarray(y), clean, X[:0], np.asarray(y)[:0], np.arange(len(X)), (2, 2))
+
+
+def line(item, method, seed=0, k=None, rest=None, **numbers):
+    dataset = {"faces": "yaleb/5", "saliency": "msra_b"}[item]
+    job = {"item": item, "task": item, "method": method, "dataset": dataset, "contamination": None, "ratio": 0.0}
+    job |= {"n": None, "k": k, "seed": seed, "tier": TIER.get(method, "peer"), "settings": {}, **(rest or {})}
+    return job if "cannot" in job else {**job, "verdict": numbers}
+
+
+def faces_line(method, seed=0, k=15, *, balance=0.95, subjects=5, lights=3, rows=()):
+    numbers = {"class_balance": balance, "classes_hit": subjects, "classes": 5, "lights_hit": lights, "n_picks": k}
+    numbers |= {"smallest_share_of_a_subject": 0.1, "largest_share_of_a_subject": 0.3, "light_groups_hit": 0.6}
+    return line("faces", method, seed, k, {"rows": list(rows)}, accuracy_1nn=None, **numbers)
+
+
+def saliency_line(method, number=0, auc=0.7, values=None):
+    numbers = {"auc": auc, "f_best": 0.5, "f": 0.4, "precision": 0.3, "recall": 0.6, "mae": 0.2, "f_own": None}
+    return line("saliency", method, number, None, {} if values is None else {"map": values}, **numbers)
+
+
+def row_of(table, method):
+    (found,) = (text for text in table.splitlines() if text.startswith(f"| {method} |"))
+    return [cell.strip() for cell in found.strip("|").split("|")][1:]
+
+
+# Photos
+
+
+def test_photos_come_in_the_order_of_their_names_and_the_last_is_minus_one(photos):
+    assert [picture(number).name for number in (0, 1, 2, -1)] == ["a", "b", "c", "c"]
+    assert np.allclose(picture(0).X, 40 / 255, atol=2 / 255)
+
+
+def test_partial_patches_are_dropped_and_the_mask_is_that_of_the_area_left(photos):
+    found = picture(1)
+    assert (found.grid, found.X.shape, len(found.X)) == ((2, 3), (6, 192), 6)
+    assert found.mask.shape == (16, 24)
+    assert found.image.shape == (16, 24, 3)
+    assert found.mask[:8, :12].all()
+    assert found.mask.sum() == 96  # a mask of 127 is no object
+    assert found.object_pixels.tolist() == [64, 32, 0, 0, 0, 0]
+
+
+def test_patches_go_row_by_row_of_the_grid_and_of_the_pixels():
+    pixels = np.arange(16 * 24 * 3).reshape(16, 24, 3)
+    expected = [pixels[i : i + 8, j : j + 8].ravel() for i in (0, 8) for j in (0, 8, 16)]
+    np.testing.assert_array_equal(pictures.cut(pixels), expected)
+
+
+def test_number_of_a_photo_that_is_not_there_is_an_error(photos):
+    for wrong in (3, -4, 0.5, True):
+        with pytest.raises(InvalidInputError, match="among 3 photos"):
+            picture(wrong)
+
+
+def test_another_archive_is_an_error_that_names_both_hashes(photos, monkeypatch):
+    monkeypatch.setitem(picture.__globals__, "SHA256", "0" * 64)
+    with pytest.raises(WrongData, match=files.sha256_of(photos / pictures.FILE)) as error:
+        picture(0)
+    assert "0" * 64 in str(error.value)
+
+
+def test_photos_that_are_not_there_are_missing_data(folder):
+    with pytest.raises(MissingData, match=pictures.FILE):
+        picture(0)
+
+
+def test_patches_are_drawn_without_replacement_from_all_photos(photos):
+    task = patches(18, seed=1)
+    assert sorted(task.rows) == list(range(18))
+    levels = np.array([40, 80, 120])[task.rows // 6]  # rows count through the photos by name
+    np.testing.assert_allclose(task.X, np.repeat(levels[:, None], 192, axis=1) / 255, atol=2 / 255)
+    assert not task.is_outlier.any()
+    assert (task.y, task.image_shape, len(task.X_test)) == (None, (8, 8, 3), 0)
+
+
+def test_patches_are_the_same_for_the_same_seed_and_others_for_another(photos):
+    np.testing.assert_array_equal(patches(5, seed=3).rows, patches(5, seed=3).rows)
+    assert patches(12, seed=3).rows.tolist() != patches(12, seed=4).rows.tolist()
+
+
+def test_more_patches_than_there_are_is_an_error(photos):
+    with pytest.raises(InvalidInputError, match="from 1 to the 18 patches"):
+        patches(19, seed=0)
+
+
+@pytest.mark.skipif(not (files.data_folder() / pictures.FILE).is_file(), reason="the photos are not here")
+def test_real_photo_has_its_original_size_less_the_last_four_rows():
+    found = picture(0)
+    assert found.grid == (37, 50)
+    assert found.X.shape == (1850, 192)
+    assert 0.0 <= found.X.min() < found.X.max() <= 1.0
+    assert 0.05 < found.mask.mean() < 0.5
+
+
+# Faces
+
+
+def test_five_subjects_come_with_all_their_faces_and_their_rows_in_the_set(people):
+    task, everything = five_subjects(0), np.load(people / "yaleb_32x32.npz")
+    subjects, counts = np.unique(task.y, return_counts=True)
+    assert (len(subjects), set(counts)) == (5, {6})
+    np.testing.assert_array_equal(task.X, everything["X"].reshape(42, -1)[task.rows] / 255)
+    np.testing.assert_array_equal(task.y, everything["y"][task.rows])
+    assert (task.image_shape, len(task.X_test), task.is_outlier.any()) == ((4, 6), 0, False)
+    assert judge_selection(task, [0, 1])["accuracy_1nn"] is None
+
+
+def test_subjects_depend_on_the_seed_only(people):
+    np.testing.assert_array_equal(five_subjects(2).rows, five_subjects(2).rows)
+    assert len({tuple(np.unique(five_subjects(seed).y)) for seed in range(8)}) > 1
+
+
+def test_light_is_from_the_side_beyond_a_quarter():
+    # a = (L − R) / (L + R) is 1/4 for 5 : 3, which is straight still.
+    case = lit([(5, 3), (5.1, 3), (3, 5), (3, 5.1), (0, 0)], [0, 0, 0, 0, 0])
+    assert judge_light(case, [0, 2, 4])["lights_hit"] == 1
+    assert judge_light(case, [0, 1])["lights_hit"] == 2
+    assert judge_light(case, [1, 2, 3])["lights_hit"] == 3
+
+
+def test_light_groups_hit_is_the_share_of_those_that_there_are():
+    # Subject 0 has all three lights, subject 1 two.
+    case = lit([(9, 1), (1, 1), (1, 9), (9, 1), (1, 1), (1, 1)], [0, 0, 0, 1, 1, 1])
+    assert judge_light(case, [0, 3])["light_groups_hit"] == 2 / 5
+    assert judge_light(case, [4, 5])["light_groups_hit"] == 1 / 5
+    assert judge_light(case, Picks(np.arange(6)))["light_groups_hit"] == 1.0
+
+
+def test_shares_of_subjects_count_those_without_a_pick():
+    case = lit([(1, 1)] * 6, [0, 0, 0, 1, 1, 2])
+    verdict = judge_light(case, [0, 1, 2, 3])
+    assert (verdict["smallest_share_of_a_subject"], verdict["largest_share_of_a_subject"]) == (0.0, 0.75)
+    assert judge_light(case, [0, 3, 5])["smallest_share_of_a_subject"] == 1 / 3
+
+
+def test_picked_outliers_are_of_no_subject_and_no_light():
+    case = lit([(1, 1), (9, 1), (1, 9)], [0, 1, -1], [0, 0, 1])
+    assert judge_light(case, [0, 2])["light_groups_hit"] == 1 / 2
+    assert judge_light(case, [0, 2])["largest_share_of_a_subject"] == 1.0
+
+
+def test_nothing_picked_hits_no_light():
+    verdict = judge_light(lit([(1, 1), (9, 1)], [0, 1]), [])
+    assert (verdict["light_groups_hit"], verdict["lights_hit"], verdict["largest_share_of_a_subject"]) == (0.0, 0, None)
+
+
+# Saliency
+
+
+def f_beta(chosen, mask):
+    """Pixel by pixel, from the definition."""
+    hits = sum(bool(c and m) for c, m in zip(chosen.ravel(), mask.ravel(), strict=True))
+    if not hits:
+        return 0.0, 0.0, 0.0
+    precision, recall = hits / int(chosen.sum()), hits / int(mask.sum())
+    return 1.3 * precision * recall / (0.3 * precision + recall), precision, recall
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_saliency_is_that_of_counting_pixels(rng, levels):
+    task = photo(rng.random((24, 32)) < rng.random((24, 1)))
+    values, flagged = rng.integers(0, levels, 12) * 0.7 - 5.0, rng.random(12) < 0.4
+    verdict = judge_saliency(task, values, flagged)
+    s = np.kron(((values - values.min()) / (values.max() - values.min())).reshape(3, 4), np.ones((8, 8)))
+    blocks = [task.mask[8 * i : 8 * i + 8, 8 * j : 8 * j + 8].sum() for i in range(3) for j in range(4)]
+    assert verdict["auc"] == pytest.approx(roc_auc_score(np.array(blocks) > 32, values))
+    assert verdict["mae"] == pytest.approx(np.abs(s - task.mask).mean())
+    assert verdict["f_best"] == pytest.approx(max(f_beta(s >= t, task.mask)[0] for t in np.unique(s)))
+    names = ("f", "precision", "recall")
+    adaptive = f_beta(s >= min(2 * s.mean(), 1.0), task.mask)
+    assert [verdict[name] for name in names] == pytest.approx(adaptive)
+    own = f_beta(np.kron(flagged.reshape(3, 4), np.ones((8, 8), bool)), task.mask)
+    assert [verdict[f"{name}_own"] for name in names] == pytest.approx(own)
+    assert verdict["flagged_share"] == pytest.approx(flagged.mean())
+
+
+def test_patch_with_half_of_its_pixels_in_the_object_is_not_salient():
+    mask = np.zeros((8, 24), bool)
+    mask[:4, :8], mask[:5, 8:16] = True, True
+    assert (
+        judge_saliency(photo(mask), [1, 1, 0])["auc"] == 0.75
+    )  # the second alone is: above the third, level with the first
+
+
+def test_adaptive_threshold_of_a_bright_map_is_one():
+    mask = np.zeros((8, 32), bool)
+    mask[:, :8] = True
+    assert judge_saliency(photo(mask), [1.0, 0.9, 0.9, 0.0])["precision"] == 1.0  # twice the mean is 1.4
+
+
+def test_map_without_differences_is_all_dark_and_ranks_nothing():
+    mask = np.zeros((8, 32), bool)
+    mask[:, :8] = True
+    verdict = judge_saliency(photo(mask), np.full(4, 3.0))
+    assert (verdict["auc"], verdict["mae"]) == (0.5, 0.25)
+    assert (verdict["recall"], verdict["precision"]) == (1.0, 0.25)
+    assert verdict["f_best"] == pytest.approx(1.3 * 0.25 / (0.3 * 0.25 + 1))
+    assert verdict["f_own"] is None
+
+
+def test_nothing_flagged_has_no_precision_and_no_recall():
+    verdict = judge_saliency(photo(np.eye(16, dtype=bool)), np.arange(4.0), np.zeros(4, bool))
+    assert (verdict["f_own"], verdict["precision_own"], verdict["recall_own"]) == (0.0, 0.0, 0.0)
+
+
+def test_picture_without_an_object_has_an_error_only():
+    verdict = judge_saliency(photo(np.zeros((8, 16), bool)), [0.0, 1.0], [True, False])
+    assert verdict["mae"] == 0.5
+    assert [verdict[name] for name in ("auc", "f_best", "f", "recall", "f_own")] == [None] * 5
+
+
+def test_scores_that_are_not_one_a_patch_are_an_error():
+    task = photo(np.zeros((8, 16), bool))
+    with pytest.raises(InvalidInputError, match="2 rows"):
+        judge_saliency(task, [0.0])
+    with pytest.raises(InvalidInputError, match="finite"):
+        judge_saliency(task, [0.0, np.nan])
+    with pytest.raises(InvalidInputError, match="2 truth values"):
+        judge_saliency(task, [0.0, 1.0], [0, 1])
+
+
+# The page
+
+
+def test_table_of_faces_has_means_over_seeds_and_leaves_out_what_nobody_has():
+    lines = [faces_line("MOSAIC", s, balance=b) for s, b in enumerate((0.9, 1.0))]
+    lines += [faces_line("SMRS", s, balance=0.5) for s in range(2)]
+    lines += [line("faces", "K-medoids", s, 15, {"cannot": "too large"}) for s in range(2)]
+    text = faces.table(lines)
+    assert "1-NN" not in text
+    assert row_of(text, "MOSAIC")[3] == "**0.950 ± 0.071**"
+    assert row_of(text, "SMRS")[3] == "0.500 ± 0.000"
+    assert row_of(text, "MOSAIC")[-1] == "15"
+    assert set(row_of(text, "K-medoids")) == {"—<sup>1</sup>", "—"}
+
+
+def test_faces_with_several_numbers_of_picks_have_a_table_each():
+    text = faces.table([faces_line("MOSAIC", k=15), faces_line("MOSAIC", k=30)])
+    assert text.index("k = 15:") < text.index("k = 30:")
+
+
+def test_equal_shares_of_all_subjects_under_all_lights_reproduce_the_claim():
+    lines = [faces_line("MOSAIC (paper)", s, balance=b) for s, b in enumerate((0.85, 0.95))]
+    item, claim, status, words, winners = faces.verdict(lines)
+    assert (item, claim, status) == ("faces", faces.CLAIM, "reproduced")
+    assert "5 of 5 subjects and 3 of 3 lights, class balance 0.900" in words
+    assert winners.startswith("MOSAIC (paper)")
+
+
+@pytest.mark.parametrize("spoiled", [{"balance": 0.8}, {"subjects": 4}, {"lights": 2}])
+def test_one_condition_that_fails_does_not_reproduce_the_claim_about_faces(spoiled):
+    lines = [faces_line("MOSAIC (paper)", 0), faces_line("MOSAIC (paper)", 1, **spoiled)]
+    assert faces.verdict(lines)[2] == "not reproduced"
+
+
+def test_faces_without_numbers_of_the_papers_method_tell_nothing():
+    for lines in ([], [faces_line("MOSAIC")], [line("faces", "MOSAIC (paper)", 0, 15, {"cannot": "too large"})]):
+        assert faces.verdict(lines)[2] == "cannot be told (numbers missing)"
+
+
+def test_claim_about_faces_that_depends_on_the_number_of_picks_is_open():
+    lines = [faces_line("MOSAIC (paper)", k=15), faces_line("MOSAIC (paper)", k=30, balance=0.5)]
+    assert faces.verdict(lines)[2] == "cannot be told (setting not stated)"
+
+
+def test_figure_of_faces_shows_a_strip_for_each_method(people, tmp_path):
+    lines = [faces_line("MOSAIC", rows=[0, 1, 7, 40]), faces_line("MOSAIC", 1, rows=[3])]
+    one = faces.figure(lines, tmp_path / "one.png")
+    lines.append(faces_line("SMRS", rows=[5, 6]))
+    two = faces.figure(lines, tmp_path / "two.png")
+    assert one is not None
+    assert two is not None
+    with Image.open(one) as first, Image.open(two) as second:
+        height = 4 + 2 * faces.FRAME + faces.HEAD
+        assert (first.height, second.height) == (height + faces.MARGIN, 2 * height + faces.MARGIN)
+        colours = {colour for _, colour in second.convert("RGB").getcolors(1 << 20)}
+    assert set(faces.FRAMES[:3]) <= colours  # three subjects, three frames
+    assert two.stat().st_size <= LARGEST
+    assert faces.figure(lines, tmp_path / "again.png").read_bytes() == two.read_bytes()
+
+
+def test_figures_without_their_set_or_without_lines_are_none(folder):
+    path = folder / "none.png"
+    assert faces.figure([faces_line("MOSAIC", rows=[0])], path) is None
+    assert saliency.figure([saliency_line("MOSAIC", values=[0.0] * 6)], path) is None
+    assert saliency.baselines([saliency_line("MOSAIC")]) == ""
+    assert faces.figure([faces_line("MOSAIC")], path) is None
+    assert saliency.figure([saliency_line("MOSAIC")], path) is None
+    assert not path.exists()
+
+
+def test_table_of_saliency_has_means_over_pictures_and_less_error_is_better():
+    lines = [saliency_line("MOSAIC", n, auc) for n, auc in enumerate((0.6, 0.8))]
+    worse = [saliency_line("LOF", n, 0.5) for n in range(2)]
+    for entry in worse:
+        entry["verdict"]["mae"] = 0.9
+    text = saliency.table([*lines, *worse])
+    assert row_of(text, "MOSAIC")[0] == "**0.700 ± 0.141**"
+    assert row_of(text, "MOSAIC")[5] == "**0.200 ± 0.000**"
+    assert row_of(text, "LOF")[5] == "0.900 ± 0.000"
+    assert "own" not in text.splitlines()[0]  # nobody decides
+
+
+@pytest.mark.parametrize(
+    ("auc", "status"),
+    [
+        (0.8, "reproduced"),
+        (0.79, "cannot be told (setting not stated)"),
+        (0.6, "cannot be told (setting not stated)"),
+        (0.59, "not reproduced"),
+    ],
+)
+def test_claim_about_salient_objects_is_decided_by_the_mean_auc(auc, status):
+    lines = [saliency_line("MOSAIC (paper)", n, value) for n, value in enumerate((auc - 0.125, auc + 0.125))]
+    item, _, found, words, _ = saliency.verdict([*lines, *(saliency_line("LOF", n, 0.99) for n in range(2))])
+    assert (item, found) == ("salient objects", status)
+    assert f"mean AUC {auc:.3f} over 2 pictures" in words
+
+
+def test_salient_objects_with_a_picture_missing_tell_nothing():
+    lines = [saliency_line("MOSAIC (paper)", 0, 0.9), *(saliency_line("LOF", n) for n in range(2))]
+    assert saliency.verdict(lines)[2:4] == ("cannot be told (numbers missing)", "MOSAIC (paper): not run")
+    assert saliency.verdict([])[2] == "cannot be told (numbers missing)"
+
+
+def test_figure_of_saliency_shows_ours_and_the_best_other_method(photos, tmp_path):
+    lines = [saliency_line("MOSAIC", n, values=[0, 1, 0, 0, 0, 0.5]) for n in range(2)]
+    lines += [saliency_line("LOF", n, 0.6, values=[3.0] * 6) for n in range(2)]
+    lines += [saliency_line("SMRS", n, 0.9, values=[5, 7, 7, 7, 7, 7]) for n in range(2)]
+    path = saliency.figure(lines, tmp_path / "maps.png")
+    assert path is not None
+    step, below = 3 * saliency.ZOOM + saliency.GAP, 2 * saliency.ZOOM + saliency.GAP
+    with Image.open(path) as image:
+        pixels = np.asarray(image.convert("L"))
+    assert pixels.shape == (saliency.HEAD + 2 * below - saliency.GAP, 4 * step - saliency.GAP)
+    for number in range(2):
+        top = saliency.HEAD + number * below + 1
+        patch = [[pixels[top, column * step + saliency.ZOOM * j + 1] for j in range(3)] for column in (1, 2, 3)]
+        # Mask: all of the first patch, half of the second. MOSAIC: the second. SMRS, not LOF: all but the first.
+        assert np.array(patch).tolist() == [[255, pytest.approx(128, abs=6), 0], [0, 255, 0], [0, 255, 255]]
+    assert path.stat().st_size <= saliency.LARGEST
+
+
+def test_baselines_are_what_the_judge_says_of_maps_that_see_nothing(photos):
+    text = saliency.baselines([saliency_line("MOSAIC", n) for n in range(2)])
+    share = 96 / (16 * 24)
+    assert f"all of it AUC 0.500, best F {1.3 * share / (0.3 * share + 1):.3f}, MAE {share:.3f}" in text
+    # The object is the first patch, a corner: as far from the centre as the three other corners, behind the two in between.
+    assert "its centre AUC 0.300" in text

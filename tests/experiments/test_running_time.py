@@ -1,0 +1,245 @@
+"""Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and verdicts."""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from experiments.methods import CannotRun, all_selectors, all_solvers
+from experiments.methods import solvers as so
+from experiments.paper import running_time as rt
+from experiments.paper import verdicts
+from experiments.paper._figures import LARGEST
+from mosaic import MOSAIC
+from oracles import lasso_solution, objective
+
+TIER = {"SMRS": "paper", "DS3": "paper", "SSM": "paper", "K-medoids": "paper", "M-kmeans": "surrogate"}
+TIER |= dict.fromkeys(("MOSAIC", "MOSAIC (paper)", *rt.SOLVERS), "ours")
+
+
+def line(method, n, seconds=None, seed=0, **rest):
+    """A line as the runner writes it; without seconds, cannot= says why."""
+    job = {"item": "running_time", "task": "time", "method": method, "dataset": "msra_b/patches", "ratio": 0.0}
+    job |= {"contamination": None, "n": n, "k": 20, "seed": seed, "tier": TIER.get(method, "peer"), "settings": {}}
+    if seconds is None:
+        return {**job, **rest}
+    return {**job, "verdict": {"seconds": seconds, "peak_memory": 1, "n_picks": 20}}
+
+
+def row_of(table, method):
+    (found,) = (text for text in table.splitlines() if text.startswith(f"| {method} |"))
+    return [cell.strip() for cell in found.strip("|").split("|")][1:]
+
+
+@pytest.fixture
+def crowded(rng):
+    """Five groups of different sizes; some points are there twice."""
+    X = np.repeat(rng.normal(size=(5, 3)), (12, 8, 5, 3, 2), axis=0) + 0.3 * rng.normal(size=(30, 3))
+    return np.vstack([X, X[:3]])
+
+
+def solution_of(X):
+    """K, lam and R by scikit-learn, at the settings of the paper's mode."""
+    model = MOSAIC(3, mode="paper", alpha=10.0).fit(X)
+    K = rbf_kernel(X, gamma=model.gamma_)
+    return K, model.lam_, lasso_solution(K, model.lam_)
+
+
+# Solvers
+
+
+def test_solvers_are_those_that_the_page_knows_and_no_selectors():
+    assert set(all_solvers()) == set(rt.SOLVERS)
+    assert not set(all_solvers()) & set(all_selectors())
+    assert {method.tier for method in all_solvers().values()} == {"ours"}
+
+
+def test_program_is_the_one_of_the_papers_mode_copies_included(crowded):
+    K, lam, R = solution_of(crowded)
+    program = so.program_of(crowded)
+    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, mode="paper").fit(crowded).gamma_, rel=1e-12)
+    assert program.lam == pytest.approx(lam, rel=1e-3)  # the library computes the critical strength from a factor
+    assert program.bounds(R).primal == pytest.approx(objective(K, R, program.lam), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", list(rt.SOLVERS))
+def test_every_solver_is_within_the_gap_of_the_optimum(monkeypatch, crowded, name):
+    """Row norms η say all: R(η) = (lam K + 1/η)⁻¹ lam K on the rows that are not zero is no worse than the solver's R."""
+    if name == "CVX reference":
+        pytest.importorskip("cvxpy")
+    seen = []
+    honest = so.largest_rows
+    monkeypatch.setattr(so, "largest_rows", lambda norms, k, gap: seen.append((norms, gap)) or honest(norms, k, gap))
+    picks = all_solvers()[name].run(crowded, 3, 0)
+    ((eta, gap),) = seen
+    K, lam, best = solution_of(crowded)
+    used = np.flatnonzero(eta > 1e-9)
+    R = np.zeros_like(K)
+    R[used] = np.linalg.solve(lam * K[np.ix_(used, used)] + np.diag(1.0 / eta[used]), lam * K[used])
+    distance = objective(K, R, lam) - objective(K, best, lam)
+    assert distance <= so.TOL * objective(K, np.zeros_like(K), lam)
+    assert gap <= so.TOL
+    assert sorted(eta[picks.indices]) == sorted(eta)[-3:]
+
+
+@pytest.mark.parametrize("name", list(rt.SOLVERS))
+def test_solvers_refuse_more_points_than_they_can_take(name):
+    method = all_solvers()[name]
+    with pytest.raises(CannotRun, match="at most"):
+        method.run(np.zeros((method.largest + 1, 1)), 3, 0)
+
+
+def test_answer_above_the_gap_is_no_answer():
+    with pytest.raises(CannotRun, match=r"reached a gap of 2\.0e-03, not 0\.001"):
+        so.largest_rows(np.ones(4), 2, 2e-3)
+    with pytest.raises(CannotRun):
+        so.largest_rows(np.ones(4), 2, float("nan"))
+
+
+def test_zero_rows_are_not_picked():
+    assert so.largest_rows(np.array([0.0, 2.0, 0.0, 3.0]), 3, 0.0).indices.tolist() == [3, 1]
+
+
+def test_without_cvxpy_the_generic_solver_says_so(monkeypatch, crowded):
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(CannotRun, match="cvxpy is not installed"):
+        all_solvers()["CVX reference"].run(crowded, 3, 0)
+
+
+# Table
+
+
+def test_table_has_medians_over_seeds_and_the_exponent_of_the_last_three_sizes():
+    lines = [line("SMRS", n, s, seed) for n in (10, 100, 200, 400) for seed, s in enumerate((n**2, n**2, 9.0 * n**2))]
+    lines[0] = line("SMRS", 10, 1e6)
+    assert row_of(rt.table(lines), "SMRS") == ["900", "10000", "40000", "160000", "2.0"]
+
+
+def test_exponent_is_the_least_squares_slope():
+    sizes, seconds = [50, 100, 300], [0.2, 0.9, 4.0]
+    assert rt.growth(dict(zip(sizes, seconds, strict=True))) == pytest.approx(
+        np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+    )
+    assert rt.growth({50: 0.2, 100: 0.9, 300: None}) is None
+
+
+def test_reasons_are_footnotes_and_one_for_all_sizes():
+    refused = {n: f"takes at most 100 points, not {n}" for n in (200, 400)}
+    lines = [line("CVX reference", n, seed=seed, cannot=refused[n]) for n in refused for seed in range(2)]
+    lines += [line("DS3", 200, 1.5, 0), line("DS3", 200, cannot="took more than 60 s", seed=1)]
+    lines += [line("DS3", 400, cannot="took more than 60 s", seed=0)]
+    lines += [line("DS3", 400, cannot="not tried: took more than 60 s with n = 400", seed=1)]
+    lines += [line("SSM", 400, 0.0123, seed) for seed in range(2)]
+    table = rt.table(lines)
+    assert row_of(table, "CVX reference") == ["—<sup>1</sup>", "—<sup>1</sup>", "—"]
+    assert row_of(table, "DS3") == ["1.5<sup>2</sup>", "—<sup>3</sup>", "—"]
+    assert row_of(table, "SSM") == ["—<sup>4</sup>", "0.012", "—"]
+    assert table.split("\n\n")[1].split("  \n") == [
+        "<sup>1</sup> takes at most 100 points.",
+        "<sup>2</sup> 1 of 2 seeds only: took more than 60 s.",
+        "<sup>3</sup> took more than 60 s.",
+        "<sup>4</sup> not run.  ",
+    ]
+
+
+# Verdicts
+
+
+def first(lines):
+    return rt.verdict(lines)[0]
+
+
+def test_ratio_of_three_is_much_slower_and_less_is_not():
+    hero = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC (paper)", 200, 2.0)]
+    assert first([*hero, line("SMRS", 200, 6.0)])[2] == verdicts.REPRODUCED
+    assert first([*hero, line("SMRS", 200, 5.9)])[2] == verdicts.NOT_REPRODUCED
+    # The largest common size decides.
+    assert first([*hero, line("SMRS", 100, 99.0), line("SMRS", 200, 5.9)])[2] == verdicts.NOT_REPRODUCED
+    assert first([*hero, line("SMRS", 100, 99.0), line("SMRS", 400, 5.9)])[2] == verdicts.REPRODUCED
+
+
+def test_stopped_rival_is_slower_if_its_limit_says_so_and_open_if_not():
+    stopped = [line("DS3", 200, cannot="took more than 60 s")]
+    stopped += [line("DS3", 400, cannot="not tried: took more than 60 s with n = 200")]
+    fast = [line("MOSAIC (paper)", 200, 2.0), line("MOSAIC (paper)", 400, 50.0)]
+    row = first([*fast, *stopped])
+    assert row[2] == verdicts.REPRODUCED
+    assert "DS3 > 30 (n = 200)" in row[3]
+    assert first([line("MOSAIC (paper)", 200, 30.0), *stopped])[2] == verdicts.NOT_STATED
+
+
+def test_stopped_hero_is_not_the_faster_one():
+    hero = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC (paper)", 200, cannot="took more than 60 s")]
+    row = first([*hero, line("SMRS", 100, 9.0), line("SMRS", 200, 9.0)])
+    assert row[2] == verdicts.NOT_REPRODUCED
+    assert "SMRS < 0.15 (n = 200)" in row[3]
+    # Where both were stopped nothing is known; the size below decides.
+    both = [line("SMRS", 100, 9.0), line("SMRS", 200, cannot="took more than 60 s")]
+    assert "SMRS 9.0 (n = 100)" in first([*hero, *both])[3]
+
+
+def test_fast_surrogate_leaves_the_claim_open_and_ssm_does_not_count():
+    lines = [line("MOSAIC (paper)", 100, 1.0), line("SMRS", 100, 9.0), line("SSM", 100, 0.1)]
+    row = first(lines)
+    assert row[2] == verdicts.REPRODUCED
+    assert "SSM 0.10 (n = 100)" in row[3]
+    assert row[3].endswith("; without DS3, K-medoids, M-kmeans")
+    assert first([*lines, line("M-kmeans", 100, 0.5)])[2] == verdicts.NOT_STATED
+    assert first([*lines, line("M-kmeans", 100, 0.5), line("DS3", 100, 0.5)])[2] == verdicts.NOT_REPRODUCED
+
+
+def test_generic_solver_is_compared_with_the_admm_and_others_are_no_winners_there():
+    lines = [line("paper's ADMM", n, 0.01 * n) for n in (50, 100, 200)] + [line("CVX reference", 100, 30.0)]
+    lines += [line("working set", 200, 0.5), line("random", 200, 0.001), line("MOSAIC", 200, 0.7)]
+    row = rt.verdict(lines)[1]
+    assert row[2:] == (
+        verdicts.REPRODUCED,
+        "seconds as multiples of those of paper's ADMM: CVX reference 30 (n = 100)",
+        "working set (0.50 s at n = 200); paper's ADMM is number 2 of 2 (2.0 s)",
+    )
+    assert rt.verdict(lines)[0][2] == verdicts.NO_RUNS
+
+
+def test_who_wins_counts_all_selectors_and_no_solvers():
+    lines = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC", 100, 0.5), line("random", 100, 0.01)]
+    lines += [line("SMRS", 100, 9.0), line("FISTA", 100, 0.001)]
+    assert first(lines)[4] == (
+        "random (0.010 s at n = 100); MOSAIC is number 2 of 4 (0.50 s); MOSAIC (paper) is number 3 of 4 (1.0 s)"
+    )
+
+
+def test_without_runs_nothing_can_be_told():
+    rows = rt.verdict([])
+    assert [row[2] for row in rows] == [verdicts.NO_RUNS] * 3
+    assert rows[0][3] == "no runs of this item"
+    assert {len(row) for row in rows} == {5}
+
+
+# Figure
+
+
+def test_figure_is_small_and_the_same_each_time(tmp_path):
+    rng = random.Random(0)
+    methods = [*TIER, *(f"peer {i}" for i in range(12))]
+    lines = [line(m, n, rng.random() * n, seed) for m in methods for n in (100, 1000, 5000) for seed in range(3)]
+    lines += [line("too slow", 100, cannot="took more than 60 s")]
+    first = rt.figure(lines, tmp_path / "a" / "first.png").read_bytes()
+    rng.shuffle(lines)
+    assert first == rt.figure(lines, tmp_path / "second.png").read_bytes()
+    assert first.startswith(b"\x89PNG")
+    assert len(first) <= LARGEST
+
+
+def test_names_of_peers_do_not_overlap():
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    axes.set(yscale="log", ylim=(0.001, 100.0))
+    rt._name_ends(axes, {f"peer {i}": (100.0, 99.0 + 0.01 * i) for i in range(6)}, least=0.04)
+    places = [text.get_position()[1] for text in axes.texts]
+    assert np.diff(places).min() >= 0.04 - 1e-12
+    assert max(places) <= 1.0
