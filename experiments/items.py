@@ -1,4 +1,4 @@
-"""Which runs each item of the paper needs."""
+"""Which runs each item of the paper needs, and those of our own comparison."""
 
 from __future__ import annotations
 
@@ -81,7 +81,44 @@ def f1_table(small: bool) -> Iterator[Job]:
             yield Job("f1_table", "detect", method, name, "repetitive", ratio, 300, None, seed)
 
 
-#: In the order of the paper.
+#: Sets with classes beyond those of the paper, and sets whose classes are looked at among outliers.
+MORE_CLASSES = ("cifar10", "olivetti", "orl", "pbmc", "basehock", "pcmac")
+SPOILED = ("digits", "usps", "mnist", "isolet", "yaleb", "orl", "pbmc", "cifar10")
+#: Kinds of outliers: each set gets three. Natural images can only be mixed with images.
+PICTURES = ("digits", "usps", "mnist", "yaleb", "orl")
+#: Inliers of an ADBench set, at most.
+ADBENCH_SIZE = 1000
+
+
+def clean(small: bool) -> Iterator[Job]:
+    """Classification with representatives, as in the paper, on more sets."""
+    sets = ("pbmc",) if small else MORE_CLASSES
+    for name, k, method in product(sets, (30,) if small else (10, 30, 100), SELECTORS):
+        for seed in range(1 if small else 5):
+            yield Job("clean", "classify", method, name, None, 0.0, 600, k, seed)
+
+
+def spoiled(small: bool) -> Iterator[Job]:
+    """Classification with representatives that are chosen among outliers."""
+    for name, ratio, method in product(("digits",) if small else SPOILED, (1.0,) if small else (0.3, 1.0), SELECTORS):
+        third = "images" if name in PICTURES else "heavy-tailed"
+        for kind in ("uniform",) if small else ("uniform", "shuffled", third):
+            for seed in range(1 if small else 5):
+                yield Job("spoiled", "select", method, name, kind, ratio, 280, 30, seed)
+
+
+def adbench(small: bool) -> Iterator[Job]:
+    """Outliers that the sets mark themselves; every method with its defaults."""
+    from experiments.datasets.real import real_sets
+    from experiments.methods import all_detectors
+
+    names = [name for name in real_sets() if name.startswith("adbench/")]
+    for name, method in product(names[:2] if small else names, all_detectors()):
+        for seed in range(1 if small else 5):
+            yield Job("adbench", "detect as is", method, name, None, 0.0, ADBENCH_SIZE, None, seed)
+
+
+#: In the order of the paper; then our own comparison.
 ITEMS = {
     "faces": faces,
     "robustness": robustness,
@@ -90,6 +127,9 @@ ITEMS = {
     "saliency": saliency,
     "structured": structured,
     "f1_table": f1_table,
+    "clean": clean,
+    "spoiled": spoiled,
+    "adbench": adbench,
 }
 
 

@@ -129,6 +129,8 @@ TASKS: Mapping[str, Task] = MappingProxyType(
         "classify": replace(_SELECT, case=_split, validated_each_seed=True),
         "faces": replace(_SELECT, case=_faces, judge=_lights, keep=_rows),
         "detect": Task(_detectors, _drawn, _detection, ("auc",)),
+        # Sets that mark their own outliers cannot be drawn anew: settings would be chosen by the answers.
+        "detect as is": Task(_detectors, _drawn, _detection, ()),
         "saliency": Task(_detectors, _picture, _saliency, ("auc",), _map),
         "time": Task(_timed, _patches, _cost, ()),
     }

@@ -76,8 +76,8 @@ def case(
 
     Notes
     -----
-    A set that marks its own outliers (ADBench, lfw) takes no others. Of it, n inliers come with as many outliers as
-    keep the set's proportion, and there is no test part.
+    A set that marks its own outliers (ADBench, lfw) takes no others. Of it, n inliers, or all if it has fewer, come with
+    as many outliers as keep the set's proportion, and there is no test part.
 
     Examples
     --------
@@ -164,9 +164,7 @@ def _parts(dataset: Dataset, n: int | None, rng: np.random.Generator) -> tuple[I
 def _case_with_own_outliers(dataset: Dataset, n: int | None, seed: int) -> Case:
     marks = np.asarray(dataset.is_outlier, np.bool_)
     inliers, outliers, rng = np.flatnonzero(~marks), np.flatnonzero(marks), _stream(seed, 1)
-    n = len(inliers) if n is None else _size(n)
-    if n > len(inliers):
-        raise InvalidInputError(f"n must be at most the {len(inliers)} inliers of {dataset.name}; got {n}.")
+    n = len(inliers) if n is None else min(_size(n), len(inliers))
     kept = round(n * len(outliers) / len(inliers))
     train = np.concatenate([np.sort(rng.choice(part, size, False)) for part, size in ((inliers, n), (outliers, kept))])
     return _mixed(dataset, dataset.X[train], train, marks[train], train[:0], seed)

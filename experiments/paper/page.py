@@ -238,13 +238,13 @@ FIGURES: Mapping[str, Callable[[Sequence[Line], Path], Path | None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
-    from experiments.items import ITEMS, jobs_of
+    from experiments.items import jobs_of
 
     parser = argparse.ArgumentParser(description="Write the results page from the lines of the runs.")
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where the runs wrote their lines")
     parser.add_argument("--out", type=Path, default=OUT, help="the page; figures go into figures/ beside it")
     options = parser.parse_args(arguments)
-    jobs = [job for item in ITEMS for job in jobs_of(item)]
+    jobs = [job for item in TITLES for job in jobs_of(item)]
     diagnosis = DIAGNOSIS.read_text() if DIAGNOSIS.exists() else None
     options.out.parent.mkdir(parents=True, exist_ok=True)
     page = build(read(options.folder), jobs, figures=options.out.parent / "figures", diagnosis=diagnosis)

@@ -377,7 +377,8 @@ def test_page_names_what_is_missing_and_what_could_not_run():
 
 def test_page_of_nothing_names_every_item_as_missing():
     text = page.build([], [])
-    assert text.count(page.NO_LINES) == len(page.TITLES) == len(ITEMS)
+    assert text.count(page.NO_LINES) == len(page.TITLES)
+    assert set(page.TITLES) <= set(ITEMS)
     assert "Versions: no runs." in text
     assert "No run is missing." in text
     assert "Every run has an answer." in text

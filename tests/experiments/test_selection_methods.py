@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import kneighbors_graph
 
-from experiments.methods import CannotRun, all_selectors, ds3, smrs
+from experiments.methods import CannotRun, _ds3_program, all_selectors, ds3, smrs
 from experiments.methods import facility_location as fl
 from experiments.methods import geosketch as sketch
 from experiments.methods import manifold_kmeans as mk
@@ -229,52 +229,80 @@ def scaled_distances(X):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
-def test_ds3_reaches_the_value_of_the_linear_program(rng, share):
+def test_ds3_reaches_the_value_of_the_linear_program_and_proves_it(rng, share):
+    D = scaled_distances(rng.normal(size=(20, 2)))
+    strength = share * _ds3_program.largest_strength(D)[0]
+    found = _ds3_program.solve(D, strength, tol=1e-6, rounds=50)
+    assert found.Z.min() >= 0
+    assert not found.e.any()
+    np.testing.assert_allclose(found.Z.sum(axis=0), 1.0, rtol=1e-9)
+    assert found.value == pytest.approx(strength * found.Z.max(axis=1).sum() + (D * found.Z).sum(), rel=1e-9)
+    optimum = ds3_by_linear_program(D, strength)
+    assert found.value == pytest.approx(optimum, rel=1e-6)
+    assert optimum * (1 - 1e-6) <= found.bound <= optimum * (1 + 1e-9)
+
+
+def test_ds3_is_as_close_to_the_optimum_as_it_says_with_many_points(rng):
+    D = scaled_distances(rng.normal(size=(150, 3)))
+    for share in (0.1, 0.01):
+        strength = share * _ds3_program.largest_strength(D)[0]
+        found, closer = _ds3_program.solve(D, strength), _ds3_program.solve(D, strength, tol=1e-5, rounds=50)
+        assert found.gap <= _ds3_program.GAP
+        assert closer.gap <= 1e-5
+        assert closer.bound <= found.value * (1 + 1e-9)
+        assert found.bound <= closer.value * (1 + 1e-9)
+
+
+def test_ds3_bound_holds_for_any_prices(rng):
     D = scaled_distances(rng.normal(size=(12, 2)))
-    strength = share * ds3.largest_strength(D)[0]
-    C = ds3.solve(D, strength, ds3.start(D), tol=1e-10).C
-    assert C.min() >= 0
-    np.testing.assert_allclose(C.sum(axis=0), 1.0, rtol=1e-10)
-    value = strength * C.max(axis=1).sum() + (D * C).sum()
-    assert value == pytest.approx(ds3_by_linear_program(D, strength), rel=1e-4)
+    strength = 0.1 * _ds3_program.largest_strength(D)[0]
+    optimum = ds3_by_linear_program(D, strength)
+    bounds = [
+        _ds3_program.lower_bound(D, strength, scale * rng.uniform(size=12)) for scale in np.geomspace(0.01, 10, 60)
+    ]
+    assert 0.5 * optimum < max(bounds) <= optimum
 
 
-@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_ds3_incomes_written_out():
+    D = np.array([[0.0, 0.7], [0.7, 0.0]])
+    np.testing.assert_allclose(_ds3_program.incomes(D, np.array([0.2, 1.0])), [0.2 + 0.3, 1.0])
+
+
+@pytest.mark.parametrize("factor", [1.0001, 3.0])
 def test_ds3_has_one_representative_from_the_largest_strength_on(rng, factor):
     D = scaled_distances(rng.normal(size=(15, 3)))
-    strength, medoid = ds3.largest_strength(D)
+    strength, medoid = _ds3_program.largest_strength(D)
     assert medoid == min(range(15), key=lambda i: D[i].sum())
     assert strength == pytest.approx(max(0.5 * np.abs(D[i] - D[medoid]).sum() for i in range(15)))
-    elsewhere = ds3.State(np.full((15, 15), 1 / 15), np.zeros((15, 15)))  # not where the answer is
-    C = ds3.solve(D, factor * strength, elsewhere).C
-    assert ds3.representatives(C).tolist() == [medoid]
-    np.testing.assert_allclose(C[medoid], 1.0, atol=1e-3)
+    Z = _ds3_program.solve(D, factor * strength, tol=1e-6).Z
+    assert ds3.representatives(Z).tolist() == [medoid]
+    np.testing.assert_allclose(Z[medoid], 1.0)
 
 
 def test_ds3_makes_every_point_its_own_representative_below_the_smallest_distance(rng):
     D = scaled_distances(rng.normal(size=(12, 2)))
     strength = 0.9 * D[~np.eye(12, dtype=bool)].min()
-    np.testing.assert_allclose(ds3.solve(D, strength, ds3.start(D), tol=1e-9).C, np.eye(12), atol=1e-3)
+    np.testing.assert_allclose(_ds3_program.solve(D, strength, tol=1e-6).Z, np.eye(12), atol=1e-9)
 
 
-@pytest.mark.parametrize("guess", [-np.inf, -100.0, 0.0, 3.0, np.inf])
-def test_ds3_threshold_leaves_the_wanted_sum_from_any_guess(rng, guess):
-    V = rng.normal(size=(50, 20)) * 10.0 ** rng.integers(-2, 3, size=(50, 1))
-    for total in (1e-3, 1.0, 200.0):
-        θ = ds3.threshold(V, total, np.full(50, guess))
-        np.testing.assert_allclose(np.maximum(V - θ[:, None], 0.0).sum(axis=1), total, rtol=1e-9)
+def test_ds3_lets_one_of_equal_points_stand_for_them(rng):
+    X = np.repeat(rng.normal(size=(4, 2)), 6, axis=0)
+    found, _ = ds3.reach(scaled_distances(X), 4)
+    assert sorted(ds3.representatives(found.Z) // 6) == [0, 1, 2, 3]
 
 
 def test_ds3_finds_a_strength_with_about_k_representatives(rng):
     D = scaled_distances(rng.normal(size=(40, 2)))
     for k in (3, 8, 20):
-        state, _ = ds3.reach(D, k)
-        assert k <= len(ds3.representatives(state.C)) <= max(k + 1, 1.2 * k)
+        found, alpha = ds3.reach(D, k)
+        assert k <= len(ds3.representatives(found.Z)) <= max(k + 2, 1.2 * k)  # halves: from 2 it leaps to 5
+        again = _ds3_program.solve(D, alpha * _ds3_program.largest_strength(D)[0])
+        assert found.value == pytest.approx(again.value, rel=2 * _ds3_program.GAP)
 
 
 def test_ds3_counts_rows_by_their_largest_entry_and_ranks_them_by_length():
-    C = np.array([[0.3, 0.4, 0.3], [0.65, 0.0, 0.0], [0.05, 0.6, 0.7], [0.04, 0.04, 0.04]])
-    assert ds3.representatives(C).tolist() == [2, 1, 0]
+    Z = np.array([[0.3, 0.4, 0.3], [0.65, 0.0, 0.0], [0.05, 0.6, 0.7], [0.04, 0.04, 0.04]])
+    assert ds3.representatives(Z).tolist() == [2, 1, 0]
 
 
 # Pivots: SSM, RRQR, RPCholesky
