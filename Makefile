@@ -51,10 +51,12 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/estimators.py
 
 experiments: $(VENV)/.bench
-	$(BIN)/python -m experiments.run --slice small
+	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small
+	$(BIN)/python -m experiments.paper.page --folder experiments/results/small --out experiments/results/small/results.md
 
 experiments-all: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice all
+	$(BIN)/python -m experiments.paper.page
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

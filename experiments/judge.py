@@ -221,11 +221,12 @@ def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | Non
 
 
 def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | None]:
-    """function(*args), the seconds it took, and by how many bytes the process grew at its peak.
+    """function(*args), the processor seconds it took, and by how many bytes the process grew at its peak.
 
     Notes
     -----
-    1. The seconds are those on the clock: run one thing at a time, with one BLAS thread, to compare them.
+    1. The seconds are those of the processor, over all threads: with one BLAS thread they are those on the clock of an idle
+       machine, and stay so on a busy one.
     2. The peak is that of resident memory, which Linux keeps itself: Python's, NumPy's and compiled code's alike, and
        without slowing anything down, as tracemalloc would. It is VmHWM, set back before the run, less VmRSS before it.
        Pages that are asked for but never touched do not count, nor does memory that the process holds free and uses
@@ -240,9 +241,9 @@ def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | Non
     """
     gc.collect()
     before = _resident_after_reset()
-    start = time.perf_counter()
+    start = time.process_time()
     result = function(*args)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     peak = None if before is None else max(_memory("VmHWM") - before, 0)
     return result, seconds, peak
 

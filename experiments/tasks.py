@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from experiments import judge, methods
-from experiments.datasets import Case, case, case_of_split, five_subjects, load, patches, picture, split
+from experiments.datasets import (
+    Case,
+    Dataset,
+    case,
+    case_of_split,
+    five_subjects,
+    load,
+    make_case,
+    patches,
+    picture,
+    split,
+)
+from experiments.datasets.synthetic import is_manifold
 from experiments.job import Job
 from experiments.methods import Detector, Picks, Scores, Selector
 
@@ -53,12 +66,21 @@ def settings_key(job: Job) -> tuple[Any, ...]:
 
 
 def _drawn(job: Job, validation: bool) -> Case:
+    settings = {"contamination": job.contamination, "ratio": job.ratio, "n": job.n}
     seed = VALIDATION_SEED if validation else job.seed
-    return case(job.dataset, contamination=job.contamination, ratio=job.ratio, n=job.n, seed=seed)  # type: ignore[arg-type]
+    if is_manifold(job.dataset):
+        return case(job.dataset, **settings, seed=seed)  # type: ignore[arg-type]
+    return make_case(_loaded(job.dataset), **settings, seed=seed)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=2)
+def _loaded(name: str) -> Dataset:
+    """Reading and checking a file takes longer than many a run."""
+    return load(name)
 
 
 def _split(job: Job, validation: bool) -> Case:
-    dataset = load(job.dataset)
+    dataset = _loaded(job.dataset)
     on: Literal["validation", "test"] = "validation" if validation else "test"
     return case_of_split(dataset, split(dataset, job.seed), on, n=job.n, seed=job.seed)
 

@@ -7,10 +7,11 @@ import re
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from sklearn.metrics.pairwise import rbf_kernel
 
-from mosaic import MOSAIC, InvalidInputError
+from mosaic import MOSAIC, InvalidInputError, path
 from mosaic._arrays import equal_rows
-from mosaic.kernels import make_kernel
+from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.selection import Slots, cover, similarities
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
@@ -84,18 +85,60 @@ def test_exactly_as_many_as_asked_for_all_different_and_in_range(X, data):
     np.testing.assert_array_equal(model.get_support(indices=True), np.sort(chosen))
 
 
+def mean_similarity(S, weights, chosen):
+    """Weighted mean over rows of S of the similarity to the nearest of the first 1, 2, 3, … chosen."""
+    return weights @ np.maximum.accumulate(S[:, chosen], axis=1) / weights.sum()
+
+
 @property_test
 @given(points(), st.data())
-def test_first_representatives_are_those_of_a_smaller_number(X, data):
-    most = max(1, n_distinct(X) // 2)
-    k = data.draw(st.integers(1, most))
-    fewer = data.draw(st.integers(1, k))
+def test_number_that_is_said_is_no_worse_than_the_curve_and_no_exchange_makes_it_better(X, data):
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
     kernel = data.draw(st.sampled_from(["rbf", "laplacian", "linear", "polynomial"]))
     assume(kernel != "linear" or X.any())
     first = MOSAIC(kernel=kernel).fit(X)
     settled = {"kernel": kernel, "gamma": first.gamma_ or "auto", "lam": first.lam_}
-    many = MOSAIC(k, **settled).fit(X).representative_indices_
-    np.testing.assert_array_equal(MOSAIC(fewer, **settled).fit(X).representative_indices_, many[:fewer])
+    model = MOSAIC(k, **settled).fit(X)
+    curve = path(X, max_representatives=k, **settled)
+    belongs, chosen = (~model.is_outlier_).astype(float), model.representative_indices_
+    S = similarities(make_kernel(X, kernel, gamma=model.gamma_ or 1.0), np.arange(len(X)), np.arange(len(X)))
+    found = mean_similarity(S, belongs, chosen)
+    np.testing.assert_allclose(curve.similarity, mean_similarity(S, belongs, curve.indices), rtol=1e-9, atol=1e-12)
+    assert found[-1] >= curve.similarity[-1] * (1 - 1e-12)
+    # In the order of what they add: any beginning has at least its share of the whole.
+    assert (np.diff(np.diff(found, prepend=0.0)) <= 1e-10).all()
+    for place in range(k):
+        others = np.delete(S[:, chosen], place, axis=1).max(axis=1, initial=0.0)
+        for candidate in np.flatnonzero((model.influence_ > 0) & ~model.is_outlier_):
+            exchanged = belongs @ np.maximum(others, S[:, candidate]) / belongs.sum()
+            assert exchanged <= found[-1] * (1 + 2e-9)
+
+
+@property_test
+@given(points(), st.data())
+def test_gains_are_what_representatives_add_in_the_view_and_never_grow(X, data):
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
+    model = MOSAIC(k).fit(X)
+    distinct = np.unique(X[~model.is_outlier_], axis=0)
+    assume(len(distinct) > 2)
+    m0 = min(max(len(distinct) / k, 1.5), 0.5 * len(distinct))
+    S = rbf_kernel(X[~model.is_outlier_], X, gamma=make_kernel(distinct, "rbf", gamma=EffectiveCount(m0)).gamma)
+    found = mean_similarity(S, np.ones(len(S)), model.representative_indices_)
+    np.testing.assert_allclose(np.cumsum(model._choice.gains), found, rtol=1e-7)
+    assert (np.diff(model._choice.gains) <= 1e-10).all()
+
+
+@property_test
+@given(points(), st.data())
+def test_first_of_the_curve_are_the_curve_of_a_smaller_number(X, data):
+    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
+    fewer = data.draw(st.integers(1, k))
+    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "linear", "polynomial"]))
+    assume(kernel != "linear" or X.any())
+    many, few = (path(X, kernel=kernel, max_representatives=number) for number in (k, fewer))
+    np.testing.assert_array_equal(few.indices, many.indices[:fewer])
+    np.testing.assert_allclose(few.similarity, many.similarity[:fewer], rtol=1e-12)
+    np.testing.assert_array_equal(few.model.representative_indices_, many.model.representative_indices_)
 
 
 @property_test
@@ -374,7 +417,14 @@ def test_another_number_gives_what_a_fresh_fit_with_the_same_kernel_and_strength
     before = {old: data.draw(st.sampled_from(values[old]))}
     changes = {new: data.draw(st.sampled_from(values[new]))}
     model = MOSAIC(**before).fit(X)
-    expected = outcome(lambda: MOSAIC(gamma=model.gamma_, lam=model.lam_, **changes).fit(X))
+    settled = {"gamma": model.gamma_, "lam": model.lam_}
+    # Of so few points everybody resembles half of them, whatever the number: a fresh fit has the same kernel.
+    expected = outcome(lambda: MOSAIC(**changes).fit(X))
+    assert "refused" in expected or {name: expected[f"{name}_"] for name in settled} == settled
+    same(outcome(lambda: model.rethreshold(**changes)), expected)
+    # A bandwidth that is given makes choosing go by the kernel's similarities, before and after.
+    model = MOSAIC(**settled, **before).fit(X)
+    expected = outcome(lambda: MOSAIC(**settled, **changes).fit(X))
     same(outcome(lambda: model.rethreshold(**changes)), expected)
 
 

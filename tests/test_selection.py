@@ -10,7 +10,7 @@ import pytest
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.metrics import explained_share, unexplained
-from mosaic.selection import ExplainedShare, Slots, cover, fill_slots, knee, prune_similar, similarities
+from mosaic.selection import ExplainedShare, Slots, cover, fill_slots, improve, knee, prune_similar, similarities
 
 # Similarities
 
@@ -230,6 +230,109 @@ def test_copies_of_targets_count_like_weights(rng):
 def test_no_places_give_no_picks():
     S, weights, _ = instance(0)
     assert picks_of(S, weights, Slots.free(12, 0)) == []
+
+
+# Exchanges
+
+
+def exchanges(picks, slots, twins, fixed, n_candidates):
+    """All sets with one pick exchanged that obey slots, twins and fixed ones."""
+    for place, old in enumerate(picks):
+        for new in range(n_candidates):
+            taken = {twins[p] for p in picks}
+            if old not in fixed and slots.of[new] == slots.of[old] and twins[new] not in taken:
+                yield [*picks[:place], new, *picks[place + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_improved_set_is_no_worse_than_its_start_obeys_all_wishes_and_no_exchange_betters_it(seed):
+    S, weights, rng = instance(seed)
+    slots = Slots(rng.permutation(np.repeat([0, 1, 2], 4)), np.array([2, 1, 3]))
+    twins = np.arange(12)
+    twins[rng.integers(0, 12)] = twins[rng.integers(0, 12)]
+    S = S[:, twins]  # twins look the same, and may stand in different slots
+    fixed = [int(rng.choice(np.flatnonzero(slots.of == 2)))]
+    start = [pick.candidate for pick in picks_of(S, weights, slots, twins=twins, forced=fixed)]
+    anyhow = [*fixed]
+    for slot, room in enumerate([2, 1, 2]):
+        for c in rng.permutation(np.flatnonzero(slots.of == slot)):
+            if room and twins[c] not in twins[anyhow]:
+                anyhow.append(int(c))
+                room -= 1
+    for chosen in (start, anyhow):
+        before = list(chosen)
+        found = improve(S, weights, chosen, slots, twins=twins, fixed=fixed)
+        assert chosen == before  # the caller's list is as it was
+        assert value(S, weights, found) >= value(S, weights, chosen)
+        assert found[0] == fixed[0]
+        np.testing.assert_array_equal(slots.of[found], slots.of[chosen])
+        assert len(set(twins[found].tolist())) == len(found)
+        best = max(value(S, weights, other) for other in exchanges(found, slots, twins, fixed, 12))
+        assert best <= value(S, weights, found) * (1 + 1e-9)
+
+
+def test_exchanges_improve_what_greedy_finds_and_never_pass_the_optimum():
+    better = optimal = 0
+    for seed in range(30):
+        S, weights, _ = instance(seed, n_candidates=10)
+        greedy = [pick.candidate for pick in picks_of(S, weights, Slots.free(10, 3))]
+        found = improve(S, weights, greedy, Slots.free(10, 3), twins=np.arange(10))
+        best = max(value(S, weights, chosen) for chosen in combinations(range(10), 3))
+        assert value(S, weights, greedy) <= value(S, weights, found) <= best * (1 + 1e-12)
+        better += value(S, weights, found) > value(S, weights, greedy) * (1 + 1e-9)
+        optimal += value(S, weights, found) >= best * (1 - 1e-12)
+    assert better >= 3
+    assert optimal >= 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_one_pick_becomes_the_best_one(seed):
+    S, weights, _ = instance(seed)
+    worst = int(np.argmin(weights @ S))
+    found = improve(S, weights, [worst], Slots.free(12, 1), twins=np.arange(12))
+    assert found == [int(np.argmax(weights @ S))]
+
+
+def test_what_is_fixed_or_without_an_alternative_stays():
+    S, weights, _ = instance(0)
+    alone, everybody = np.arange(12), list(range(12))
+    assert improve(S, weights, [7, 2, 5], Slots.free(12, 3), twins=alone, fixed=[2, 5, 7]) == [7, 2, 5]
+    assert improve(S, weights, everybody, Slots.free(12, 12), twins=alone) == everybody
+    assert improve(S, weights, [], Slots.free(12, 0), twins=alone) == []
+    assert improve(np.zeros((4, 5)), np.ones(4), [3, 1], Slots.free(5, 2), twins=np.arange(5)) == [3, 1]
+    own_slot = Slots(np.arange(12), np.ones(12, np.intp))
+    assert improve(S, weights, [7, 2, 5], own_slot, twins=alone) == [7, 2, 5]
+
+
+def test_copy_of_a_pick_never_takes_the_place_of_another():
+    """Not even if it were better, which a true copy is not: who is a copy is told, not read off the similarities."""
+    S = np.array([[1.0, 0.9, 0.1], [0.9, 0.8, 0.1], [0.0, 0.7, 0.2]])
+    assert improve(S, np.ones(3), [0, 2], Slots.free(3, 2), twins=np.array([0, 0, 1])) == [0, 2]
+    assert sorted(improve(S, np.ones(3), [0, 2], Slots.free(3, 2), twins=np.arange(3))) == [0, 1]
+
+
+def test_exchange_that_changes_nothing_but_rounding_is_not_made():
+    S, weights, _ = instance(3)
+    best = improve(S, weights, [0, 1, 2], Slots.free(12, 3), twins=np.arange(12))
+    nearly = np.hstack([S, S[:, best] * (1 + 1e-13)])
+    assert improve(nearly, weights, best, Slots.free(15, 3), twins=np.arange(15)) == best
+
+
+@pytest.mark.parametrize("factor", [3.0, 7.0, 11.0, 13.0])
+def test_scale_of_weights_does_not_decide_on_exchanges(factor):
+    """A lattice is full of exchanges that are equally good."""
+    X = np.stack(np.meshgrid(np.arange(5.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
+    S = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    plain, scaled = (
+        improve(S, np.full(20, f), [0, 1, 2], Slots.free(20, 3), twins=np.arange(20)) for f in (1.0, factor)
+    )
+    assert plain == scaled
+
+
+def test_weight_draws_exchanges():
+    S = np.eye(3)
+    assert improve(S, np.array([1.0, 3.0, 2.0]), [0], Slots.free(3, 1), twins=np.arange(3)) == [1]
+    assert set(improve(S, np.array([1.0, 3.0, 2.0]), [0, 2], Slots.free(3, 2), twins=np.arange(3))) == {1, 2}
 
 
 # Explained share

@@ -14,8 +14,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets, metrics
-from mosaic.kernels import make_kernel
+from mosaic.estimators import _choice
+from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.outliers import cut_for_share
+from mosaic.selection import similarities
 
 GROSS = datasets.blobs_with_gross_outliers()
 ROLL = datasets.swiss_roll(250)
@@ -24,8 +26,19 @@ DIGITS = load_digits().data[:600]
 
 
 def settled(model):
-    """The kernel and the strength of a fitted model, for another one."""
-    return {"gamma": model.gamma_, "lam": model.lam_}
+    """The kernel and the strength of a fitted model, for another one, which then chooses by the kernel's similarities."""
+    return {"gamma": model.gamma_ or "auto", "lam": model.lam_}
+
+
+def in_the_view(X, belongs, k):
+    """Similarities to the points that belong, as choosing k sees them where features are few: an rbf for k."""
+    m0 = min(max(belongs.sum() / k, 1.5), 0.5 * belongs.sum())
+    return rbf_kernel(X, X[belongs], gamma=make_kernel(X[belongs], "rbf", gamma=EffectiveCount(m0)).gamma).T
+
+
+def reached(S, chosen):
+    """Mean over the rows of S of the similarity to the nearest of the first 1, 2, 3, … chosen."""
+    return np.maximum.accumulate(S[:, chosen], axis=1).mean(axis=0)
 
 
 # What the front page promises
@@ -100,8 +113,9 @@ def test_coverage_is_reached_and_one_fewer_does_not_reach_it(share, name, kernel
     assert covered >= share - 1e-9
     if len(chosen) > 1:
         assert metrics.explained_share(similarity, chosen[:-1], sample_weight=belongs) < share
-        one_fewer = MOSAIC(len(chosen) - 1, kernel=kernel, gamma=model.gamma_ or "auto", lam=model.lam_).fit(X)
-        np.testing.assert_array_equal(one_fewer.representative_indices_, chosen[:-1])
+    curve = mosaic.path(X, kernel=kernel, max_representatives=len(chosen))
+    np.testing.assert_array_equal(curve.indices, chosen)  # the first that suffice of the one ranking
+    assert curve.smallest(share) == len(chosen)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "polynomial"])
@@ -116,15 +130,21 @@ def test_every_representative_has_the_support_asked_for(name, support, kernel):
 
 @pytest.mark.parametrize("weights", [np.ones(250), np.random.default_rng(0).integers(1, 5, 250)])
 @pytest.mark.parametrize("support", [8, 60])
-def test_as_many_are_chosen_as_have_the_support_which_is_weight(support, weights):
+@pytest.mark.parametrize("similarity", ["ours", "the kernel's"])
+def test_as_many_are_chosen_as_have_the_support_which_is_weight(similarity, support, weights):
     model = MOSAIC(min_support=support).fit(ROLL, sample_weight=weights)
-    any_number = MOSAIC(**settled(model)).fit(ROLL, sample_weight=weights)
+    if similarity == "the kernel's":
+        model = MOSAIC(min_support=support, **settled(model)).fit(ROLL, sample_weight=weights)
+    assert not model.is_outlier_.any()
+    ranking = _choice.rank(model._solved, model._wanted, int(weights.sum() / support))[0]
+    K = rbf_kernel(ROLL, ROLL[ranking], gamma=model.gamma_)
     enough = [
         k
-        for k in range(1, int(weights.sum() / support) + 1)
-        if np.bincount(any_number.rethreshold(n_representatives=k).labels_, weights).min() >= support
+        for k in range(1, len(ranking) + 1)
+        if np.bincount(K[:, :k].argmax(axis=1), weights, minlength=k).min() >= support
     ]
     assert model.n_representatives_ == max(enough) > 1
+    np.testing.assert_array_equal(model.representative_indices_, ranking[: max(enough)])
 
 
 def test_wish_for_support_does_not_make_outliers():
@@ -161,11 +181,17 @@ def test_points_without_influence_are_taken_where_those_with_it_are_too_similar(
 
 
 def test_reported_outliers_may_be_chosen():
-    report = MOSAIC(60, outliers="report").fit(GROSS.X)
-    keep = MOSAIC(60, outliers="keep").fit(GROSS.X)
+    """One that resembles nobody adds one point of 400 and comes where no other adds more."""
+    report = MOSAIC(100, outliers="report").fit(GROSS.X)
+    keep = MOSAIC(100, outliers="keep").fit(GROSS.X)
     assert (report.is_outlier_ == GROSS.is_outlier).all()
     np.testing.assert_array_equal(report.representative_indices_, keep.representative_indices_)
-    assert report.is_outlier_[report.representative_indices_].any()
+    assert report.get_support()[GROSS.is_outlier].all()
+    gains = np.diff(reached(in_the_view(GROSS.X, np.ones(400, dtype=bool), 100), report.representative_indices_))
+    assert gains[-1] < 1 / 400
+    few = MOSAIC(20, outliers="report").fit(GROSS.X).representative_indices_
+    assert not GROSS.is_outlier[few].any()
+    assert np.diff(reached(in_the_view(GROSS.X, np.ones(400, dtype=bool), 20), few)).min() > 1 / 400
     assert (report.labels_ >= 0).all()
     np.testing.assert_array_equal(report.predict(GROSS.X), report.labels_)
     assert not keep.is_outlier_.any()
@@ -689,16 +715,18 @@ def test_quotas_say_how_many_if_nothing_else_does():
 # Before choosing
 
 
-def test_curve_says_what_every_number_of_representatives_covers():
-    curve = mosaic.path(GROSS.X, max_representatives=30)
+@pytest.mark.parametrize("gamma", ["auto", 0.5])
+def test_curve_says_what_every_number_of_representatives_covers(gamma):
+    curve = mosaic.path(GROSS.X, max_representatives=30, gamma=gamma)
     belongs = ~curve.model.is_outlier_
-    K = rbf_kernel(GROSS.X, gamma=curve.model.gamma_)
+    # Where no number is given, twenty are expected; where a bandwidth is, it decides on similarity.
+    S = in_the_view(GROSS.X, belongs, 20) if gamma == "auto" else rbf_kernel(GROSS.X[belongs], GROSS.X, gamma=gamma)
     kernel = make_kernel(GROSS.X, "rbf", gamma=curve.model.gamma_)
     assert len(curve.indices) == len(curve.similarity) == len(curve.coverage) == 30
     for k in (1, 2, 9, 30):
         chosen = curve.at(k)
         np.testing.assert_array_equal(chosen, curve.indices[:k])
-        assert curve.similarity[k - 1] == pytest.approx(K[belongs][:, chosen].max(axis=1).mean(), rel=1e-9)
+        assert curve.similarity[k - 1] == pytest.approx(S[:, chosen].max(axis=1).mean(), rel=1e-9)
         share = metrics.explained_share(kernel, chosen, sample_weight=belongs.astype(float))
         assert curve.coverage[k - 1] == pytest.approx(share, abs=1e-9)
     assert (np.diff(curve.coverage) >= -1e-12).all()
@@ -709,19 +737,71 @@ def test_curve_says_what_every_number_of_representatives_covers():
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_curve_agrees_with_the_model_at_every_number(name, kernel):
+def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kernel):
     X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
     curve = mosaic.path(X, kernel=kernel)
     assert 1 <= curve.knee <= len(curve.indices)
     assert curve.model.n_representatives_ == curve.knee
     np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.knee))
-    for k in (1, 3, 25, 100):
-        np.testing.assert_array_equal(curve.model.rethreshold(n_representatives=k).representative_indices_, curve.at(k))
     for share in (0.3, 0.8):
         k = curve.smallest(share)
         assert curve.coverage[k - 1] >= share
         assert k == 1 or curve.coverage[k - 2] < share
         assert curve.model.rethreshold(coverage=share).n_representatives_ == k
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_number_that_is_said_gives_at_least_the_similarity_of_the_curve(name, kernel):
+    """Picks are exchanged for a number that is said; the beginning of what they become is still good."""
+    X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
+    curve = mosaic.path(X, kernel=kernel, **settled(MOSAIC(kernel=kernel).fit(X)))
+    belong = np.flatnonzero(~curve.model.is_outlier_)
+    S = similarities(make_kernel(X, kernel, gamma=curve.model.gamma_ or 1.0), belong, np.arange(len(X)))
+    np.testing.assert_array_equal(curve.model.rethreshold(n_representatives=1).representative_indices_, curve.at(1))
+    better = 0
+    for k in (3, 10, 25, 100):
+        found = reached(S, curve.model.rethreshold(n_representatives=k).representative_indices_)
+        assert found[-1] >= curve.similarity[k - 1] * (1 - 1e-12)
+        better += found[-1] > curve.similarity[k - 1] * (1 + 1e-6)
+        gains = np.diff(found, prepend=0.0)
+        assert (np.diff(gains) <= 1e-12).all()
+        # The best one of three need not be the best one alone, least of all where a kernel has no bandwidth.
+        assert (found >= (0.8 if kernel == "polynomial" else 0.9) * curve.similarity[:k]).all()
+    assert better >= 2
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_number_that_is_said_decides_how_similarity_is_seen(name):
+    X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
+    curve = mosaic.path(X)
+    for k in (1, 3, 10, 25, 100):
+        model = curve.model.rethreshold(n_representatives=k)
+        S = in_the_view(X, ~model.is_outlier_, k)
+        found, of_curve = reached(S, model.representative_indices_), reached(S, curve.at(k))
+        np.testing.assert_allclose(np.cumsum(model._choice.gains), found, rtol=1e-9)
+        assert found[-1] >= of_curve[-1] * (1 - 1e-12)
+        assert (np.diff(np.diff(found, prepend=0.0)) <= 1e-12).all()
+        assert (found >= 0.9 * of_curve).all()
+
+
+def test_wishes_survive_exchanges():
+    """Required rows stay and come first, in their order; excluded ones stay out; quotas stay filled."""
+    groups = np.arange(200) % 3
+    model = MOSAIC(30).fit(CLOUD, must_include=[11, 4], exclude=[0], groups=groups, quotas={0: 5, 1: 10, 2: 15})
+    chosen = model.representative_indices_
+    assert chosen[:2].tolist() == [11, 4]
+    assert 0 not in chosen
+    assert np.bincount(groups[chosen]).tolist() == [5, 10, 15]
+    found = reached(in_the_view(CLOUD, ~model.is_outlier_, 30), chosen)
+    np.testing.assert_allclose(np.cumsum(model._choice.gains), found, rtol=1e-9)
+    assert (np.diff(np.diff(found)[1:]) <= 1e-12).all()
+
+
+def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
+    """Among equal gains the first candidate wins, but required ones come before all."""
+    assert _choice._in_order(np.eye(5), np.ones(5), [3, 4, 0, 1], 1) == ([3, 0, 1, 4], [1.0] * 4)
+    assert _choice._in_order(np.diag([1.0, 2.0, 3.0]), np.ones(3), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
 
 
 def test_curve_obeys_wishes_for_single_rows():

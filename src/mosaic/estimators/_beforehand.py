@@ -28,7 +28,8 @@ class CoverageCurve:
     similarity : mean similarity of the points that belong to their nearest representative, for each k
     coverage : share of the points that belong which the first k express, for each k
     knee : k at which ``similarity`` turns from steep to flat, what n_representatives="auto" takes
-    model : the fitted estimator behind it, which ``rethreshold(n_representatives=k)`` brings to any k
+    model : the fitted estimator behind it, which ``rethreshold(n_representatives=k)`` brings to any k; picks are then
+        exchanged, too, and need not be the first k of ``indices``
     """
 
     indices: IntArray
@@ -77,7 +78,8 @@ def path(
 
     Notes
     -----
-    1. One kernel serves all k, so the set for k need not be that of ``MOSAIC(k)``, whose bandwidth follows k.
+    1. One ranking serves all k, so the set for k need not be that of ``MOSAIC(k)``, whose bandwidth follows k and whose picks
+       are exchanged until no exchange makes the points more similar to them.
 
     Examples
     --------

@@ -15,8 +15,18 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
 from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut
-from mosaic.selection import ExplainedShare, Slots, cover, knee, prune_similar, similarities, without_rounding
-from mosaic.tuning import MOST_SIMILARITIES
+from mosaic.selection import (
+    ExplainedShare,
+    Slots,
+    cover,
+    improve,
+    knee,
+    prune_similar,
+    similarities,
+    without_rounding,
+)
+from mosaic.tuning import MOST_SIMILARITIES, neighbours_wanted
+from mosaic.view import view_similarities
 
 Mode: TypeAlias = Literal["auto", "paper"]
 
@@ -102,6 +112,8 @@ class Solved:
     counts: FloatArray = field(repr=False)
     demands: Demands = field(repr=False)
     random_state: int = 0
+    #: The points as vectors, if their similarity is left to us; None if it is the user's.
+    vectors: Any = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -300,25 +312,51 @@ def _cover_with(
     elif not as_far_as:
         demands.check_room(slots, k, points.group[candidates], candidates, np.zeros(len(points.group), dtype=bool))
     places = points.group[candidates]
-    S = similarities(solved.kernel, targets, places)
+    S = _similarities(solved, wants, targets, places)
     too_similar = None
     if wants.diversity != "auto":
         too_similar = shared_information_distance_matrix(solved.kernel, places) < float(wants.diversity)
     share = ExplainedShare(solved.kernel, targets, weights) if until_explained is not None else None
     forced = [int(np.flatnonzero(candidates == row)[0]) for row in demands.must]
-    rows, gains = [], []
+    gains: list[float] = []
     last = solved.influence[places] == 0  # so the ranking is one and the same whatever k is
+    chosen = []
     for pick in cover(S, weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar):
-        rows.append(candidates[pick.candidate])
+        chosen.append(pick.candidate)
         gains.append(pick.gain)
         if share is not None and share.add(int(places[pick.candidate])) >= (until_explained or 0.0):
             break
+    # Where the number is read off the curve, the picks are the curve's, a prefix of one ranking.
+    if not as_far_as and too_similar is None and wants.n_representatives != "auto":
+        chosen = improve(S, weights, chosen, slots, twins=places, fixed=forced)
+        chosen, gains = _in_order(S, weights, chosen, len(forced))
+    rows = [candidates[c] for c in chosen]
     if len(rows) < k and not as_far_as:
         raise InvalidInputError(
             f"{k} representatives are wanted, but after {len(rows)} no point is left that differs from them by "
             f"diversity={wants.diversity}. Lower diversity or n_representatives."
         )
     return np.array(rows, np.intp), np.array(gains) / weights.sum()
+
+
+def _similarities(solved: Solved, wants: Wants, targets: IntArray, places: IntArray) -> FloatArray:
+    """Those of the view, if the similarity is left to us; else the user's."""
+    if solved.vectors is None:
+        return similarities(solved.kernel, targets, places)
+    n = solved.points.total
+    expected: float = wants.number(len(solved.points.group)) or n / neighbours_wanted(n, None)
+    if wants.min_support is not None:
+        expected = n / wants.min_support
+    return view_similarities(solved.vectors, targets, places, expected, random_state=solved.random_state)
+
+
+def _in_order(S: FloatArray, weights: FloatArray, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+    """The chosen, each the one that adds most to those before it; forced ones first. Ties as in ``cover``."""
+    chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
+    alone = np.arange(len(chosen))
+    ranked = cover(S[:, chosen], weights, Slots.free(len(chosen), len(chosen)), twins=alone, forced=range(n_forced))
+    found = [(chosen[pick.candidate], pick.gain) for pick in ranked]
+    return [c for c, _ in found], [gain for _, gain in found]
 
 
 def shared_information_distance_matrix(kernel: Kernel, places: IntArray) -> FloatArray:

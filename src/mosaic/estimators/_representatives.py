@@ -22,7 +22,7 @@ from mosaic.estimators._progress import Narrator
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import factorize
-from mosaic.kernels import Kernel
+from mosaic.kernels import RBF, Kernel
 from mosaic.lam_path import bound_for_k
 from mosaic.metrics import unexplained
 from mosaic.outliers import outlier_probability
@@ -148,7 +148,9 @@ class Representatives(ClusterMixin, BaseEstimator):
         else:
             encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
         narrator.say("effective counts")
-        solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed)
+        ours = isinstance(self.gamma, str) and self.gamma == "auto"
+        vectors = kernel.X if ours and isinstance(kernel, RBF) else None
+        solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed, vectors)
         count_model = encoding.count_model(points.codes)
         narrator.say("choosing")
         choice = choose(solved, wants)
@@ -283,8 +285,10 @@ class Representatives(ClusterMixin, BaseEstimator):
 
         Notes
         -----
-        1. The parameters of the estimator change with it. The kernel and the strength stay those of the fit: a fresh fit with
-           ``gamma=self.gamma_`` and ``lam=self.lam_`` gives the same answer.
+        1. The parameters of the estimator change with it. The kernel and the strength, and with them effective counts and
+           certificate, stay those of the fit; a fresh fit gives the same answer if it has the same kernel and strength. With
+           gamma="auto" the bandwidth of a fresh fit follows the number, unless points are few; with a number for gamma, and
+           ``lam=self.lam_``, it stays.
 
         Examples
         --------

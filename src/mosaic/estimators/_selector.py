@@ -33,7 +33,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
         Bandwidth. "auto": a typical point resembles n / n_representatives others (at least 20; a twentieth of all if the number
-        is open), or more, if the kernel would otherwise need a rank that is out of reach.
+        is open), or more, if the kernel would otherwise need a rank that is out of reach. With "auto" and kernel="rbf", whom
+        to choose is decided in the directions in which the points differ most (see ``view``); otherwise by the kernel itself.
     degree, coef0 : of the polynomial kernel
     n_neighbors, diffusion_time : of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
@@ -85,7 +86,11 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/decisions`` gives reasons.
     2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
        ranking here is that of a greedy cover of the points that belong (see ``selection``).
-    3. Equal rows are solved for once and never chosen twice.
+    3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the points
+       that belong more similar to their nearest pick, then ranked by what they add. So the set for m need not be part of the
+       set for k > m. Where the number is read off the curve ("auto", coverage, min_support), or diversity is given, nothing
+       is exchanged; ``mosaic.path`` has nested sets.
+    4. Equal rows are solved for once and never chosen twice.
 
     Examples
     --------

@@ -214,7 +214,8 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
 
 def _curve(model: Any) -> CurvePart:
     """The ranking goes as far as the automatic choice of k looks, so the knee is the one that it would take."""
-    wants, k = model._wanted, int(model.n_representatives_)
+    k = int(model.n_representatives_)
+    wants = replace(model._wanted, n_representatives="auto", coverage=None, min_support=None)
     if not model._choice.is_outlier.any():
         wants = replace(wants, outliers="keep")  # nobody to be found again
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)
