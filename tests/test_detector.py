@@ -100,10 +100,28 @@ def test_counts_are_those_of_the_program():
     assert detector.certificate_.gap <= 1e-8
 
 
-def test_typical_point_resembles_twenty(spoilt, fitted):
-    K = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_).block(slice(None), np.arange(len(spoilt.X)))
-    assert np.median((K**2).sum(axis=0)) == pytest.approx(20.0, rel=1e-6)
-    assert fitted.alpha_ == pytest.approx(100.0)
+def test_typical_point_resembles_twenty_or_five_where_a_valley_divides_the_counts(spoilt, fitted, rng):
+    clean = rng.normal(size=(300, 3))
+    for X, detector, wanted in ((clean, MOSAICOutlierDetector().fit(clean), 20.0), (spoilt.X, fitted, 5.0)):
+        K = make_kernel(X, "rbf", gamma=detector.gamma_).block(slice(None), np.arange(len(X)))
+        assert np.median((K**2).sum(axis=0)) == pytest.approx(wanted, rel=1e-6)
+        strength = detector.alpha_ if wanted == 20.0 else detector.lam_
+        assert strength == pytest.approx(100.0 if wanted == 20.0 else 30.0)
+
+
+def test_a_strength_of_the_user_is_the_only_one(spoilt):
+    detector = MOSAICOutlierDetector(alpha=50.0).fit(spoilt.X)
+    assert detector.alpha_ == pytest.approx(50.0)
+
+
+def test_points_scattered_between_the_branches_of_a_curve_are_found():
+    curve = datasets.trefoil(300, random_state=0)
+    data = datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
+    detector = MOSAICOutlierDetector().fit(data.X)
+    assert data.is_outlier[detector.is_outlier_].mean() > 0.95
+    assert detector.is_outlier_[data.is_outlier].mean() > 0.8
+    np.testing.assert_array_equal(detector.predict(data.X) == -1, detector.is_outlier_)
+    assert not MOSAICOutlierDetector().fit(curve).is_outlier_.any()
 
 
 # Thresholds
@@ -341,7 +359,7 @@ def test_precomputed_similarities_are_scored_like_the_points_behind_them(spoilt,
     fitted = MOSAICOutlierDetector(tol=1e-7).fit(spoilt.X)
     kernel = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_)
     K = kernel.block(slice(None), np.arange(len(spoilt.X)))
-    detector = MOSAICOutlierDetector(kernel="precomputed", tol=1e-7).fit(K)
+    detector = MOSAICOutlierDetector(kernel="precomputed", lam=fitted.lam_, tol=1e-7).fit(K)
     np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=0.01)
     np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
     new = np.vstack(around)

@@ -576,7 +576,7 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
     lines = told.splitlines()
     assert all(line.startswith(f"[{kind.__name__}]") for line in lines)
     stages = [line.split(" s  ")[1].split(",")[0] for line in lines]
-    assert stages == ["similarities", "solving", "effective counts", "choosing", "5 representatives"]
+    assert stages == ["similarities", "solving", "effective counts", "a look nearby", "choosing", "5 representatives"]
 
 
 # Limits
@@ -870,3 +870,15 @@ def test_a_fit_stays_near_its_memory_budget():
     finally:
         tracemalloc.stop()
     assert peak <= 1.1 * 4e8
+
+
+def test_representatives_of_a_curve_lie_on_it_though_points_are_scattered_around():
+    curve = mosaic.datasets.trefoil(300, random_state=0)
+    data = mosaic.datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
+    model = MOSAIC(20).fit(data.X)
+    assert data.is_outlier[model.is_outlier_].mean() > 0.95
+    assert model.is_outlier_[data.is_outlier].mean() > 0.8
+    assert data.is_outlier[model.representative_indices_].mean() <= 0.15  # a third of all points
+    np.testing.assert_array_equal(model.predict(data.X[model.is_outlier_]), -1)
+    kept = MOSAIC(20, outliers="keep").fit(data.X)
+    assert not kept.is_outlier_.any()

@@ -111,7 +111,9 @@ class Solved:
     influence: FloatArray = field(repr=False)
     counts: FloatArray = field(repr=False)
     demands: Demands = field(repr=False)
-    random_state: int = 0
+    random_state: int
+    #: The similarity that the counts belong to.
+    outlier_kernel: Kernel = field(repr=False)
     #: The points as vectors, if their similarity is left to us; None if it is the user's.
     vectors: Any = field(default=None, repr=False)
 
@@ -136,7 +138,7 @@ def choose(solved: Solved, wants: Wants) -> Choice:
     if wants.mode == "paper":
         return _choose_like_the_paper(solved, wants, cut, flagged)
     rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected)
+    pool = _pool(solved, rejected, cut)
     n = len(solved.points.group)
     k = wants.number(n)
     if k is None:
@@ -159,9 +161,9 @@ def choose(solved: Solved, wants: Wants) -> Choice:
 
 def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
-    _, flagged = flag(solved, wants)
+    cut, flagged = flag(solved, wants)
     rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected)
+    pool = _pool(solved, rejected, cut)
     targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
     limit = min(limit, len(pool))
     rows, gains = _cover_with(solved, wants, limit, pool, rejected, targets, weights, as_far_as=True)
@@ -179,7 +181,7 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
         count = PAPER_SMALLEST_COUNT if wants.op_threshold is None else n - wants.op_threshold * (n - 1.0)
         cut = Cut(count, "threshold")
     elif wants.contamination == "auto":
-        cut = find_cut(counts, solved.kernel, random_state=solved.random_state)
+        cut = find_cut(counts, solved.outlier_kernel, random_state=solved.random_state)
     else:
         cut = cut_for_share(counts, points.weights, float(wants.contamination))
     flagged = cut.below(counts)
@@ -187,10 +189,17 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
     return cut, flagged
 
 
-def _pool(solved: Solved, rejected: BoolArray) -> IntArray:
-    """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others."""
+def _pool(solved: Solved, rejected: BoolArray, cut: Cut) -> IntArray:
+    """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others.
+
+    Where a valley divides outliers from others, some of the former are on its other side. Rows with a count below the
+    geometric mean of the cut and the median of the others are not chosen, unless there are wishes that may need them.
+    """
     points, demands = solved.points, solved.demands
     may = demands.allowed & (points.group >= 0)
+    if cut.rule == "valley" and rejected.any() and len(demands.names) == 1 and demands.allowed.all():
+        trusted = np.sqrt(cut.count * np.median(solved.counts[~rejected]))
+        rejected = rejected | (solved.counts < trusted)
     may &= ~points.spread(rejected, True)
     rows = np.concatenate([demands.must, np.setdiff1d(np.flatnonzero(may), demands.must)])
     without = demands.must[points.group[demands.must] < 0]

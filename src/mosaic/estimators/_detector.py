@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray, subsample
+from mosaic.estimators._nearby import look_nearby
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._pyod import PyODAdapter
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import RBF
 from mosaic.outliers import cut_for_share, find_cut, outlier_probability
 from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 
@@ -36,8 +38,8 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         Share of outliers, if known. "auto" looks for a gap in the distribution of the scores, and flags
         few or none on clean data.
     kernel, gamma, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
-        gamma="auto" makes a typical point resemble twenty others.
-    alpha, lam : strength of the program; by default alpha = 100
+        gamma="auto" makes a typical point resemble twenty others, or five, if there clearly are two kinds of points then.
+    alpha, lam : strength of the program; by default alpha = 100, or lam = 30 where a point resembles five
     max_samples : int, default 1000
         Distinct points, drawn at random, that the encoding is made for. Scoring the others against them costs little each.
     solver, tol, max_iter, max_rank, memory_budget, random_state, verbose : as in ``MOSAIC``
@@ -137,15 +139,28 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
         encoding = solve_for(self, kernel, reference, max_rank, seed, narrator)
         narrator.say("scoring")
-        self._count_model = encoding.count_model(reference.codes)
+        found, self._count_model = encoding.effective_count, encoding.count_model(reference.codes)
+        cut = find_cut(found, kernel, random_state=seed)
+        ours = isinstance(self.gamma, str) and self.gamma == "auto" and self.alpha is None and self.lam is None
+        if ours and isinstance(kernel, RBF):
+            narrator.say("a look nearby")
+            look = look_nearby(
+                kernel.X,
+                reference,
+                tol=self.tol,
+                max_rank=self.max_rank,
+                memory_budget=self.memory_budget,
+                random_state=seed,
+            )
+            if look is not None and look.cut.p_value < cut.p_value:
+                found, self._count_model, cut = look.counts, look.model, look.cut
+                encoding, kernel = look.encoding, look.kernel
         counts = np.empty(points.n)
-        counts[some] = encoding.effective_count
+        counts[some] = found
         others = np.setdiff1d(np.arange(points.n), some)
         if len(others):
             counts[others] = self._count_model.counts(matrix[points.first[others]])
-        if isinstance(self.contamination, str):
-            cut = find_cut(encoding.effective_count, kernel, random_state=seed)
-        else:
+        if not isinstance(self.contamination, str):
             cut = cut_for_share(counts, points.weights, float(self.contamination))
         self.threshold_rule_ = cut.rule
         self.offset_ = float(np.log(cut.count)) if cut.count > 0 else -1.0  # all scores are at least 0

@@ -17,6 +17,7 @@ from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
+from mosaic.estimators._nearby import look_nearby
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
@@ -25,7 +26,7 @@ from mosaic.factor import factorize
 from mosaic.kernels import RBF, Kernel
 from mosaic.lam_path import bound_for_k
 from mosaic.metrics import unexplained
-from mosaic.outliers import outlier_probability
+from mosaic.outliers import find_cut, outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
 from mosaic.program import KERNEL_SHARE
 from mosaic.selection import without_rounding
@@ -148,10 +149,23 @@ class Representatives(ClusterMixin, BaseEstimator):
         else:
             encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
         narrator.say("effective counts")
-        ours = isinstance(self.gamma, str) and self.gamma == "auto"
+        ours = isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
         vectors = kernel.X if ours and isinstance(kernel, RBF) else None
-        solved = Solved(points, kernel, encoding.influence, encoding.effective_count, demands, seed, vectors)
-        count_model = encoding.count_model(points.codes)
+        counts, count_model = encoding.effective_count, encoding.count_model(points.codes)
+        outlier_kernel: Kernel = kernel
+        if vectors is not None and wants.contamination == "auto" and wants.outliers != "keep":
+            narrator.say("a look nearby")
+            look = look_nearby(
+                vectors,
+                points,
+                tol=self.tol,
+                max_rank=self.max_rank,
+                memory_budget=self.memory_budget,
+                random_state=seed,
+            )
+            if look is not None and look.cut.p_value < find_cut(counts, kernel, random_state=seed).p_value:
+                counts, count_model, outlier_kernel = look.counts, look.model, look.kernel
+        solved = Solved(points, kernel, encoding.influence, counts, demands, seed, outlier_kernel, vectors)
         narrator.say("choosing")
         choice = choose(solved, wants)
         # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
