@@ -20,7 +20,7 @@ from experiments.run import run_job
 
 EXPECTED = Path(__file__).parent / "expected" / "our_numbers.json"
 #: Numbers may differ by this much between machines, where a tie falls the other way.
-TOLERANCE = 0.03
+TOLERANCE = 0.06
 
 
 def slice_of_runs() -> Iterator[tuple[Job, str]]:

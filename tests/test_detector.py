@@ -521,3 +521,9 @@ def test_wrong_weights_are_refused(weights):
 def test_solver_that_does_not_finish_says_so():
     with pytest.warns(ConvergenceWarning, match="above the tolerance"):
         MOSAICOutlierDetector(solver="fista", max_iter=1).fit(roll(50))
+
+
+@pytest.mark.parametrize("columns", [3, 30])
+def test_copies_that_differ_by_rounding_are_no_obstacle(rng, columns):
+    X = np.repeat(rng.normal(size=(20, columns)), 10, axis=0) + 1e-10 * rng.normal(size=(200, columns))
+    assert not MOSAICOutlierDetector().fit(X).is_outlier_.any()

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets, metrics
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICOutlierDetector, MOSAICSampler, datasets, metrics
 from mosaic.estimators import _choice
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.outliers import cut_for_share
@@ -576,7 +576,7 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
     lines = told.splitlines()
     assert all(line.startswith(f"[{kind.__name__}]") for line in lines)
     stages = [line.split(" s  ")[1].split(",")[0] for line in lines]
-    assert stages == ["similarities", "solving", "effective counts", "a look nearby", "choosing", "5 representatives"]
+    assert stages == ["similarities", "solving", "effective counts", "choosing", "5 representatives"]
 
 
 # Limits
@@ -882,3 +882,26 @@ def test_representatives_of_a_curve_lie_on_it_though_points_are_scattered_around
     np.testing.assert_array_equal(model.predict(data.X[model.is_outlier_]), -1)
     kept = MOSAIC(20, outliers="keep").fit(data.X)
     assert not kept.is_outlier_.any()
+
+
+def test_outliers_do_not_depend_on_when_they_are_asked_for():
+    t = np.linspace(0, 4 * np.pi, 400)
+    X = np.vstack([np.c_[t * np.cos(t), t * np.sin(t)], np.random.default_rng(0).uniform(-13, 13, (80, 2))])
+    model = MOSAIC(10).fit(X)
+    assert 50 < model.is_outlier_.sum() < 90
+    for other in ({"contamination": 0.15}, {"outliers": "keep"}):
+        later = MOSAIC(10, **other).fit(X).rethreshold(contamination="auto", outliers="reject")
+        np.testing.assert_array_equal(later.is_outlier_, model.is_outlier_)
+        np.testing.assert_array_equal(later.representative_indices_, model.representative_indices_)
+    np.testing.assert_array_equal(MOSAICOutlierDetector().fit(X).is_outlier_, model.is_outlier_)
+
+
+def test_doubtful_points_are_chosen_last_and_not_left_out():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(300, 2)), rng.uniform(-12, 12, (60, 2))])
+    model = MOSAIC(10).fit(X)
+    again = MOSAIC(10).fit(X, exclude=np.flatnonzero(model.is_outlier_)[:1])
+    np.testing.assert_array_equal(again.representative_indices_, model.representative_indices_)
+    belong = int((~model.is_outlier_).sum())
+    assert model.rethreshold(n_representatives=belong).n_representatives_ == belong
+    assert model.rethreshold(n_representatives="auto", coverage=0.98).coverage_ >= 0.98

@@ -70,7 +70,7 @@ def cover(
     *,
     twins: IntArray,
     forced: Sequence[int] = (),
-    last: BoolArray | None = None,
+    last: IntArray | None = None,
     too_similar: BoolArray | None = None,
 ) -> Iterator[Pick]:
     """Candidates one after another, each the one that adds most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
@@ -82,7 +82,7 @@ def cover(
     slots : places to fill
     twins : candidates with the same number are copies of one point, of which one at most is chosen
     forced : candidates that come first whatever they add
-    last : candidates that come when no other is left
+    last : a number for each candidate; it comes when none with a smaller number is left
     too_similar : candidates × candidates, true where both must not be chosen
 
     Notes
@@ -110,7 +110,7 @@ def cover(
 
     for candidate in forced:
         yield choose(candidate, gain_of(candidate))
-    heap = [(last is not None and bool(last[c]), -np.inf, c) for c in range(S.shape[1])]
+    heap = [(0 if last is None else int(last[c]), -np.inf, c) for c in range(S.shape[1])]
     heapq.heapify(heap)
     fresh = np.full(S.shape[1], -1)
     picks = 0
@@ -134,6 +134,7 @@ def improve(
     *,
     twins: IntArray,
     fixed: Sequence[int] = (),
+    barred: BoolArray | None = None,
 ) -> list[int]:
     """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij: the eager swaps of FasterPAM.
 
@@ -146,6 +147,7 @@ def improve(
     S, weights, slots, twins : as in ``cover``
     chosen : candidates to start with, which obey the slots
     fixed : those of them that stay
+    barred : candidates that are not taken in
 
     Notes
     -----
@@ -177,7 +179,7 @@ def improve(
             if unchanged == S.shape[1]:
                 return picks
             unchanged += 1
-            if np.isin(twins[c], twins[picks]):
+            if (barred is not None and barred[c]) or np.isin(twins[c], twins[picks]):
                 continue
             with_c = np.maximum(S[:, c], first)
             lost = weights * (np.maximum(S[:, c], second) - with_c)

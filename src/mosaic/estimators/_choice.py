@@ -112,8 +112,9 @@ class Solved:
     counts: FloatArray = field(repr=False)
     demands: Demands = field(repr=False)
     random_state: int
-    #: The similarity that the counts belong to.
-    outlier_kernel: Kernel = field(repr=False)
+    #: Weight of the points that one could stand for, and the cut that the counts came with, if any.
+    count_total: float
+    cut: Cut | None = None
     #: The points as vectors, if their similarity is left to us; None if it is the user's.
     vectors: Any = field(default=None, repr=False)
 
@@ -138,7 +139,7 @@ def choose(solved: Solved, wants: Wants) -> Choice:
     if wants.mode == "paper":
         return _choose_like_the_paper(solved, wants, cut, flagged)
     rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected, cut)
+    pool = _pool(solved, rejected)
     n = len(solved.points.group)
     k = wants.number(n)
     if k is None:
@@ -161,9 +162,9 @@ def choose(solved: Solved, wants: Wants) -> Choice:
 
 def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
-    cut, flagged = flag(solved, wants)
+    _, flagged = flag(solved, wants)
     rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected, cut)
+    pool = _pool(solved, rejected)
     targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
     limit = min(limit, len(pool))
     rows, gains = _cover_with(solved, wants, limit, pool, rejected, targets, weights, as_far_as=True)
@@ -181,7 +182,7 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
         count = PAPER_SMALLEST_COUNT if wants.op_threshold is None else n - wants.op_threshold * (n - 1.0)
         cut = Cut(count, "threshold")
     elif wants.contamination == "auto":
-        cut = find_cut(counts, solved.outlier_kernel, random_state=solved.random_state)
+        cut = solved.cut or find_cut(counts, solved.kernel, random_state=solved.random_state)
     else:
         cut = cut_for_share(counts, points.weights, float(wants.contamination))
     flagged = cut.below(counts)
@@ -189,17 +190,22 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
     return cut, flagged
 
 
-def _pool(solved: Solved, rejected: BoolArray, cut: Cut) -> IntArray:
-    """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others.
+def _doubtful(solved: Solved, wants: Wants) -> BoolArray:
+    """Distinct points that are no outliers and yet are chosen last.
 
-    Where a valley divides outliers from others, some of the former are on its other side. Rows with a count below the
-    geometric mean of the cut and the median of the others are not chosen, unless there are wishes that may need them.
+    Where a valley divides outliers from others, some of the former are on its other side: those with a count below the
+    geometric mean of the cut and the median of the others.
     """
+    cut, flagged = flag(solved, wants)
+    if cut.rule != "valley" or wants.outliers != "reject" or not flagged.any():
+        return np.zeros_like(flagged)
+    return np.asarray(~flagged & (solved.counts < np.sqrt(cut.count * np.median(solved.counts[~flagged]))))
+
+
+def _pool(solved: Solved, rejected: BoolArray) -> IntArray:
+    """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others."""
     points, demands = solved.points, solved.demands
     may = demands.allowed & (points.group >= 0)
-    if cut.rule == "valley" and rejected.any() and len(demands.names) == 1 and demands.allowed.all():
-        trusted = np.sqrt(cut.count * np.median(solved.counts[~rejected]))
-        rejected = rejected | (solved.counts < trusted)
     may &= ~points.spread(rejected, True)
     rows = np.concatenate([demands.must, np.setdiff1d(np.flatnonzero(may), demands.must)])
     without = demands.must[points.group[demands.must] < 0]
@@ -328,7 +334,9 @@ def _cover_with(
     share = ExplainedShare(solved.kernel, targets, weights) if until_explained is not None else None
     forced = [int(np.flatnonzero(candidates == row)[0]) for row in demands.must]
     gains: list[float] = []
-    last = solved.influence[places] == 0  # so the ranking is one and the same whatever k is
+    doubtful = _doubtful(solved, wants)[places]
+    # Those that are candidates for a large k only come last, so that the ranking is one and the same whatever k is.
+    last = np.where(solved.influence[places] == 0, 2, doubtful.astype(np.intp))
     chosen = []
     for pick in cover(S, weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar):
         chosen.append(pick.candidate)
@@ -337,7 +345,7 @@ def _cover_with(
             break
     # Where the number is read off the curve, the picks are the curve's, a prefix of one ranking.
     if not as_far_as and too_similar is None and wants.n_representatives != "auto":
-        chosen = improve(S, weights, chosen, slots, twins=places, fixed=forced)
+        chosen = improve(S, weights, chosen, slots, twins=places, fixed=forced, barred=doubtful)
         chosen, gains = _in_order(S, weights, chosen, len(forced))
     rows = [candidates[c] for c in chosen]
     if len(rows) < k and not as_far_as:
@@ -353,7 +361,8 @@ def _similarities(solved: Solved, wants: Wants, targets: IntArray, places: IntAr
     if solved.vectors is None:
         return similarities(solved.kernel, targets, places)
     n = solved.points.total
-    expected: float = wants.number(len(solved.points.group)) or n / neighbours_wanted(n, None)
+    k = wants.number(len(solved.points.group)) or solved.demands.fixed_total
+    expected: float = k or n / neighbours_wanted(n, None)
     if wants.min_support is not None:
         expected = n / wants.min_support
     return view_similarities(solved.vectors, targets, places, expected, random_state=solved.random_state)

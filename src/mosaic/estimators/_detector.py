@@ -11,13 +11,12 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray, subsample
-from mosaic.estimators._nearby import look_nearby
+from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._pyod import PyODAdapter
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF
 from mosaic.outliers import cut_for_share, find_cut, outlier_probability
 from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 
@@ -139,28 +138,16 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
         encoding = solve_for(self, kernel, reference, max_rank, seed, narrator)
         narrator.say("scoring")
-        found, self._count_model = encoding.effective_count, encoding.count_model(reference.codes)
-        cut = find_cut(found, kernel, random_state=seed)
-        ours = isinstance(self.gamma, str) and self.gamma == "auto" and self.alpha is None and self.lam is None
-        if ours and isinstance(kernel, RBF):
-            narrator.say("a look nearby")
-            look = look_nearby(
-                kernel.X,
-                reference,
-                tol=self.tol,
-                max_rank=self.max_rank,
-                memory_budget=self.memory_budget,
-                random_state=seed,
-            )
-            if look is not None and look.cut.p_value < cut.p_value:
-                found, self._count_model, cut = look.counts, look.model, look.cut
-                encoding, kernel = look.encoding, look.kernel
+        look = look_twice(self, kernel, encoding, reference, seed)
+        self._count_model = look.model
         counts = np.empty(points.n)
-        counts[some] = found
+        counts[some] = look.counts
         others = np.setdiff1d(np.arange(points.n), some)
         if len(others):
             counts[others] = self._count_model.counts(matrix[points.first[others]])
-        if not isinstance(self.contamination, str):
+        if isinstance(self.contamination, str):
+            cut = look.cut or find_cut(look.counts, kernel, random_state=seed)
+        else:
             cut = cut_for_share(counts, points.weights, float(self.contamination))
         self.threshold_rule_ = cut.rule
         self.offset_ = float(np.log(cut.count)) if cut.count > 0 else -1.0  # all scores are at least 0
@@ -168,10 +155,11 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         absent = points.group < 0
         if absent.any():
             self.effective_count_[absent] = self._count_model.counts(matrix[np.flatnonzero(absent)])
-        self.outlier_probability_ = outlier_probability(self.effective_count_, reference.total)
+        self.outlier_probability_ = outlier_probability(self.effective_count_, look.total)
         self.is_outlier_ = np.log(self.effective_count_) < self.offset_
+        encoding = look.encoding
         self.certificate_ = encoding.certificate
-        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(look.kernel, "gamma", None)
         self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
         narrator.done(f"{int(self.is_outlier_.sum())} outliers among {len(self.is_outlier_)}")
         return self

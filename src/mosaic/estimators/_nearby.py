@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, subsample
+from mosaic._arrays import FloatArray, IntArray, subsample
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
-from mosaic.kernels import RBF, EffectiveCount, resolve_gamma
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import RBF, EffectiveCount, Kernel, resolve_gamma
 from mosaic.outliers import Cut, find_cut
 from mosaic.program import encode
 from mosaic.tuning import memory_needed
@@ -34,47 +35,79 @@ LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class Look:
-    """Effective counts of all distinct points, their encoding and kernel, the model for new points, and the valley."""
+    """What effective counts are taken from: the counts of all distinct points, and all that they depend on.
+
+    Attributes
+    ----------
+    counts : of the distinct points
+    encoding, kernel : which they belong to
+    model : counts of other points
+    total : weight of the points that one could stand for
+    cut : where a valley divides the counts; None to look for it in the counts
+    """
 
     counts: FloatArray
     encoding: Encoding
-    kernel: RBF
+    kernel: Kernel
     model: CountModel
-    cut: Cut
+    total: float
+    cut: Cut | None = None
 
 
-def look_nearby(
-    rows: Any,
-    points: Distinct,
-    *,
-    tol: float,
-    max_rank: int | None = None,
-    memory_budget: float | None = None,
-    random_state: int = 0,
-) -> Look | None:
-    """Counts in the narrow kernel, if a valley divides them; None if nothing speaks for two kinds of points.
+def look_twice(estimator: Any, kernel: Kernel, encoding: Encoding, points: Distinct, seed: int) -> Look:
+    """The counts of the encoding, or those of the narrow kernel if a valley divides them more clearly.
 
-    A narrow kernel has full rank. Where the limits do not allow that, there is no second look.
+    The narrow kernel is ours to choose only where the user has left bandwidth and strength open.
 
     Parameters
     ----------
-    rows : distinct points, dense or CSR
+    estimator : with ``gamma``, ``alpha``, ``lam``, ``solver``, ``tol``, ``max_iter``, ``max_rank``, ``memory_budget``
+    kernel, encoding : of the distinct points
     points : their weights and codes
-    tol : relative gap of the encoding
-    max_rank, memory_budget : the user's limits, if any
-    random_state : seed of the sample
+    seed : of the sample
     """
-    some = subsample(points.n, SAMPLE, random_state)
+    first = Look(encoding.effective_count, encoding, kernel, encoding.count_model(points.codes), points.total)
+    ours = (
+        isinstance(estimator.gamma, str) and estimator.gamma == "auto" and getattr(estimator, "mode", "auto") == "auto"
+    )
+    if not (ours and estimator.alpha is None and estimator.lam is None and isinstance(kernel, RBF)):
+        return first
+    some = subsample(points.n, SAMPLE, seed)
+    near = _narrow(estimator, kernel.X, points, some, seed)
+    if near is None or near.cut is None:
+        return first
+    # Both on the same points: of more, a valley would be more significant.
+    rival = find_cut(first.counts[some], kernel.take(some), random_state=seed)
+    return near if near.cut.p_value < rival.p_value else first
+
+
+def _narrow(estimator: Any, rows: Any, points: Distinct, some: IntArray, seed: int) -> Look | None:
+    """Counts in the narrow kernel, if a valley divides them; None if nothing speaks for two kinds of points.
+
+    A narrow kernel has full rank. Where the limits do not allow that, there is no second look.
+    """
     size = len(some)
-    if size < FEWEST or (max_rank is not None and max_rank < size):
+    if size < FEWEST or (estimator.max_rank is not None and estimator.max_rank < size):
         return None
-    if memory_budget is not None and memory_needed(size, size, 8, rows.shape[1]) > memory_budget:
+    budget = estimator.memory_budget
+    if budget is not None and memory_needed(size, size, 8, rows.shape[1]) > budget:
         return None
-    narrow = RBF(rows[some])
-    gamma = resolve_gamma(narrow, EffectiveCount(NEIGHBOURS), random_state)
-    wishes = Wishes.read(size, points.weights[some])
-    encoding = encode(RBF(rows[some], gamma), lam=LAM, tol=tol, wishes=wishes, random_state=random_state)
-    cut = find_cut(encoding.effective_count, encoding.kernel, random_state=random_state)
+    sample = RBF(rows[some])
+    try:
+        gamma = resolve_gamma(sample, EffectiveCount(NEIGHBOURS), seed)
+    except InvalidInputError:  # so many copies, but for rounding, that every point resembles more
+        return None
+    weights = points.weights[some]
+    encoding = encode(
+        RBF(sample.X, gamma),
+        lam=LAM,
+        solver=estimator.solver,
+        tol=estimator.tol,
+        max_iter=estimator.max_iter,
+        wishes=Wishes.read(size, weights),
+        random_state=seed,
+    )
+    cut = find_cut(encoding.effective_count, encoding.kernel, random_state=seed)
     if cut.rule != "valley" or cut.p_value > LEVEL:
         return None
     model = encoding.count_model(points.codes[some])
@@ -83,4 +116,4 @@ def look_nearby(
     others = np.setdiff1d(np.arange(points.n), some)
     if len(others):
         counts[others] = model.counts(rows[others])
-    return Look(counts, encoding, RBF(rows, gamma), model, cut)
+    return Look(counts, encoding, RBF(rows, gamma), model, float(weights.sum()), cut)

@@ -17,7 +17,7 @@ from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
-from mosaic.estimators._nearby import look_nearby
+from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
@@ -26,7 +26,7 @@ from mosaic.factor import factorize
 from mosaic.kernels import RBF, Kernel
 from mosaic.lam_path import bound_for_k
 from mosaic.metrics import unexplained
-from mosaic.outliers import find_cut, outlier_probability
+from mosaic.outliers import outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
 from mosaic.program import KERNEL_SHARE
 from mosaic.selection import without_rounding
@@ -151,21 +151,9 @@ class Representatives(ClusterMixin, BaseEstimator):
         narrator.say("effective counts")
         ours = isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
         vectors = kernel.X if ours and isinstance(kernel, RBF) else None
-        counts, count_model = encoding.effective_count, encoding.count_model(points.codes)
-        outlier_kernel: Kernel = kernel
-        if vectors is not None and wants.contamination == "auto" and wants.outliers != "keep":
-            narrator.say("a look nearby")
-            look = look_nearby(
-                vectors,
-                points,
-                tol=self.tol,
-                max_rank=self.max_rank,
-                memory_budget=self.memory_budget,
-                random_state=seed,
-            )
-            if look is not None and look.cut.p_value < find_cut(counts, kernel, random_state=seed).p_value:
-                counts, count_model, outlier_kernel = look.counts, look.model, look.kernel
-        solved = Solved(points, kernel, encoding.influence, counts, demands, seed, outlier_kernel, vectors)
+        look = look_twice(self, kernel, encoding, points, seed)
+        solved = Solved(points, kernel, encoding.influence, look.counts, demands, seed, look.total, look.cut, vectors)
+        count_model = look.model
         narrator.say("choosing")
         choice = choose(solved, wants)
         # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
@@ -219,7 +207,7 @@ class Representatives(ClusterMixin, BaseEstimator):
         self.n_representatives_ = len(choice.rows)
         self.influence_ = points.spread(solved.influence / copies, 0.0)
         self.effective_count_ = counts
-        self.outlier_probability_ = outlier_probability(counts, points.total)
+        self.outlier_probability_ = outlier_probability(counts, solved.count_total)
         self.outlier_threshold_ = choice.cut.count
         self.is_outlier_ = points.spread(choice.is_outlier, choice.cut.below(counts)).astype(bool)
         self.labels_ = points.spread(self._labels_of_distinct(wants, choice), -1).astype(np.intp)
