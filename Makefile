@@ -52,7 +52,7 @@ bench: $(VENV)/.bench
 
 experiments: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small
-	$(BIN)/python -m experiments.paper.page --folder experiments/results/small --out experiments/results/small/results.md
+	$(BIN)/python -m experiments.paper.page --slice small --folder experiments/results/small --out experiments/results/small/results.md
 
 experiments-all: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice all

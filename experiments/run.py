@@ -27,12 +27,12 @@ from typing import Any, TypeAlias
 from experiments.job import Job
 from experiments.tasks import TASKS, settings_key
 
-#: Settings of a method, or the reason why it has none: {"settings": …} or {"cannot": …}.
+#: Settings of a method, or the reason why it has none: {"settings": …}, {"cannot": …} or {"missing": …}.
 Choice: TypeAlias = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
-#: Processor seconds that one run may take, and one trial of settings; what takes longer is listed as such.
-LIMIT, TRIAL_LIMIT = 60.0, 20.0
+#: Processor seconds that one run may take, as a trial of settings too; what takes longer is listed as such.
+LIMIT = 60.0
 TOO_LONG = "took more than"
 
 
@@ -72,11 +72,13 @@ def choose_settings(job: Job) -> Choice:
     reached, reasons = [], []
     grid = task.methods()[job.method].grid
     for settings in grid:
-        record = run_job(job, settings, limit=TRIAL_LIMIT, validation=True)
+        record = run_job(job, settings, validation=True)
         verdict = record.get("verdict", {})
         values = [verdict[name] for name in task.chosen_by if verdict.get(name) is not None]
         reached.append(values[0] if values else float("-inf"))
-        reasons.append(record.get("missing") or record.get("cannot") or "")
+        if "missing" in record:
+            return {"missing": record["missing"]}
+        reasons.append(record.get("cannot", ""))
     if all(reasons):
         return {"cannot": f"with all of its settings, on the validation case: {reasons[0]}"}
     return {"settings": dict(grid[max(range(len(reached)), key=reached.__getitem__)])}
@@ -101,8 +103,8 @@ def _too_long(*_: Any) -> None:
 
 
 def _work(job: Job, choice: Choice | None) -> dict[str, Any]:
-    if choice is not None and "cannot" in choice:
-        return {**asdict(job), "tier": TASKS[job.task].methods()[job.method].tier, "cannot": choice["cannot"]}
+    if choice is not None and "settings" not in choice:
+        return {**asdict(job), "tier": TASKS[job.task].methods()[job.method].tier, **choice}
     return run_job(job, choice and choice["settings"])
 
 
@@ -113,7 +115,8 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(dict.fromkeys(jobs))
-    done = {_key_of(record) for record in read(folder)}
+    before = list(read(folder))
+    done = {_key_of(record) for record in before if "missing" not in record}  # the file may have come since
     todo = [job for job in wanted if job.key not in done]
     if not todo:
         return 0
@@ -133,7 +136,8 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
         for future in as_completed(runs):
             write(future.result())
     with _pool(1) as pool:
-        for record in _timed(sorted((job for job in todo if job.task == "time"), key=_size), pool):
+        timed = sorted((job for job in todo if job.task == "time"), key=_size)
+        for record in _timed(timed, pool, _stopped(before)):
             write(record)
     bar.close()
     return len(todo)
@@ -155,7 +159,8 @@ def _choose_all(jobs: Iterable[Job], pool: ProcessPoolExecutor, folder: Path, ba
     for number, future in enumerate(as_completed(futures), 1):
         key = futures[future]
         chosen[key] = future.result()
-        _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
+        if "missing" not in chosen[key]:
+            _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
         bar.say(f"settings {number}/{len(futures)}")
     return chosen
 
@@ -164,9 +169,19 @@ def _size(job: Job) -> int:
     return job.n or 0
 
 
-def _timed(jobs: Iterable[Job], pool: ProcessPoolExecutor) -> Iterator[dict[str, Any]]:
+def _stopped(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Methods that took too long, by method and set, and with how many points."""
+    found: dict[tuple[str, str], str] = {}
+    for record in sorted((r for r in records if r["task"] == "time"), key=lambda r: int(r["n"])):
+        if str(record.get("cannot", "")).startswith(TOO_LONG):
+            found.setdefault((record["method"], record["dataset"]), f"{record['cannot']} with n = {record['n']}")
+    return found
+
+
+def _timed(
+    jobs: Iterable[Job], pool: ProcessPoolExecutor, stopped: dict[tuple[str, str], str]
+) -> Iterator[dict[str, Any]]:
     """Lines of the runs, one after the other; without asking a method again that took too long for fewer points."""
-    stopped: dict[tuple[str, str], str] = {}
     for job in jobs:
         why = stopped.get((job.method, job.dataset))
         choice = None if why is None else {"cannot": f"not tried: {why}"}
@@ -181,11 +196,15 @@ def read(folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.glob("*.jsonl")):
         if path.name == "settings.jsonl":
             continue
-        for line in path.read_text().splitlines():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                continue
+        yield from _lines_of(path)
+
+
+def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text().splitlines():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            continue
 
 
 def _key_of(record: Mapping[str, Any]) -> str:
@@ -201,8 +220,7 @@ def _read_settings(folder: Path) -> dict[str, Choice]:
     path = folder / "settings.jsonl"
     if not path.exists():
         return {}
-    lines = (json.loads(line) for line in path.read_text().splitlines())
-    return {json.dumps(line.pop("for")): line for line in lines}
+    return {json.dumps(line.pop("for")): line for line in _lines_of(path)}
 
 
 def _append(path: Path, record: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ import experiments.methods as methods
 from experiments.items import ITEMS, jobs_of
 from experiments.job import Job
 from experiments.methods import CannotRun, Picks, Scores, Selector, all_detectors, all_selectors
-from experiments.run import _timed, _work, choose_settings, read, run_all, run_job
+from experiments.run import _stopped, _timed, _work, choose_settings, read, run_all, run_job
 from experiments.tasks import TASKS, settings_key
 
 QUICK = Job("test", "select", "random", "sphere", "uniform", 0.1, 40, 5, 0)
@@ -54,6 +54,24 @@ def test_what_cannot_run_says_why(monkeypatch):
     assert run_job(QUICK, limit=0.2)["cannot"] == "took more than 0.2 s"
     stand_in(monkeypatch, works_on, largest=10)
     assert "takes at most 10 points" in run_job(QUICK)["cannot"]
+
+
+def test_a_file_that_comes_later_is_used_and_a_torn_line_is_no_obstacle(monkeypatch, tmp_path):
+    job = Job("test", "select", "facility location", "usps", None, 0.0, 40, 5, 0)
+    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path / "nowhere"))
+    assert "missing" in choose_settings(job)
+    for _ in range(2):
+        assert run_all([job], workers=1, folder=tmp_path, quiet=True) == 1  # asked again, since the file may have come
+    (record, _) = read(tmp_path)
+    assert "usps" in record["missing"]
+    assert not (tmp_path / "settings.jsonl").exists()
+    (tmp_path / "settings.jsonl").write_text('{"for": ["sel')
+    assert run_all([job], workers=1, folder=tmp_path, quiet=True) == 1
+
+
+def test_who_took_too_long_before_a_stop_is_remembered():
+    lines = [{"task": "time", "method": "m", "dataset": "d", "n": n, "cannot": "took more than 60 s"} for n in (40, 20)]
+    assert _stopped(lines) == {("m", "d"): "took more than 60 s with n = 20"}
 
 
 def test_missing_data_is_said(monkeypatch, tmp_path):
@@ -110,7 +128,7 @@ def test_who_took_too_long_is_not_asked_for_more():
             return future
 
     jobs = [Job("t", "time", "random", "msra_b/patches", None, 0.0, n, 5, 0) for n in (10, 20, 30)]
-    lines = list(_timed(jobs, Pool()))
+    lines = list(_timed(jobs, Pool(), {}))
     assert [line.get("cannot") for line in lines] == [
         None, "took more than 60 s", "not tried: took more than 60 s with n = 20"
     ]  # fmt: skip
