@@ -905,3 +905,11 @@ def test_doubtful_points_are_chosen_last_and_not_left_out():
     belong = int((~model.is_outlier_).sum())
     assert model.rethreshold(n_representatives=belong).n_representatives_ == belong
     assert model.rethreshold(n_representatives="auto", coverage=0.98).coverage_ >= 0.98
+
+
+def test_tight_clusters_do_not_make_outliers_of_all_others():
+    digits = load_digits().data[:600] / 16.0
+    data = datasets.contaminate(digits, 0.5, kind="clustered", random_state=0)
+    model = MOSAIC(20).fit(data.X)
+    assert model.is_outlier_[~data.is_outlier].mean() < 0.02
+    assert data.is_outlier[model.representative_indices_].mean() < 0.3

@@ -30,8 +30,9 @@ ISOLATED = 1.1
 VALLEY_LEVEL = 1e-5
 #: Widths of the valleys that are looked for, as shares of the range of log m.
 VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
-#: Outliers are a minority: no more than this share is flagged unless the user says how many there are.
-LARGEST_SHARE = 0.5
+#: Outliers are no majority: no more than this share is flagged unless the user says how many there are. A little more than
+#: half, so that half and half is not decided by a single point.
+LARGEST_SHARE = 0.55
 #: What the right-hand side of a valley must hold of all points.
 SMALLEST_REST = 0.1
 #: From this number on low counts may be a cluster of their own.
@@ -106,16 +107,16 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     For a place t and a width w let A, B, C be the numbers of points in [t − w, t], (t, t + w] and the fullest window of
     that width to the right of it. Where the density grows from t − w to its mode, B is at least as likely as A to receive a
     point, so P(B or fewer of A + B) ≤ Bin(A + B, ½); the same holds for B and C on the way down from a mode. The larger of
-    both tail probabilities is the p-value of a valley at (t, w).
+    both tail probabilities is the p-value of a valley at (t, w). If the clearest one has most points below it, there is none.
     """
     u = np.sort(np.log(counts))
     n, span = len(u), float(u[-1] - u[0])
     if span <= 0:
         return 0.0, 1.0
-    most = int(n * LARGEST_SHARE)
+    most = int(n * (1.0 - SMALLEST_REST))
     places = np.unique(np.concatenate([np.arange(min(most, 400)), np.linspace(0, max(most - 1, 0), 400).astype(int)]))
     t = u[places]
-    best_p, best_cut = 1.0, 0.0
+    best_p, best_cut, below = 1.0, 0.0, 0
     for w in span * VALLEY_WIDTHS:
         start = np.searchsorted(u, t - w, "left")
         foot, far = np.searchsorted(u, t, "right"), np.searchsorted(u, t + w, "right")
@@ -124,11 +125,13 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
         p = np.maximum(binom.cdf(B, A + B, 0.5), binom.cdf(B, B + C, 0.5))
-        p[(n - far < SMALLEST_REST * n) | (foot > most)] = 1.0
+        p[n - far < SMALLEST_REST * n] = 1.0
         at = int(np.argmin(p))
         if p[at] < best_p:
             best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
-    return best_cut, best_p
+            below = int(foot[at])
+    # A valley beyond half is not moved to where it would be allowed: that would cut a crowd in two.
+    return (best_cut, best_p) if below <= LARGEST_SHARE * n else (0.0, 1.0)
 
 
 def find_cut(counts: FloatArray, kernel: Kernel, *, random_state: int = 0) -> Cut:
