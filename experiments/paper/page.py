@@ -195,8 +195,9 @@ def _classification(lines: Sequence[Line]) -> list[str]:
 
 def _running_time(lines: Sequence[Line]) -> list[str]:
     words = (
-        "Seconds for picking 20 of n patches (8×8, colour) of photographs, methods with their defaults, one at a time on one "
-        "core; solvers go to a relative gap of 10⁻³. Absolute times depend on the machine."
+        "Processor seconds for picking 20 of n patches (8×8, colour) of photographs, methods with their defaults, one after "
+        "the other on one core; solvers go to a relative gap of 10⁻³. They depend on the machine, and below a hundredth of a "
+        "second its clock is too coarse to compare."
     )
     return [words, running_time.table(lines)]
 
