@@ -203,7 +203,10 @@ def _running_time(lines: Sequence[Line]) -> list[str]:
 
 
 def _saliency(lines: Sequence[Line]) -> list[str]:
-    words = "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs."
+    words = (
+        "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs. Objects are mostly in "
+        "the middle: compare with the last line, a map that does not look at the picture."
+    )
     return [words, saliency.table(lines), *filter(None, [saliency.baselines(lines)])]
 
 
