@@ -133,13 +133,31 @@ class Choice:
     is_outlier: BoolArray
 
 
+@dataclass(frozen=True)
+class _Participants:
+    """Rows that may be chosen, distinct points to be covered with their weights, who is rejected, and who comes last."""
+
+    pool: IntArray
+    targets: IntArray
+    weights: FloatArray
+    rejected: BoolArray
+    doubtful: BoolArray
+
+    @classmethod
+    def of(cls, solved: Solved, wants: Wants, cut: Cut, flagged: BoolArray) -> _Participants:
+        """Who takes part, once the outliers are known."""
+        rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
+        pool = _pool(solved, rejected)
+        targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
+        return cls(pool, targets, weights, rejected, _doubtful(solved, cut, rejected))
+
+
 def choose(solved: Solved, wants: Wants) -> Choice:
     """Representatives, by the rule of the mode."""
     cut, flagged = flag(solved, wants)
     if wants.mode == "paper":
         return _choose_like_the_paper(solved, wants, cut, flagged)
-    rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected)
+    who = _Participants.of(solved, wants, cut, flagged)
     n = len(solved.points.group)
     k = wants.number(n)
     if k is None:
@@ -148,27 +166,23 @@ def choose(solved: Solved, wants: Wants) -> Choice:
         raise InvalidInputError(
             f"n_representatives={k} is more than there are points (n_samples = {n}). Ask for fewer."
         )
-    targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
     if k is None and wants.coverage is not None:
-        rows, gains = _cover_share(solved, wants, pool, targets, weights)
+        most = min(len(who.pool), MOST_CANDIDATES)
+        rows, gains = _cover_with(solved, wants, most, who, as_far_as=True, until_explained=wants.coverage)
         if solved.demands.quotas is None:
             return Choice(rows, solved.points.group[rows], gains, cut, flagged)
         k = len(rows)
     elif k is None:
-        k = _number_of_picks(solved, wants, pool, targets, weights)
-    rows, gains = _cover_with(solved, wants, k, pool, rejected, targets, weights)
+        k = _number_of_picks(solved, wants, who)
+    rows, gains = _cover_with(solved, wants, k, who)
     return Choice(rows, solved.points.group[rows], gains, cut, flagged)
 
 
 def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
-    _, flagged = flag(solved, wants)
-    rejected = flagged if wants.outliers == "reject" else np.zeros_like(flagged)
-    pool = _pool(solved, rejected)
-    targets, weights = _targets(solved, rejected, min(len(pool), MOST_CANDIDATES))
-    limit = min(limit, len(pool))
-    rows, gains = _cover_with(solved, wants, limit, pool, rejected, targets, weights, as_far_as=True)
-    share = ExplainedShare(solved.kernel, targets, weights)
+    who = _Participants.of(solved, wants, *flag(solved, wants))
+    rows, gains = _cover_with(solved, wants, min(limit, len(who.pool)), who, as_far_as=True)
+    share = ExplainedShare(solved.kernel, who.targets, who.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in solved.points.group[rows]])
 
 
@@ -190,16 +204,15 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
     return cut, flagged
 
 
-def _doubtful(solved: Solved, wants: Wants) -> BoolArray:
+def _doubtful(solved: Solved, cut: Cut, rejected: BoolArray) -> BoolArray:
     """Distinct points that are no outliers and yet are chosen last.
 
     Where a valley divides outliers from others, some of the former are on its other side: those with a count below the
     geometric mean of the cut and the median of the others.
     """
-    cut, flagged = flag(solved, wants)
-    if cut.rule != "valley" or wants.outliers != "reject" or not flagged.any():
-        return np.zeros_like(flagged)
-    return np.asarray(~flagged & (solved.counts < np.sqrt(cut.count * np.median(solved.counts[~flagged]))))
+    if cut.rule != "valley" or not rejected.any():
+        return np.zeros_like(rejected)
+    return np.asarray(~rejected & (solved.counts < np.sqrt(cut.count * np.median(solved.counts[~rejected]))))
 
 
 def _pool(solved: Solved, rejected: BoolArray) -> IntArray:
@@ -257,39 +270,28 @@ def _canonical(solved: Solved, rows: IntArray) -> IntArray:
     return rows[np.lexsort((rows, solved.points.group[rows]))]
 
 
-def _cover_share(
-    solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """As many as explain the share that is wanted."""
-    most = min(len(pool), MOST_CANDIDATES)
-    return _cover_with(
-        solved, wants, most, pool, None, targets, weights, as_far_as=True, until_explained=wants.coverage
-    )
-
-
-def _number_of_picks(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
+def _number_of_picks(solved: Solved, wants: Wants, who: _Participants) -> int:
     """K where it is left to the data: as many as have support, or the knee of the curve."""
     n_must = len(solved.demands.must)
     if wants.min_support is not None:
-        return max(_supported(solved, wants, pool, targets, weights), n_must)
-    most = min(len(pool), MOST_AUTOMATIC)
-    _, gains = _cover_with(solved, wants, most, pool, None, targets, weights, as_far_as=True)
+        return max(_supported(solved, wants, who), n_must)
+    _, gains = _cover_with(solved, wants, min(len(who.pool), MOST_AUTOMATIC), who, as_far_as=True)
     return max(knee(np.cumsum(gains)), n_must, 1)
 
 
-def _supported(solved: Solved, wants: Wants, pool: IntArray, targets: IntArray, weights: FloatArray) -> int:
+def _supported(solved: Solved, wants: Wants, who: _Participants) -> int:
     """The largest number of picks each of which is the nearest for at least ``min_support`` points."""
-    smallest = float(wants.min_support or 1.0)
+    smallest, weights = float(wants.min_support or 1.0), who.weights
     if weights.sum() < smallest:
         raise InvalidInputError(
             f"min_support={smallest:g} is more than all {weights.sum():g} points that belong "
             f"(n_samples = {len(solved.points.group)}). Lower it."
         )
-    limit = max(1, min(len(pool), int(weights.sum() / smallest), MOST_CANDIDATES))
-    rows, _ = _cover_with(solved, wants, limit, pool, None, targets, weights, as_far_as=True)
+    limit = max(1, min(len(who.pool), int(weights.sum() / smallest), MOST_CANDIDATES))
+    rows, _ = _cover_with(solved, wants, limit, who, as_far_as=True)
     places = solved.points.group[rows]
     lengths = solved.kernel.diagonal()[places]  # the measure is that of labels_
-    D = without_rounding(lengths - 2.0 * solved.kernel.block(targets, places), float(lengths.max()))
+    D = without_rounding(lengths - 2.0 * solved.kernel.block(who.targets, places), float(lengths.max()))
     enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
     for k in range(1, len(rows)):
         closer = D[:, k] < best
@@ -303,16 +305,14 @@ def _cover_with(
     solved: Solved,
     wants: Wants,
     k: int,
-    pool: IntArray,
-    rejected: BoolArray | None,
-    targets: IntArray,
-    weights: FloatArray,
+    who: _Participants,
     *,
     as_far_as: bool = False,
     until_explained: float | None = None,
 ) -> tuple[IntArray, FloatArray]:
     """Up to k rows and their gains. ``as_far_as`` ignores quotas and stops quietly where candidates end."""
     demands, points = solved.demands, solved.points
+    pool, targets, weights = who.pool, who.targets, who.weights
     sizes = np.bincount(demands.group[pool], weights=points.weights[points.group[pool]], minlength=len(demands.names))
     named = dict(zip(demands.names, sizes.tolist(), strict=True))
     # Where distances decide, those with influence may not suffice however many they are.
@@ -322,8 +322,7 @@ def _cover_with(
     if not as_far_as and _short(slots, points.group[candidates]):
         candidates = _candidates(solved, pool, k, anyone=True)
         slots = demands.slots(k, candidates, named)
-        marks = np.zeros(len(points.group), dtype=bool) if rejected is None else points.spread(rejected, False)
-        demands.check_room(slots, k, points.group[candidates], candidates, marks)
+        demands.check_room(slots, k, points.group[candidates], candidates, points.spread(who.rejected, False))
     elif not as_far_as:
         demands.check_room(slots, k, points.group[candidates], candidates, np.zeros(len(points.group), dtype=bool))
     places = points.group[candidates]
@@ -334,7 +333,7 @@ def _cover_with(
     share = ExplainedShare(solved.kernel, targets, weights) if until_explained is not None else None
     forced = [int(np.flatnonzero(candidates == row)[0]) for row in demands.must]
     gains: list[float] = []
-    doubtful = _doubtful(solved, wants)[places]
+    doubtful = who.doubtful[places]
     # Those that are candidates for a large k only come last, so that the ranking is one and the same whatever k is.
     last = np.where(solved.influence[places] == 0, 2, doubtful.astype(np.intp))
     chosen = []
