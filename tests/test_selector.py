@@ -16,7 +16,7 @@ import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICOutlierDetector, MOSAICSampler, datasets, metrics
 from mosaic.estimators import _choice
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.outliers import cut_for_share
+from mosaic.outliers import cut_for_share, find_cut
 from mosaic.selection import similarities
 
 GROSS = datasets.blobs_with_gross_outliers()
@@ -913,3 +913,26 @@ def test_tight_clusters_do_not_make_outliers_of_all_others():
     model = MOSAIC(20).fit(data.X)
     assert model.is_outlier_[~data.is_outlier].mean() < 0.02
     assert data.is_outlier[model.representative_indices_].mean() < 0.3
+
+
+def test_beyond_a_thousand_points_the_narrow_counts_are_those_of_a_sample():
+    curve = mosaic.datasets.trefoil(1000, random_state=0)
+    data = mosaic.datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
+    model, detector = MOSAIC(20).fit(data.X), MOSAICOutlierDetector().fit(data.X)
+    assert model.is_outlier_[data.is_outlier].mean() > 0.8
+    assert data.is_outlier[model.is_outlier_].mean() > 0.95
+    np.testing.assert_array_equal(model.is_outlier_, detector.is_outlier_)
+    np.testing.assert_array_equal(model.predict(data.X), model.labels_)
+    np.testing.assert_allclose(model.outlier_probability_, (1000 - model.effective_count_) / 999)
+
+
+def test_outliers_are_decided_on_once_in_a_fit(monkeypatch):
+    asked = []
+
+    def counting(*arguments, **settings):
+        asked.append(len(arguments[0]))
+        return find_cut(*arguments, **settings)
+
+    monkeypatch.setattr("mosaic.estimators._choice.find_cut", counting)
+    MOSAIC().fit(GROSS.X)
+    assert len(asked) == 1

@@ -70,8 +70,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
     n_representatives_ : their number
     influence_ : norm of each point's row in the encoding
-    effective_count_ : number of points that each point stands, or would stand, for
-    outlier_probability_ : the paper's OP, (n − count) / (n − 1)
+    effective_count_ : number of points that each point stands, or would stand, for, in the program's kernel or, where
+        that shows two kinds of points more clearly, in a narrow one over at most 1000 of them (``docs/decisions/0015``)
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), n the points that one could stand for
     is_outlier_ : mask
     outlier_threshold_ : effective count below which points are outliers
     labels_ : which representative stands for each row, its place in ``representative_indices_``; -1 for rejected outliers
@@ -79,7 +80,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     coverage_ : share of the points that belong which the representatives express
     certificate_ : what is proven, as numbers and as a sentence
     n_iter_ : steps of the solver
-    alpha_, lam_, gamma_ : strength and bandwidth that were used
+    alpha_, lam_, gamma_ : strength and bandwidth of the program
 
     Notes
     -----
