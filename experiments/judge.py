@@ -204,8 +204,7 @@ def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | Non
     v = _checked_scores(values, len(inside))
     pixels = picture.mask.size / len(inside)  # of one patch
     verdict: Verdict = {"auc": judge_outliers(inside > pixels / 2, v)["auc"]}
-    spread = np.ptp(v)
-    s = (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
+    s = scaled(v)
     verdict["mae"] = float((inside * (1.0 - s) + (pixels - inside) * s).sum() / picture.mask.size)
     # Thresholds at which something changes: the distinct values, the last patch of each in falling order.
     order = np.argsort(-s, kind="stable")
@@ -218,6 +217,18 @@ def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | Non
     verdict |= _marked(inside, decision, pixels, "_own")
     verdict["flagged_share"] = None if decision is None else float(decision.mean())
     return verdict
+
+
+def scaled(v: FloatArray) -> FloatArray:
+    """(v − min v) / (max v − min v), 0 if all are equal: how a map is judged, kept and shown.
+
+    Examples
+    --------
+    >>> scaled(np.array([2.0, 3.0, 4.0])).tolist(), scaled(np.ones(2)).tolist()
+    ([0.0, 0.5, 1.0], [0.0, 0.0])
+    """
+    spread = np.ptp(v)
+    return (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
 
 
 def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | None]:

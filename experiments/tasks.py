@@ -12,8 +12,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
-import numpy as np
-
 from experiments import judge, methods
 from experiments.datasets import (
     Case,
@@ -126,9 +124,7 @@ def _rows(job: Job, task: Case, result: Picks) -> Mapping[str, Any]:
 def _map(job: Job, task: Any, result: Scores) -> Mapping[str, Any]:
     if job.seed >= SHOWN:
         return {}
-    low, high = float(result.values.min()), float(result.values.max())
-    scaled = (result.values - low) / max(high - low, np.finfo(np.float64).tiny)
-    return {"map": [round(float(value), 3) for value in scaled]}
+    return {"map": [round(float(value), 3) for value in judge.scaled(result.values)]}
 
 
 # Looked up when asked, so that a test can put a stand-in there.

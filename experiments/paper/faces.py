@@ -15,7 +15,6 @@ from experiments.paper._lines import (
     EQUAL,
     LIGHT_GROUPS,
     MEASURES,
-    NEAREST,
     Cell,
     Line,
     Measure,
@@ -35,7 +34,7 @@ SUBJECTS_HIT, LIGHTS_HIT = Measure("classes_hit", "subjects hit"), Measure("ligh
 SUBJECTS, PICKS = Measure("classes", "subjects"), Measure("n_picks", "picks")
 SMALLEST = Measure("smallest_share_of_a_subject", "smallest share of a subject")
 LARGEST = Measure("largest_share_of_a_subject", "largest share of a subject", higher=False)
-COLUMNS = (SUBJECTS_HIT, SMALLEST, LARGEST, CLASS_BALANCE, LIGHT_GROUPS, NEAREST)
+COLUMNS = (SUBJECTS_HIT, SMALLEST, LARGEST, CLASS_BALANCE, LIGHT_GROUPS)
 #: Class balance from which on subjects count as picked about equally often, and the lights that must be there.
 BALANCED, LIGHTS = 0.9, 3
 #: Frames of subjects. Red, green, blue, dark yellow, purple: apart from each other for most eyes, and from grey.

@@ -26,13 +26,12 @@ from experiments.paper._lines import (
 )
 from experiments.paper._markdown import ABSENT, Footnotes
 from experiments.paper._markdown import table as markdown
+from experiments.run import TOO_LONG
 
 ITEM = "running_time"
 SECONDS = Measure("seconds", "seconds", higher=False)
 #: A ratio of seconds from which one method is much slower than another: the paper gives no number.
 MUCH = 3.0
-#: How the reason begins where a run was stopped.
-STOPPED = "took more than"
 #: Sizes that the exponent of growth is fitted to, the largest ones.
 FITTED = 3
 HERO, ADMM, GENERIC = "MOSAIC (paper)", "paper's ADMM", "CVX reference"
@@ -137,8 +136,8 @@ def _short(reasons: Sequence[str]) -> list[str]:
     Once a seed was stopped the others are not tried; that says nothing more.
     """
     texts = [re.sub(r"(takes at most \d+ points), not \d+", r"\1", reason) for reason in reasons]
-    stopped = any(text.startswith(STOPPED) for text in texts)
-    return list(dict.fromkeys(text for text in texts if not (stopped and text.startswith(f"not tried: {STOPPED}"))))
+    stopped = any(text.startswith(TOO_LONG) for text in texts)
+    return list(dict.fromkeys(text for text in texts if not (stopped and text.startswith(f"not tried: {TOO_LONG}"))))
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path:
@@ -226,7 +225,7 @@ def times(lines: Sequence[Line]) -> dict[str, dict[int, Time]]:
     found: dict[str, dict[int, list[Time]]] = {}
     for line in sorted(latest(lines, ITEM), key=lambda line: line["n"]):
         value = number_of(line, SECONDS)
-        stopped = re.fullmatch(rf"{STOPPED} ([\d.]+) s", str(line.get("cannot", "")))
+        stopped = re.fullmatch(rf"{TOO_LONG} ([\d.]+) s", str(line.get("cannot", "")))
         if value is not None:
             one = Time(value, value)
         elif stopped:

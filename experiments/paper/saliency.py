@@ -153,7 +153,7 @@ def _panels(photo: Picture, maps: Sequence[Sequence[float] | None]) -> list[NDAr
     shares = photo.object_pixels / (photo.mask.size / len(photo.X))
     panels = [_small(photo), _grey(shares.reshape(photo.grid))]
     for values in maps:
-        v = np.full(len(photo.X), 0.5) if values is None else _scaled(np.asarray(values, np.float64))
+        v = np.full(len(photo.X), 0.5) if values is None else judge.scaled(np.asarray(values, np.float64))
         panels.append(_grey(v.reshape(rows, columns)))
     return panels
 
@@ -163,12 +163,6 @@ def _small(photo: Picture) -> NDArray[np.uint8]:
 
     rows, columns = photo.grid
     return np.asarray(Image.fromarray(photo.image).resize((ZOOM * columns, ZOOM * rows), Image.Resampling.LANCZOS))
-
-
-def _scaled(v: FloatArray) -> FloatArray:
-    """(v − min v) / (max v − min v), 0 if all are equal."""
-    spread = np.ptp(v)
-    return (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
 
 
 def _grey(values: FloatArray) -> NDArray[np.uint8]:

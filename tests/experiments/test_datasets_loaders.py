@@ -40,14 +40,6 @@ real_folder = pytest.mark.skipif(not files.data_folder().is_dir(), reason="the f
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty folder of sets, of which nothing is known."""
-    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path))
-    monkeypatch.setattr(files, "checksums", lambda: {})
-    return tmp_path
-
-
-@pytest.fixture
 def put(folder, monkeypatch):
     """A function that writes a made-up file and its entry in the table of checksums."""
     table = {}

@@ -21,14 +21,6 @@ TIER = {"MOSAIC": "ours", "MOSAIC (paper)": "ours", "SMRS": "paper", "K-medoids"
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty folder of sets, of which nothing is known."""
-    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path))
-    monkeypatch.setattr(files, "checksums", lambda: {})
-    return tmp_path
-
-
-@pytest.fixture
 def photos(folder, monkeypatch):
     """Photos "b", "a" and "c" of 20 × 27 pixels, grey 80, 40 and 120, with the object at the upper left."""
     with zipfile.ZipFile(folder / pictures.FILE, "w") as archive:
