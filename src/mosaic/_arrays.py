@@ -37,6 +37,11 @@ def row_norms_squared(A: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", A, A))
 
 
+def in_double(A: Any) -> FloatArray:
+    """A dense or sparse matrix as a dense one in float64."""
+    return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
+
+
 def as_points(X: Any, name: str = "X") -> Any:
     """A finite two-dimensional float array or CSR matrix; float32 stays float32, all else becomes float64."""
     if sp.issparse(X):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_codes, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, in_double, row_blocks, row_codes, row_norms_squared
 from mosaic.kernels import Kernel
 
 
@@ -73,8 +73,7 @@ class CountModel:
     def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
         """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
         if self.triangle is None:
-            f = self.pivots.features_at(Y)
-            f = np.asarray(f.toarray() if hasattr(f, "toarray") else f, np.float64)
+            f = in_double(self.pivots.features_at(Y))
             return f, np.zeros(len(f))
         f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
         return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)

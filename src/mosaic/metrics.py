@@ -15,7 +15,7 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_vector, row_blocks
+from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_vector, in_double, row_blocks
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
 
@@ -58,7 +58,7 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
     >>> gauge([[3.0, -1.0]], np.eye(2), symmetric=False)
     array([inf])
     """
-    points, corners = _dense(as_points(Y, "Y")), _dense(as_points(S, "S"))
+    points, corners = in_double(as_points(Y, "Y")), in_double(as_points(S, "S"))
     if points.shape[1] != corners.shape[1]:
         raise InvalidInputError(
             f"Y and S must have the same features; got {points.shape[1]} and {corners.shape[1]}. Take S from rows of Y."
@@ -137,7 +137,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
     >>> round(hull_coverage(Y, [0, 2], symmetric=False), 3)  # [0, 2] is no combination with coefficients ≥ 0
     0.707
     """
-    points = _dense(as_points(Y, "Y"))
+    points = in_double(as_points(Y, "Y"))
     corners = points[as_indices(chosen, len(points), "chosen")]
     lengths = np.linalg.norm(points, axis=1)
     if not lengths.any():
@@ -237,7 +237,7 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
         n = X.shape[0]
 
         def distances(rows: slice, members: IntArray) -> FloatArray:
-            return np.asarray(cdist(_dense(X[rows]), _dense(X[members])))
+            return np.asarray(cdist(in_double(X[rows]), in_double(X[members])))
 
     members = as_indices(chosen, n, "chosen")
     if not len(members):
@@ -344,8 +344,3 @@ def _members(kernel: Kernel, indices: ArrayLike, name: str = "chosen") -> IntArr
             f"kernel must be a Kernel; got {type(kernel).__name__}. Make one by mosaic.kernels.make_kernel(X, 'rbf')."
         )
     return as_indices(indices, kernel.n, name)
-
-
-def _dense(X: Any) -> FloatArray:
-    """Rows in float64, CSR made dense."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from mosaic._arrays import FloatArray, IntArray, subsample
+from mosaic._arrays import FloatArray, IntArray, in_double, subsample
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import FEW_FEATURES, RBF, EffectiveCount, resolve_gamma
 
@@ -54,16 +54,16 @@ def principal_directions(X: Any, r: int) -> FloatArray:
     if not sp.issparse(X):  # what is subtracted first does not cancel later; it would fill a sparse matrix
         X, mean, noise = X - mean, np.zeros(d), np.finfo(np.float64).eps * noise
     if d <= n:
-        gram = _dense(X.T @ X) - n * np.outer(mean, mean)
+        gram = in_double(X.T @ X) - n * np.outer(mean, mean)
     else:
         along = np.asarray(X @ mean).ravel()
-        gram = _dense(X @ X.T) - along[:, None] - along + mean @ mean
+        gram = in_double(X @ X.T) - along[:, None] - along + mean @ mean
     size = len(gram)
     values, vectors = eigh(gram, subset_by_index=[max(size - r, 0), size - 1])
     kept = values > max(1e-10 * float(values[-1]), n * noise)
     V = vectors[:, kept][:, ::-1]
     if d > n:
-        V = (_dense(X.T @ V) - np.outer(mean, V.sum(axis=0))) / np.sqrt(values[kept][::-1])
+        V = (in_double(X.T @ V) - np.outer(mean, V.sum(axis=0))) / np.sqrt(values[kept][::-1])
     largest = np.abs(V).argmax(axis=0)
     return np.asarray(V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0))
 
@@ -97,9 +97,9 @@ def view_similarities(
         V = principal_directions(X[targets[subsample(len(targets), SAMPLE, random_state)]], r)
         if not V.shape[1]:  # a single target: all that it can say is that there is no difference
             V = np.zeros((X.shape[1], 1))
-        seen = [_dense(X[rows] @ V) for rows in (targets, candidates)]
+        seen = [in_double(X[rows] @ V) for rows in (targets, candidates)]
     else:
-        seen = [_dense(X[rows]) for rows in (targets, candidates)]
+        seen = [in_double(X[rows]) for rows in (targets, candidates)]
     both = RBF(np.concatenate(seen), _bandwidth(seen[0], len(targets) / k, random_state))
     return both.block(np.arange(len(targets)), len(targets) + np.arange(len(candidates)))
 
@@ -122,7 +122,3 @@ def _bandwidth(Z: FloatArray, wanted: float, random_state: int) -> float:
             return gamma
         wanted *= 2.0
     return resolve_gamma(kernel, "median", random_state)
-
-
-def _dense(A: Any) -> FloatArray:
-    return np.asarray(A.toarray() if hasattr(A, "toarray") else A, np.float64)

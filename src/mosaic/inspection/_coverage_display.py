@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection._drawing import INK, QUIET, SECOND, bare, head, pyplot
+from mosaic.inspection._drawing import INK, QUIET, SECOND, axes_or_new, bare, head
 from mosaic.inspection._parts import Summary, counted
 from mosaic.inspection._summary import summarise
 
@@ -75,9 +75,7 @@ class CoverageDisplay:
             raise InvalidInputError(
                 f"the summary of this {facts.estimator} has no curve; a selector has one: fit a MOSAIC."
             )
-        plt = pyplot()
-        if ax is None:
-            ax = plt.figure(figsize=(8.0, 5.0), layout="constrained").add_subplot()
+        ax = axes_or_new(ax)
         self.ax_, self.figure_ = ax, ax.figure
         k, share = facts.n_representatives, facts.coverage
         style = {"linewidth": 2.0, "solid_capstyle": "round"} | ({"marker": "o"} if len(curve.k) == 1 else {})

@@ -33,6 +33,12 @@ def pyplot() -> Any:
     return plt
 
 
+def axes_or_new(ax: Any) -> Any:
+    """The axes, or, without any, those of a new figure."""
+    plt = pyplot()
+    return plt.figure(figsize=(8.0, 5.0), layout="constrained").add_subplot() if ax is None else ax
+
+
 def head(ax: Any, title: str, handles: list[Any], labels: list[str], *, columns: int = 3) -> None:
     """The title on the left above the axes, and below it the legend: outside of the data, whatever the axes are part of."""
     from matplotlib.legend_handler import HandlerTuple

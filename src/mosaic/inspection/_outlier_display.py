@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mosaic.inspection._drawing import ALARM, INK, QUIET, bare, head, pyplot
+from mosaic.inspection._drawing import ALARM, INK, QUIET, axes_or_new, bare, head
 from mosaic.inspection._parts import Summary, counted
 from mosaic.inspection._summary import summarise
 
@@ -82,9 +82,7 @@ class OutlierDisplay:
         self
         """
         facts, part = self.summary, self.summary.outliers
-        plt = pyplot()
-        if ax is None:
-            ax = plt.figure(figsize=(8.0, 5.0), layout="constrained").add_subplot()
+        ax = axes_or_new(ax)
         self.ax_, self.figure_ = ax, ax.figure
         edges = np.exp(part.edges)
         style = {"width": np.diff(edges), "align": "edge", "edgecolor": "white", "linewidth": 0.6} | kwargs

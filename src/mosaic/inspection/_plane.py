@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double
 from mosaic.kernels import RBF, Diffusion, Kernel, Laplacian, make_kernel
 
 #: Features up to which principal axes are exact, and landmarks that stand for more features or for a kernel.
@@ -66,7 +66,7 @@ def plane_of_kernel(
 def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator) -> Plane:
     """Two features as they are; of more, or of one, the principal axes."""
     if X.shape[1] == 2:
-        return Plane("features", names or ["x0", "x1"], _dense(X))
+        return Plane("features", names or ["x0", "x1"], in_double(X))
     return plane_of_coordinates(X, belongs, "features", rng)
 
 
@@ -84,7 +84,7 @@ def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
         A = np.asarray(A, np.float64)
         A = A - A[among].mean(axis=0)  # products of points far from 0 lose what tells them apart
     if A.shape[1] <= MOST_LANDMARKS:
-        return _dense(A)
+        return in_double(A)
     landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
     return nystroem(make_kernel(A, "linear"), np.arange(A.shape[0]), landmarks)
 
@@ -128,7 +128,3 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
     total = float(np.maximum(w, 0.0).sum())
     shares = np.maximum(w[:-3:-1], 0.0) / total if total > 0 else np.zeros(2)
     return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
-
-
-def _dense(X: Any) -> FloatArray:
-    return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
