@@ -272,16 +272,16 @@ class _Bar:
 
 def main() -> None:
     """The command line."""
-    from experiments.items import ITEMS, jobs_of
+    from experiments.items import ITEMS, PAPER, jobs_of
 
     parser = argparse.ArgumentParser(description="Run the experiments of the paper.")
-    parser.add_argument("--item", choices=[*ITEMS, "all"], default="all")
+    parser.add_argument("--item", choices=[*ITEMS, "all"], default="all", help="one of them, or all of the paper")
     parser.add_argument("--slice", choices=["small", "all"], default="all", help="few seeds and cases, or everything")
     parser.add_argument("--method", action="append", help="only these methods (may be repeated)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=RESULTS)
     options = parser.parse_args()
-    items = list(ITEMS) if options.item == "all" else [options.item]
+    items = list(PAPER) if options.item == "all" else [options.item]
     jobs = [job for item in items for job in jobs_of(item, small=options.slice == "small")]
     if options.method:
         jobs = [job for job in jobs if job.method in options.method]
