@@ -447,7 +447,7 @@ def test_explanation_of_a_detector_says_score_threshold_and_rule(detector: MOSAI
         assert why.score == pytest.approx(detector.score_samples(BLOBS.X[[row]])[0])
         assert why.effective_count == detector.effective_count_[row]
         assert why.outlier_probability == detector.outlier_probability_[row]
-        assert (why.count_threshold, why.rule) == (pytest.approx(1.1), "isolated")
+        assert (why.count_threshold, why.rule) == (pytest.approx(np.exp(detector.offset_)), "isolated")
         assert why.n_lower == (detector.effective_count_ < detector.effective_count_[row]).sum()
         assert str(why).startswith(f"Row {row}: {'an outlier' if BLOBS.is_outlier[row] else 'belongs'}: it stands for ")
         json.dumps(why.to_dict(), allow_nan=False)
@@ -641,10 +641,11 @@ def test_outlier_display_draws_both_sides_and_the_threshold(which: str, request:
     assert sum(bar.get_height() for bar in display.outlying_) == 8
     assert [bar.get_y() for bar in display.outlying_] == [bar.get_height() for bar in display.belonging_]
     (threshold,) = set(display.threshold_.get_xdata())
-    assert threshold == pytest.approx(1.1)
+    expected = 1.1 if which == "model" else np.exp(estimator.offset_)
+    assert threshold == pytest.approx(expected)
     assert all(bar.get_x() + bar.get_width() <= threshold * (1 + 1e-9) for bar in display.outlying_ if bar.get_height())
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["8 outliers", "392 belong", "threshold 1.1: points below stand alone"]
+    assert labels == ["8 outliers", "392 belong", f"threshold {expected:.3g}: points below stand alone"]
     display.figure_.canvas.draw()
 
 

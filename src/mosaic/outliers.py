@@ -38,9 +38,10 @@ SMALLEST_REST = 0.1
 #: From this number on low counts may be a cluster of their own.
 SMALLEST_CROWD = 10
 #: A crowd is a cluster if its counts on its own scale reach this share of what the others reach on theirs …
-COHESION = 0.68
-#: … and at least this share of its members' neighbours are members.
-PURITY = 0.75
+COHESION = 0.75
+#: … and at least this share of its members' neighbours are members; or half of them, if the crowd is not sparser by this
+#: factor than the others are: who of two groups is the odd one cannot be told then.
+PURITY, HALF_PURE, SPARSER = 0.75, 0.5, 2.0
 #: Points of the larger side that the comparison looks at, those of the smaller that it needs, and neighbours of each.
 CROWD_SAMPLE, FEW, NEIGHBOURS = 1000, 100, 10
 
@@ -134,18 +135,22 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     return (best_cut, best_p) if below <= LARGEST_SHARE * n else (0.0, 1.0)
 
 
-def find_cut(counts: FloatArray, kernel: Kernel, *, random_state: int = 0) -> Cut:
+def find_cut(
+    counts: FloatArray, kernel: Kernel, *, alone: float = ISOLATED, level: float = VALLEY_LEVEL, random_state: int = 0
+) -> Cut:
     """The cut that the counts themselves suggest; nobody, when nothing stands out.
 
     Parameters
     ----------
     counts : effective counts of distinct points
     kernel : the similarity between them
+    alone : count below which a point stands for itself alone
+    level : how improbable a valley must be
     random_state : seed of the sample that a crowd is judged by
     """
-    isolated = Cut(ISOLATED, "isolated")
+    isolated = Cut(alone, "isolated")
     count, p = find_valley(counts)
-    proposals = [Cut(max(count, ISOLATED), "valley", p)] if p < VALLEY_LEVEL else []
+    proposals = [Cut(max(count, alone), "valley", p)] if p < level else []
     crowd = np.zeros(len(counts), dtype=bool)
     for cut in [*proposals, isolated]:
         low = cut.below(counts)
@@ -179,10 +184,21 @@ def is_cluster(kernel: Kernel, low: BoolArray, crowd: BoolArray, *, random_state
     if _own_scale_count(kernel, some_members, wanted) < COHESION * _own_scale_count(kernel, some_others, wanted):
         return False
     everyone = subsample(kernel.n, 20_000, rng)
-    similarity = kernel.block(some_members, everyone)
-    similarity[some_members[:, None] == everyone] = -1.0
-    nearest = everyone[np.argpartition(-similarity, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]]
-    return bool(crowd[nearest].mean() >= PURITY)
+    distances = kernel.distances(some_members, everyone)  # similarities of far points may all be 0
+    distances[some_members[:, None] == everyone] = np.inf
+    nearest = everyone[np.argpartition(distances, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]]
+    purity = float(crowd[nearest].mean())
+    if purity >= PURITY or purity < HALF_PURE:
+        return purity >= PURITY
+    return _spacing(kernel, some_members, everyone) < SPARSER * _spacing(kernel, some_others, everyone)
+
+
+def _spacing(kernel: RBF | Laplacian, rows: IntArray, everyone: IntArray) -> float:
+    """Median distance of these points to their fifth nearest neighbour, as the kernel measures distance."""
+    distances = kernel.distances(rows, everyone)
+    distances[rows[:, None] == everyone] = np.inf
+    spacing = float(np.median(np.partition(distances, NEIGHBOURS // 2 - 1, axis=1)[:, NEIGHBOURS // 2 - 1]))
+    return float(np.sqrt(spacing)) if isinstance(kernel, RBF) else spacing
 
 
 def _own_scale_count(kernel: RBF | Laplacian, rows: IntArray, wanted: float) -> float:

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray, subsample
-from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._points import Distinct, read_points
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._pyod import PyODAdapter
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for
+from mosaic.estimators._two_scales import look_from_both, look_once
 from mosaic.exceptions import InvalidInputError
-from mosaic.outliers import cut_for_share, find_cut, outlier_probability
+from mosaic.outliers import ISOLATED, cut_for_share, find_cut, outlier_probability
 from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 
 #: Distinct points that the encoding is made for; the others are scored against them.
@@ -133,20 +133,25 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         max_rank = affordable_rank(
             reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
         )
-        narrator.say("similarities")
-        wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
-        kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
-        encoding = solve_for(self, kernel, reference, max_rank, seed, narrator)
+        narrator.say("two scales")
+        scales = look_from_both(self, matrix[reference.first], reference, seed)
+        if scales is None:
+            max_rank = affordable_rank(
+                reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
+            )
+            wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
+            kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
+            scales = look_once(solve_for(self, kernel, reference, max_rank, seed, narrator), reference)
         narrator.say("scoring")
-        look = look_twice(self, kernel, encoding, reference, seed)
-        self._count_model = look.model
+        self._scales = scales
         counts = np.empty(points.n)
-        counts[some] = look.counts
+        counts[some] = scales.reference_counts
         others = np.setdiff1d(np.arange(points.n), some)
         if len(others):
-            counts[others] = self._count_model.counts(matrix[points.first[others]])
+            counts[others] = scales.counts(matrix[points.first[others]])
         if isinstance(self.contamination, str):
-            cut = look.cut or find_cut(look.counts, kernel, random_state=seed)
+            alone = scales.isolated(reference.weights)
+            cut = find_cut(counts[some], scales.kernel, alone=alone or ISOLATED, random_state=seed)
         else:
             cut = cut_for_share(counts, points.weights, float(self.contamination))
         self.threshold_rule_ = cut.rule
@@ -154,12 +159,12 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         self.effective_count_ = points.spread(counts, 1.0)
         absent = points.group < 0
         if absent.any():
-            self.effective_count_[absent] = self._count_model.counts(matrix[np.flatnonzero(absent)])
-        self.outlier_probability_ = outlier_probability(self.effective_count_, look.total)
+            self.effective_count_[absent] = scales.counts(matrix[np.flatnonzero(absent)])
+        self.outlier_probability_ = outlier_probability(self.effective_count_, scales.total)
         self.is_outlier_ = np.log(self.effective_count_) < self.offset_
-        encoding = look.encoding
+        encoding = scales.near.encoding
         self.certificate_ = encoding.certificate
-        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(look.kernel, "gamma", None)
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(scales.kernel, "gamma", None)
         self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
         narrator.done(f"{int(self.is_outlier_.sum())} outliers among {len(self.is_outlier_)}")
         return self
@@ -178,7 +183,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point; high is normal, 0 is alone. Does not depend on what else is in X."""
         check_is_fitted(self)
-        return np.log(self._count_model.counts(read_points(self, X, reset=False)))
+        return np.log(self._scales.counts(read_points(self, X, reset=False)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """``score_samples(X) − offset_``; negative for outliers."""

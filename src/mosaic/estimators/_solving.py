@@ -77,14 +77,19 @@ def solve_for(
         random_state=seed,
         callback=narrator.callback,
     )
-    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
-    if unfinished or encoding.dual_gap > max(WEAK_GAP, estimator.tol):
-        warnings.warn(
-            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {estimator.tol:g}. {encoding.status.advice}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    warn_of_gap(encoding, estimator.tol)
     return encoding
+
+
+def warn_of_gap(encoding: Encoding, tol: float) -> None:
+    """Say it if the solver did not finish, or if what it has proven is next to nothing."""
+    unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
+    if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
+        warnings.warn(
+            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def _paper_gamma(X: Any) -> float:

@@ -71,7 +71,7 @@ def _detected_plane(detector: Any, X: Any, rows: IntArray, rng: np.random.Genera
     belongs = ~detector.is_outlier_[rows]
     if isinstance(detector.kernel, str) and detector.kernel in ("rbf", "laplacian", "diffusion"):
         return plane_of_features(matrix, belongs, _feature_names(detector), rng)
-    model = detector._count_model
+    model = detector._scales.near.model
     A = model.pivots.features_at(matrix) if model.triangle is None else model.map(matrix)[0]
     return plane_of_coordinates(A, belongs, "similarity", rng)
 

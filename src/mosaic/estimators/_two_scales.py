@@ -1,0 +1,161 @@
+"""How odd a point is, looked at from nearby and from afar.
+
+In a narrow kernel, points that lie scattered between the folds of a sheet stand for few, but so does a small crowd far from
+everybody for all of its own. In a wide kernel it is the other way round. So a detector counts in both: five neighbours, and
+eighty. Let u = log m at either scale, with mean μ and deviation σ over the reference points. A point's combined count is
+
+    log m = min(u_near, μ_near + σ_near (1 + (u_far − μ_far)/σ_far)) − c,
+
+that is: how odd a point is nearby decides, unless it is odder by more than one deviation from afar. The constant c ≤ 0 makes a
+point that is alone at both scales count one. Ours; ``docs/decisions/0016`` has the measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mosaic._arrays import FloatArray
+from mosaic.counts import CountModel
+from mosaic.encoding import Encoding
+from mosaic.estimators._points import Distinct
+from mosaic.estimators._solving import warn_of_gap
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import RBF, EffectiveCount, Kernel, resolve_gamma
+from mosaic.program import encode
+from mosaic.tuning import memory_needed
+from mosaic.wishes import Wishes
+
+#: Points that a typical one resembles, and strength, nearby and from afar.
+NEAR, NEAR_LAM = 5.0, 30.0
+FAR, FAR_LAM = 80.0, 10.0
+#: Deviations by which a point must be odder from afar for that to count.
+HANDICAP = 1.0
+#: A point is alone if it stands for fewer than so many nearby, or is as odd from afar, and is so many deviations out; no
+#: more than this share of all points is called so …
+ALONE, TAIL, TAIL_SHARE = 1.2, 1.75, 0.01
+#: … unless it stands for at most this many where a typical point stands for dozens.
+ALONE_FROM_AFAR = 1.01
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Counts at one scale, for the reference points and for others, and what is usual among the former."""
+
+    encoding: Encoding
+    model: CountModel
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, encoding: Encoding, points: Distinct) -> Scale:
+        """What an encoding of distinct points says."""
+        u = np.log(encoding.effective_count)
+        mean = float(np.average(u, weights=points.weights))
+        deviation = float(np.sqrt(np.average((u - mean) ** 2, weights=points.weights)))
+        return cls(encoding, encoding.count_model(points.codes), mean, max(deviation, 1e-9))
+
+    @property
+    def counts(self) -> FloatArray:
+        """Those of the reference points."""
+        return self.encoding.effective_count
+
+
+@dataclass(frozen=True)
+class Scales:
+    """One scale, or two whose counts are made one."""
+
+    near: Scale
+    far: Scale | None
+    kernel: Kernel
+    #: Weight of the reference points, which one could stand for.
+    total: float
+
+    @property
+    def reference_counts(self) -> FloatArray:
+        """Those of the reference points."""
+        return self._combined(self.near.counts, self.far.counts if self.far is not None else None)
+
+    def counts(self, Y: Any) -> FloatArray:
+        """Of any points; those of the reference keep theirs."""
+        return self._combined(self.near.model.counts(Y), self.far.model.counts(Y) if self.far is not None else None)
+
+    def _combined(self, near: FloatArray, far: FloatArray | None) -> FloatArray:
+        if far is None or self.far is None:
+            return near
+        return np.exp(np.minimum(np.log(near), self._from_afar(far)) - self._origin)
+
+    def _from_afar(self, counts: Any) -> Any:
+        assert self.far is not None
+        return self.near.mean + self.near.deviation * (
+            HANDICAP + (np.log(counts) - self.far.mean) / self.far.deviation
+        )
+
+    @property
+    def _origin(self) -> float:
+        return min(float(self._from_afar(1.0)), 0.0)
+
+    def isolated(self, weights: FloatArray) -> float | None:
+        """The count below which a point is alone; None for the usual one, where there is one scale.
+
+        At most one in a hundred is far out: that is the rate of false alarms on data without outliers.
+        """
+        if self.far is None:
+            return None
+        u = np.log(self.reference_counts)
+        order = np.argsort(u, kind="stable")
+        below = np.searchsorted(np.cumsum(weights[order]), TAIL_SHARE * weights.sum(), "right")  # so many may be
+        rare = float(u[order[min(int(below), len(u) - 1)]])
+        tail = min(np.log(ALONE), self.near.mean - TAIL * self.near.deviation) - self._origin
+        return float(np.exp(max(min(tail, rare), self._from_afar(ALONE_FROM_AFAR) - self._origin)))
+
+
+def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Scales | None:
+    """Counts at both scales, where the user has left kernel, bandwidth and strength to us and the limits allow it.
+
+    A narrow kernel has full rank.
+
+    Parameters
+    ----------
+    estimator : with ``kernel``, ``gamma``, ``alpha``, ``lam``, ``solver``, ``tol``, ``max_iter``, ``max_rank``, ``memory_budget``
+    rows : the reference points
+    points : their weights and codes
+    seed : of the factor
+    """
+    ours = all(
+        isinstance(value, str) and value == wanted
+        for value, wanted in ((estimator.kernel, "rbf"), (estimator.gamma, "auto"))
+    )
+    if not (ours and estimator.alpha is None and estimator.lam is None and points.n > 2):
+        return None
+    if estimator.max_rank is not None and estimator.max_rank < points.n:
+        return None
+    budget = estimator.memory_budget
+    if budget is not None and memory_needed(points.n, points.n, 8, rows.shape[1]) > budget:
+        return None
+    try:
+        gammas = [resolve_gamma(RBF(rows), EffectiveCount(min(m0, 0.5 * points.n)), seed) for m0 in (NEAR, FAR)]
+    except InvalidInputError:  # so many copies, but for rounding, that every point resembles more
+        return None
+    near, far = (
+        encode(
+            RBF(rows, gamma),
+            lam=lam,
+            solver=estimator.solver,
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            wishes=Wishes.read(points.n, points.weights),
+            random_state=seed,
+        )
+        for gamma, lam in zip(gammas, (NEAR_LAM, FAR_LAM), strict=True)
+    )
+    for encoding in (near, far):
+        warn_of_gap(encoding, estimator.tol)
+    return Scales(Scale.of(near, points), Scale.of(far, points), near.kernel, points.total)
+
+
+def look_once(encoding: Encoding, points: Distinct) -> Scales:
+    """Counts at the scale of the user's kernel."""
+    return Scales(Scale.of(encoding, points), None, encoding.kernel, points.total)
