@@ -80,12 +80,34 @@ def f1_table(small: bool) -> Iterator[Job]:
 
 
 #: Sets with classes beyond those of the paper, and sets whose classes are looked at among outliers.
-MORE_CLASSES = ("cifar10", "olivetti", "orl", "pbmc", "basehock", "pcmac")
+MORE_CLASSES = ("cifar10", "olivetti", "orl", "pbmc", "basehock")
 SPOILED = ("digits", "usps", "mnist", "isolet", "yaleb", "orl", "pbmc", "cifar10")
 #: Kinds of outliers: each set gets three. Natural images can only be mixed with images.
 PICTURES = ("digits", "usps", "mnist", "yaleb", "orl")
 #: Inliers of an ADBench set, at most.
 ADBENCH_SIZE = 1000
+#: Detectors that are asked whether outliers can be told from inliers at all: the fast ones.
+FAST = ("MOSAIC", "kNN distance", "Isolation forest", "LOF", "One-class SVM")
+#: Detectors that decide by themselves how many rows are outliers.
+DECIDING = ("MOSAIC", "MOSAIC (paper)", "LOF", "Isolation forest", "One-class SVM", "ECOD", "COPOD", "HBOS")
+#: Rows of a set that is looked at without outliers; the sets that have fewer give all of them.
+UNSPOILT_SIZE, SMALLER = 600, {"orl": 400, "olivetti": 400}
+#: Sets with classes on which choices were made (rules, constants), and those on which they were confirmed.
+CHOOSING = ("digits", "isolet", "orl", "pbmc", "usps")
+CONFIRMING = ("basehock", "cifar10", "mnist", "olivetti", "yaleb")
+
+
+def adbench_sets() -> list[str]:
+    """The sets that mark their own outliers, by name."""
+    from experiments.datasets.real import ADBENCH, real_sets
+
+    return sorted(name for name in real_sets() if name.startswith(ADBENCH))
+
+
+def halves() -> dict[str, tuple[str, ...]]:
+    """The sets of the choosing and of the confirming half; those that mark their own outliers take turns."""
+    marked = adbench_sets()
+    return {"choosing": (*CHOOSING, *marked[::2]), "confirming": (*CONFIRMING, *marked[1::2])}
 
 
 def clean(small: bool) -> Iterator[Job]:
@@ -98,22 +120,59 @@ def clean(small: bool) -> Iterator[Job]:
 
 def spoiled(small: bool) -> Iterator[Job]:
     """Classification with representatives that are chosen among outliers."""
-    for name, ratio, method in product(("digits",) if small else SPOILED, (1.0,) if small else (0.3, 1.0), SELECTORS):
+    for (name, kind, ratio), method in product(_spoiled_cases(small), SELECTORS):
+        for seed in range(1 if small else 5):
+            yield Job("spoiled", "select", method, name, kind, ratio, 280, 30, seed)
+
+
+def separable(small: bool) -> Iterator[Job]:
+    """Whether the outliers of ``spoiled`` can be told from the inliers at all: detection on the very same draws."""
+    for (name, kind, ratio), method in product(_spoiled_cases(small), FAST):
+        for seed in range(1 if small else 5):
+            yield Job("separable", "detect as is", method, name, kind, ratio, 280, None, seed)
+
+
+def _spoiled_cases(small: bool) -> Iterator[tuple[str, str, float]]:
+    """Set, kind and ratio of outliers."""
+    for name, ratio in product(("digits",) if small else SPOILED, (1.0,) if small else (0.3, 1.0)):
         third = "images" if name in PICTURES else "heavy-tailed"
         for kind in ("uniform",) if small else ("uniform", "shuffled", third):
-            for seed in range(1 if small else 5):
-                yield Job("spoiled", "select", method, name, kind, ratio, 280, 30, seed)
+            yield name, kind, ratio
 
 
 def adbench(small: bool) -> Iterator[Job]:
     """Outliers that the sets mark themselves; every method with its defaults."""
-    from experiments.datasets.real import real_sets
     from experiments.methods import all_detectors
 
-    names = [name for name in real_sets() if name.startswith("adbench/")]
-    for name, method in product(names[:2] if small else names, all_detectors()):
+    for name, method in product(adbench_sets()[: 2 if small else None], all_detectors()):
         for seed in range(1 if small else 5):
             yield Job("adbench", "detect as is", method, name, None, 0.0, ADBENCH_SIZE, None, seed)
+
+
+def unspoilt(small: bool) -> Iterator[Job]:
+    """How many rows are flagged where there are no outliers."""
+    for name, method in product(("digits",) if small else (*CLASSIFIED, *MORE_CLASSES), DECIDING):
+        for seed in range(1 if small else 5):
+            n = SMALLER.get(name, UNSPOILT_SIZE)
+            yield Job("unspoilt", "detect as is", method, name, None, 0.0, n, None, seed)
+
+
+def ablation(small: bool) -> Iterator[Job]:
+    """MOSAIC, and MOSAIC without one of its rules: selection on the choosing half, outliers on all sets and a manifold."""
+    from experiments.methods import all_detector_variants, all_selector_variants
+
+    sets = CHOOSING[:1] if small else CHOOSING
+    spoilt = [name for name in sets if name in SPOILED]
+    for method, seed in product(("MOSAIC", *all_selector_variants()), range(1 if small else 3)):
+        for name in sets:
+            yield Job("ablation", "classify", method, name, None, 0.0, 600, 30, seed)
+        for name, kind in product(spoilt, ("uniform", "shuffled")):
+            yield Job("ablation", "select", method, name, kind, 1.0, 280, 30, seed)
+    for method, seed in product(("MOSAIC", *all_detector_variants()), range(1 if small else 2)):
+        for name in adbench_sets()[: 2 if small else None]:
+            yield Job("ablation", "detect as is", method, name, None, 0.0, ADBENCH_SIZE, None, seed)
+        for ratio in TABLE_RATIOS[: 1 if small else None : 2]:
+            yield Job("ablation", "detect as is", method, "swiss_roll/5", "repetitive", ratio, 300, None, seed)
 
 
 #: In the order of the paper.
@@ -127,7 +186,15 @@ PAPER = {
     "f1_table": f1_table,
 }
 #: And our own comparison, which runs when it is asked for by name.
-ITEMS = {**PAPER, "clean": clean, "spoiled": spoiled, "adbench": adbench}
+OWN = {
+    "clean": clean,
+    "spoiled": spoiled,
+    "separable": separable,
+    "adbench": adbench,
+    "unspoilt": unspoilt,
+    "ablation": ablation,
+}
+ITEMS = {**PAPER, **OWN}
 
 
 def jobs_of(item: str, *, small: bool = False) -> list[Job]:

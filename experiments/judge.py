@@ -114,6 +114,8 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     f1_outlier_best, f1_inlier_best : max_t 2 p_t r_t / (p_t + r_t) over thresholds t; rows of equal score are on the same
         side of each
     f1_outlier_own, f1_inlier_own : F1 of the method's own decision; 0 if it puts nothing into the positive class
+    f1_outlier_true_share : F1 if as many rows are flagged as there are outliers, those of the highest scores; of rows with
+        equal scores at the edge some are drawn by lot, and F1 is its expectation
     flagged_share : share of all rows that the method flags
 
     Notes
@@ -128,6 +130,7 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     both = bool(truth.any() and not truth.all())
     if both:
         verdict["auc"] = float(roc_auc_score(truth, values))
+    verdict["f1_outlier_true_share"] = _f1_of_true_share(truth, values) if both else None
     for name, positive, sign in (("outlier", truth, 1.0), ("inlier", ~truth, -1.0)):
         chosen = None if decision is None else decision == (name == "outlier")
         own = both and chosen is not None
@@ -368,6 +371,14 @@ def _best_f1(positive: BoolArray, values: FloatArray) -> float:
     precision, recall, _ = precision_recall_curve(positive, values)
     total = precision + recall
     return float(np.max(np.divide(2.0 * precision * recall, total, out=np.zeros_like(total), where=total > 0)))
+
+
+def _f1_of_true_share(truth: BoolArray, values: FloatArray) -> float:
+    """E #{outliers among the m highest} / m, m the number of outliers: precision and recall are the same then."""
+    m = int(truth.sum())
+    edge = np.partition(values, -m)[-m]
+    above, at = values > edge, values == edge
+    return float((truth[above].sum() + (m - above.sum()) * truth[at].mean()) / m)
 
 
 def _resident_after_reset() -> int | None:

@@ -127,13 +127,13 @@ def _map(job: Job, task: Any, result: Scores) -> Mapping[str, Any]:
     return {"map": [round(float(value), 3) for value in judge.scaled(result.values)]}
 
 
-# Looked up when asked, so that a test can put a stand-in there.
+# Looked up when asked, so that a test can put a stand-in there. Variants are run only by items that name them.
 def _selectors() -> Mapping[str, Selector]:
-    return methods.all_selectors()
+    return {**methods.all_selector_variants(), **methods.all_selectors()}
 
 
 def _detectors() -> Mapping[str, Detector]:
-    return methods.all_detectors()
+    return {**methods.all_detector_variants(), **methods.all_detectors()}
 
 
 def _timed() -> Mapping[str, Selector]:

@@ -1,6 +1,6 @@
 """Contestants, one a file. A file defines ``SELECTORS``, ``DETECTORS`` or ``SOLVERS``, tuples of what it offers.
 
-``all_*`` collect them.
+``all_*`` collect them. ``SELECTOR_VARIANTS`` and ``DETECTOR_VARIANTS`` are ours without one of its rules, and no contestants.
 """
 
 from __future__ import annotations
@@ -78,6 +78,16 @@ def all_detectors() -> dict[str, Detector]:
 def all_solvers() -> dict[str, Selector]:
     """Every algorithm for the paper's program, by name; in comparisons of running time only."""
     return {method.name: method for method in _collect("SOLVERS")}
+
+
+def all_selector_variants() -> dict[str, Selector]:
+    """Our selector without one of its rules, by name; in the ablation only."""
+    return {method.name: method for method in _collect("SELECTOR_VARIANTS")}
+
+
+def all_detector_variants() -> dict[str, Detector]:
+    """Our detector without one of its rules, by name; in the ablation only."""
+    return {method.name: method for method in _collect("DETECTOR_VARIANTS")}
 
 
 def _collect(attribute: str) -> list[Any]:

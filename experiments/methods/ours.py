@@ -1,7 +1,8 @@
-"""MOSAIC with its defaults, and the paper's Algorithm 1 as written."""
+"""MOSAIC with its defaults, without one of its rules at a time, and the paper's Algorithm 1 as written."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -10,12 +11,18 @@ import numpy as np
 from experiments.methods import Detector, Picks, Scores, Selector
 from mosaic import MOSAIC, MOSAICOutlierDetector
 from mosaic.kernels import EffectiveCount
+from mosaic.tuning import SMALLEST_COUNT
 
 
-def select(X: Any, k: int, seed: int) -> Picks:
-    """No settings."""
-    model = MOSAIC(k, random_state=seed).fit(X)
+def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
+    """No settings; variants have parameters."""
+    model = MOSAIC(k, random_state=seed, **parameters).fit(X)
     return Picks(model.representative_indices_, f"{int(model.is_outlier_.sum())} flagged")
+
+
+def select_in_own_kernel(X: Any, k: int, seed: int) -> Picks:
+    """With the default bandwidth, but as if it were the user's: picks are chosen by it, in all directions."""
+    return select(X, k, seed, gamma=EffectiveCount(max(X.shape[0] / k, SMALLEST_COUNT)))
 
 
 def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
@@ -24,9 +31,9 @@ def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma:
     return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
 
 
-def detect(X: Any, seed: int) -> Scores:
-    """No settings."""
-    model = MOSAICOutlierDetector(random_state=seed).fit(X)
+def detect(X: Any, seed: int, **parameters: Any) -> Scores:
+    """No settings; variants have parameters."""
+    model = MOSAICOutlierDetector(random_state=seed, **parameters).fit(X)
     return Scores(-np.log(model.effective_count_), model.is_outlier_, model.threshold_rule_)
 
 
@@ -53,4 +60,18 @@ SELECTORS = (
 DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, SETTINGS, largest=5000),
+)
+#: A given diversity turns exchanges off, and 0 leaves all else as it is; ``mosaic.path`` would change the bandwidth, too.
+SELECTOR_VARIANTS = (
+    Selector("no rejection", "ours", partial(select, outliers="keep")),
+    Selector("own kernel", "ours", select_in_own_kernel),
+    Selector("greedy", "ours", partial(select, diversity=0.0)),
+    Selector("unscaled", "ours", partial(select, scale=False)),
+)
+#: Neighbours of a typical point, and strength, are those of either scale of the detector, and of one in between.
+DETECTOR_VARIANTS = (
+    Detector("near only", "ours", partial(detect, gamma=EffectiveCount(5.0), lam=30.0)),
+    Detector("far only", "ours", partial(detect, gamma=EffectiveCount(80.0), lam=10.0)),
+    Detector("one scale", "ours", partial(detect, gamma=EffectiveCount(20.0), lam=10.0)),
+    Detector("unscaled", "ours", partial(detect, scale=False)),
 )

@@ -18,6 +18,7 @@ from experiments.paper import (
     f1_table,
     faces,
     losses,
+    quality,
     robustness,
     running_time,
     saliency,
@@ -41,14 +42,17 @@ TITLES = {
     "structured": "Structured outliers",
     "f1_table": "The F1 table",
 }
+QUALITY = "How well we choose"
 NO_LINES = "*Missing: no run of this item yet.*"
 INTRODUCTION = """\
 # Results
 
-Every experiment of the paper that has been run so far, and every contestant. This page is made of the lines of the runs by
+Every experiment of the paper that has been run so far, and every contestant; after them our own comparison, on more sets, with
+[how well we choose](#how-well-we-choose). This page is made of the lines of the runs by
 
 ```
 make experiments-all                    # or, a small slice in minutes: make experiments
+python -m experiments.run --item clean  # our own comparison, by name; also spoiled, separable, adbench, unspoilt, ablation
 python -m experiments.paper.page
 ```
 
@@ -90,6 +94,7 @@ def build(
         f"## Verdicts\n\n{verdicts.table(lines)}\n\nThe rules:\n\n{verdicts.RULES}",
         _losses(lines, diagnosis),
         *(f"## {title}\n\n{_item(item, lines, figures)}" for item, title in TITLES.items()),
+        f"## {QUALITY}\n\n{quality.section(lines)}",
         f"## Missing runs\n\n{missing(lines, jobs)}",
         f"## Runs without an answer\n\n{without_answer(lines)}",
     ]

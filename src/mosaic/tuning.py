@@ -115,6 +115,25 @@ def fit_bandwidth(kernel: RBF | Laplacian, m0: float, max_rank: int, *, random_s
     return float(np.exp(low))
 
 
+def typical_count(kernel: Kernel, *, random_state: int = 0) -> float:
+    """The median over points j of Σ_i (k_ij / k_jj)², what a typical point resembles; from a sample of many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = RBF(np.random.default_rng(0).normal(size=(200, 2)))
+    >>> typical_count(RBF(kernel.X, resolve_gamma(kernel, EffectiveCount(12.0)))).__round__(6)
+    12.0
+    """
+    rng = np.random.default_rng(random_state)
+    others = subsample(kernel.n, 8192, rng)
+    centres = subsample(len(others), 2048 if kernel.n <= 2048 else 512, rng)
+    K = kernel.block(others, others[centres]) / kernel.diagonal()[others[centres]]
+    K[centres, np.arange(len(centres))] = 0.0
+    scale = (kernel.n - 1) / max(len(others) - 1, 1)
+    return float(np.median(1.0 + scale * (K**2).sum(axis=0)))
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a fit will do and cost, told beforehand.

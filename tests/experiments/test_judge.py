@@ -224,6 +224,14 @@ def test_outlier_numbers_with_ties_are_those_worked_out_by_hand():
     assert verdict["average_precision_outlier"] == pytest.approx(0.5 * 0.5 + 0.5 * 2 / 3)
     # From below, {1}: 1 and 1/3; {1, 2}: 1 and 2/3; {1, 2, 3}: 2/3 and 2/3; all: 3/5 and 1.
     assert verdict["average_precision_inlier"] == pytest.approx(1 / 3 + 1 / 3 + 3 / 5 / 3)
+    # Two are flagged, the two of score 4, of which one is an outlier.
+    assert verdict["f1_outlier_true_share"] == pytest.approx(1 / 2)
+
+
+def test_where_the_true_share_ends_among_equal_scores_the_lot_decides():
+    # Three are flagged: the inlier at 5, and two of the four at 4, of which three are outliers.
+    verdict = judge_outliers([0, 1, 1, 1, 0, 0], [5, 4, 4, 4, 4, 1])
+    assert verdict["f1_outlier_true_share"] == pytest.approx(2 * 3 / 4 / 3)
 
 
 def test_f1_both_ways_round_is_that_worked_out_by_hand():
@@ -240,6 +248,7 @@ def test_f1_both_ways_round_is_that_worked_out_by_hand():
 def test_equal_scores_are_worth_a_guess():
     verdict = judge_outliers([0, 0, 0, 1], [7, 7, 7, 7])
     assert verdict["auc"] == 0.5
+    assert verdict["f1_outlier_true_share"] == pytest.approx(1 / 4)
     assert verdict["average_precision_outlier"] == pytest.approx(1 / 4)
     assert verdict["f1_outlier_best"] == pytest.approx(2 / 5)
     assert verdict["f1_inlier_best"] == pytest.approx(6 / 7)

@@ -155,7 +155,8 @@ def test_items_name_methods_that_exist_and_the_slice_is_part_of_all(item):
     assert {job.key for job in few} <= {job.key for job in every}
     assert 0 < len(few) < len(every)
     seeds = {job.dataset: {other.seed for other in every if other.dataset == job.dataset} for job in every}
-    assert all(len(found) >= 5 for found in seeds.values())
+    least = 2 if item == "ablation" else 5  # it is about rules, over many sets, and compares no contestants
+    assert all(len(found) >= least for found in seeds.values())
 
 
 def test_contestants_are_told_apart_by_name():

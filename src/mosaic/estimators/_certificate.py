@@ -21,6 +21,7 @@ class SelectionCertificate:
     bound : what *every* set of k points leaves at least
     ridge : g, the mean of k_ii
     excess : error / bound − 1
+    settings : what was decided about the data, in sentences
     """
 
     encoding: Certificate
@@ -28,6 +29,7 @@ class SelectionCertificate:
     error: float
     bound: float
     ridge: float
+    settings: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:

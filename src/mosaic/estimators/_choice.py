@@ -10,6 +10,7 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, subsample
 from mosaic.estimators._demands import Demands
+from mosaic.estimators._groups import Groups, find_groups
 from mosaic.estimators._points import Distinct
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
@@ -49,6 +50,7 @@ class Wants:
     outliers: str = "reject"
     contamination: Any = "auto"
     diversity: Any = "auto"
+    min_group: float | None = None
     op_threshold: float | None = None
     mode: str = "auto"
 
@@ -72,6 +74,8 @@ class Wants:
             _number("coverage", self.coverage, 0.0, 1.0, "the share of the data to be explained")
         if self.min_support is not None:
             _number("min_support", self.min_support, 1.0, np.inf, "the number of points a representative stands for")
+        if self.min_group is not None:
+            _number("min_group", self.min_group, 2.0, np.inf, "the number of points that make a group")
         if self.op_threshold is not None:
             _number(
                 "op_threshold", self.op_threshold, 0.0, 1.0, "the outlier probability above which a row is rejected"
@@ -131,6 +135,7 @@ class Choice:
     gains: FloatArray
     cut: Cut
     is_outlier: BoolArray
+    groups: Groups | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class _Participants:
 
 def choose(solved: Solved, wants: Wants) -> Choice:
     """Representatives, by the rule of the mode."""
-    cut, flagged = flag(solved, wants)
+    cut, flagged, groups = flag(solved, wants)
     if wants.mode == "paper":
         return _choose_like_the_paper(solved, wants, cut, flagged)
     who = _Participants.of(solved, wants, cut, flagged)
@@ -170,24 +175,28 @@ def choose(solved: Solved, wants: Wants) -> Choice:
         most = min(len(who.pool), MOST_CANDIDATES)
         rows, gains = _cover_with(solved, wants, most, who, as_far_as=True, until_explained=wants.coverage)
         if solved.demands.quotas is None:
-            return Choice(rows, solved.points.group[rows], gains, cut, flagged)
+            return Choice(rows, solved.points.group[rows], gains, cut, flagged, groups)
         k = len(rows)
     elif k is None:
         k = _number_of_picks(solved, wants, who)
     rows, gains = _cover_with(solved, wants, k, who)
-    return Choice(rows, solved.points.group[rows], gains, cut, flagged)
+    return Choice(rows, solved.points.group[rows], gains, cut, flagged, groups)
 
 
 def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
-    who = _Participants.of(solved, wants, *flag(solved, wants))
+    cut, flagged, _ = flag(solved, wants)
+    who = _Participants.of(solved, wants, cut, flagged)
     rows, gains = _cover_with(solved, wants, min(limit, len(who.pool)), who, as_far_as=True)
     share = ExplainedShare(solved.kernel, who.targets, who.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in solved.points.group[rows]])
 
 
-def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
-    """The cut, and for distinct points whether they are outliers. What must be included is vouched for by the user."""
+def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray, Groups | None]:
+    """The cut, for distinct points whether they are outliers, and groups that are none for their number.
+
+    What must be included is vouched for by the user.
+    """
     points, counts = solved.points, solved.counts
     if wants.outliers == "keep":
         cut = NOBODY
@@ -201,7 +210,11 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray]:
         cut = cut_for_share(counts, points.weights, float(wants.contamination))
     flagged = cut.below(counts)
     flagged[points.group[solved.demands.must]] = False
-    return cut, flagged
+    groups = None
+    if wants.min_group is not None:
+        groups = find_groups(solved.kernel, flagged, points.weights, wants.min_group, random_state=solved.random_state)
+        flagged &= ~groups.members
+    return cut, flagged, groups
 
 
 def _doubtful(solved: Solved, cut: Cut, rejected: BoolArray) -> BoolArray:

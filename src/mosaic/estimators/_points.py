@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_array, validate_data
 
 from mosaic._arrays import FloatArray, IntArray, as_vector, equal_rows, refuse_missing, row_codes
 from mosaic._frames import column_names, numeric_part, to_matrix
+from mosaic.estimators._columns import column_scale, divided
 from mosaic.exceptions import InvalidInputError
 
 
 def read_points(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """A finite float matrix, dense or CSR. ``reset`` in fit; later the features must be those of fit.
+    """A finite float matrix, dense or CSR. ``reset`` in fit; later the features must be those of fit, and are scaled alike.
 
     Frames give their columns of numbers; other columns are ids, which are not computed with.
     """
@@ -35,7 +36,20 @@ def read_points(estimator: Any, X: Any, *, reset: bool) -> Any:
             matrix = matrix.copy()
             matrix.sum_duplicates()
     refuse_missing(matrix, columns)
-    return matrix
+    return matrix if reset else divided(matrix, getattr(estimator, "column_scale_", None))
+
+
+def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How often each of n rows counts."""
+    return as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+
+
+def read_scaled(estimator: Any, X: Any, sample_weight: ArrayLike | None) -> tuple[Any, FloatArray | None]:
+    """For fit: the points, and by what their columns were divided."""
+    matrix = read_points(estimator, X, reset=True)
+    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
+    scale = column_scale(estimator, matrix, weights if weights is not None and weights.any() else None)
+    return divided(matrix, scale), scale
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,7 @@ class Distinct:
     def of(cls, X: Any, sample_weight: ArrayLike | None, *, pairwise: bool) -> Distinct:
         """Reduce the rows of X; similarities (pairwise) keep their order, because their columns have one."""
         n = X.shape[0]
-        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         if not len(rows):
             raise InvalidInputError(

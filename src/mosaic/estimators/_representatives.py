@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,9 @@ from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
 from mosaic.estimators._nearby import look_twice
-from mosaic.estimators._points import Distinct, read_points
+from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._progress import Narrator
+from mosaic.estimators._settings import Settings, explain_selector
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import factorize
@@ -50,12 +51,14 @@ class Representatives(ClusterMixin, BaseEstimator):
         lam: float | None = None,
         kernel: Any = "rbf",
         gamma: Any = "auto",
+        scale: Any = "auto",
         degree: int = 3,
         coef0: float = 1.0,
         n_neighbors: int = 10,
         diffusion_time: int = 2,
         outliers: str = "reject",
         contamination: Any = "auto",
+        min_group: float | None = None,
         diversity: Any = "auto",
         mode: str = "auto",
         op_threshold: float | None = None,
@@ -75,12 +78,14 @@ class Representatives(ClusterMixin, BaseEstimator):
         self.lam = lam
         self.kernel = kernel
         self.gamma = gamma
+        self.scale = scale
         self.degree = degree
         self.coef0 = coef0
         self.n_neighbors = n_neighbors
         self.diffusion_time = diffusion_time
         self.outliers = outliers
         self.contamination = contamination
+        self.min_group = min_group
         self.diversity = diversity
         self.mode = mode
         self.op_threshold = op_threshold
@@ -131,7 +136,7 @@ class Representatives(ClusterMixin, BaseEstimator):
                 "mode='paper' is Algorithm 1 as written, which knows no constraints; use mode='auto'."
             )
         narrator = Narrator(type(self).__name__, self.verbose)
-        matrix = read_points(self, X, reset=True)
+        matrix, scale = read_scaled(self, X, sample_weight)
         demands = Demands.read(matrix.shape[0], quotas=quotas, **constraints)
         pairwise = self.kernel == "precomputed"
         points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
@@ -157,10 +162,10 @@ class Representatives(ClusterMixin, BaseEstimator):
         narrator.say("choosing")
         choice = choose(solved, wants)
         # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
-        self._solved, self._count_model = solved, count_model
+        self._solved, self._count_model, self.column_scale_ = solved, count_model, scale
         self._absent = matrix[np.flatnonzero(points.group < 0)]
         self._encoding_certificate = encoding.certificate
-        self._max_rank = max_rank
+        self._max_rank, self._neighbours_wanted = max_rank, wanted
         self._previous = encoding if self.warm_start else None
         self._previous_settings = self._kernel_settings(kernel)
         self._previous_program = program
@@ -241,7 +246,10 @@ class Representatives(ClusterMixin, BaseEstimator):
                 apart = distances.min(axis=1) + own[rows] > 1e-12 * np.abs(
                     own[rows]
                 )  # a representative stands for itself
-                labels[rows][self._choice.cut.below(counts[rows]) & apart] = -1
+                odd = np.flatnonzero(self._choice.cut.below(counts[rows]) & apart)
+                if len(odd) and self._choice.groups is not None:
+                    odd = odd[~self._choice.groups.near(Y[rows][odd])]
+                labels[rows][odd] = -1
         return labels
 
     def _errors_at(self, Y: Any) -> FloatArray:
@@ -271,7 +279,9 @@ class Representatives(ClusterMixin, BaseEstimator):
             k = len(self._choice.points)
             bound = bound_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots)
             error = float(weights @ unexplained(kernel, self._choice.points, ridge))
-            self._certificate = SelectionCertificate(self._encoding_certificate, k, error, bound, ridge)
+            self._certificate = SelectionCertificate(
+                self._encoding_certificate, k, error, bound, ridge, explain_selector(self)
+            )
         return self._certificate
 
     def rethreshold(self, **changes: Any) -> Self:
@@ -279,7 +289,8 @@ class Representatives(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, diversity, op_threshold
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
+            op_threshold
 
         Returns
         -------
@@ -343,10 +354,28 @@ class Representatives(ClusterMixin, BaseEstimator):
         mask[self.representative_indices_] = True
         return np.flatnonzero(mask) if indices else mask
 
-    def explain(self, i: int) -> Explanation:
-        """Why row i of the data was chosen, rejected or left out, who stands for it, and for whom it stands."""
+    @overload
+    def explain(self, i: None = None) -> Settings: ...
+
+    @overload
+    def explain(self, i: int) -> Explanation: ...
+
+    def explain(self, i: int | None = None) -> Settings | Explanation:
+        """Why row i of the data was chosen, rejected or left out; without a row, what was decided about the data, and why.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
+        Columns are taken as they are.
+        Bandwidth ...: so that a typical point resembles about 20 points, itself included, its share.
+        Strength ..., 100 times the critical one, at which points that nobody else expresses are clearly apart.
+        20 representatives: as was asked for.
+        Chosen to be similar to the points that belong, in all directions.
+        8 outliers: no valley divides the effective counts, so only points that stand for themselves alone are out.
+        """
         check_is_fitted(self)
-        return explain_point(self, i)
+        return explain_selector(self) if i is None else explain_point(self, i)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.

@@ -35,12 +35,17 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Bandwidth. "auto": a typical point resembles n / n_representatives others (at least 20; a twentieth of all if the number
         is open), or more, if the kernel would otherwise need a rank that is out of reach. With "auto" and kernel="rbf", whom
         to choose is decided in the directions in which the points differ most (see ``view``); otherwise by the kernel itself.
+    scale : "auto", True or False, default "auto"
+        Whether columns are divided by their spread (the interquartile range). "auto" does so if otherwise few columns would be
+        all that distances see, as where units differ, and kernel and bandwidth are left to us.
     degree, coef0 : of the polynomial kernel
     n_neighbors, diffusion_time : of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
         Never choose them, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
         Share of outliers, if it is known; otherwise the distribution of the effective counts tells.
+    min_group : float, optional
+        Outliers that are as close together as points that belong, at least so many, are a rare kind and no outliers.
     diversity : "auto" or float, default "auto"
         Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
         since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
@@ -81,6 +86,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     certificate_ : what is proven, as numbers and as a sentence
     n_iter_ : steps of the solver
     alpha_, lam_, gamma_ : strength and bandwidth of the program
+    column_scale_ : what columns were divided by, None if they were taken as they are
 
     Notes
     -----

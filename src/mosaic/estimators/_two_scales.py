@@ -70,8 +70,8 @@ class Scales:
     near: Scale
     far: Scale | None
     kernel: Kernel
-    #: Weight of the reference points, which one could stand for.
-    total: float
+    #: Of the reference points, which one could stand for.
+    weights: FloatArray
 
     @property
     def reference_counts(self) -> FloatArray:
@@ -85,26 +85,29 @@ class Scales:
     def _combined(self, near: FloatArray, far: FloatArray | None) -> FloatArray:
         if far is None or self.far is None:
             return near
-        return np.exp(np.minimum(np.log(near), self._from_afar(far)) - self._origin)
+        return np.asarray(np.exp(np.minimum(np.log(near), self._from_afar(far)) - self._origin))
 
     def _from_afar(self, counts: Any) -> Any:
         assert self.far is not None
-        return self.near.mean + self.near.deviation * (
-            HANDICAP + (np.log(counts) - self.far.mean) / self.far.deviation
-        )
+        return self.near.mean + self.near.deviation * (HANDICAP + (np.log(counts) - self.far.mean) / self.far.deviation)
+
+    @property
+    def wide_kernel(self) -> Kernel:
+        """The wider of both kernels."""
+        return self.kernel if self.far is None else self.far.encoding.kernel
 
     @property
     def _origin(self) -> float:
         return min(float(self._from_afar(1.0)), 0.0)
 
-    def isolated(self, weights: FloatArray) -> float | None:
+    def isolated(self) -> float | None:
         """The count below which a point is alone; None for the usual one, where there is one scale.
 
         At most one in a hundred is far out: that is the rate of false alarms on data without outliers.
         """
         if self.far is None:
             return None
-        u = np.log(self.reference_counts)
+        u, weights = np.log(self.reference_counts), self.weights
         order = np.argsort(u, kind="stable")
         below = np.searchsorted(np.cumsum(weights[order]), TAIL_SHARE * weights.sum(), "right")  # so many may be
         rare = float(u[order[min(int(below), len(u) - 1)]])
@@ -153,9 +156,9 @@ def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Sc
     )
     for encoding in (near, far):
         warn_of_gap(encoding, estimator.tol)
-    return Scales(Scale.of(near, points), Scale.of(far, points), near.kernel, points.total)
+    return Scales(Scale.of(near, points), Scale.of(far, points), near.kernel, points.weights)
 
 
 def look_once(encoding: Encoding, points: Distinct) -> Scales:
     """Counts at the scale of the user's kernel."""
-    return Scales(Scale.of(encoding, points), None, encoding.kernel, points.total)
+    return Scales(Scale.of(encoding, points), None, encoding.kernel, points.weights)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.estimators import MOSAIC, Explanation, MOSAICOutlierDetector, MOSAICSampler
+from mosaic.estimators._settings import Settings
 from mosaic.exceptions import InvalidInputError
 
 #: Where the threshold of a detector comes from, as a person would say it.
@@ -66,17 +67,17 @@ def check_estimator(estimator: Any) -> bool:
     return isinstance(estimator, MOSAICOutlierDetector)
 
 
-def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation:
-    """Why row i is chosen, rejected or left out, as plain data that reads as a sentence.
+def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Settings:
+    """Why row i is chosen, rejected or left out, as plain data that reads as a sentence; or what was decided, and why.
 
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    i : row of the data that it was fitted to
+    i : row of the data that it was fitted to; without it the settings are explained
 
     Returns
     -------
-    Explanation, or OutlierExplanation for a detector
+    Explanation, or OutlierExplanation for a detector; Settings without a row
 
     Examples
     --------
@@ -85,9 +86,11 @@ def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation:
     >>> data = datasets.blobs_with_gross_outliers()
     >>> detector = MOSAICOutlierDetector().fit(data.X)
     >>> explain(detector, int(data.is_outlier.argmax())).reason
-    'an outlier: it stands for 1 point; the threshold is 1.1, and points below it stand for themselves alone.'
+    'an outlier: it stands for 1 point; the threshold is 1.01, and points below it stand for themselves alone.'
     """
-    return explain_detected(estimator, i) if check_estimator(estimator) else estimator.explain(i)
+    if check_estimator(estimator) and i is not None:
+        return explain_detected(estimator, i)
+    return estimator.explain() if i is None else estimator.explain(i)  # type: ignore[no-any-return]
 
 
 def explain_detected(detector: Any, i: int) -> OutlierExplanation:

@@ -34,12 +34,17 @@ def point_map(
         rows, status, plane = _selected_plane(estimator, curve, max_points, rng)
         label, error = estimator.labels_[rows].tolist(), estimator.representation_error_[rows].tolist()
     known: list[RowStatus] = status.tolist()
+    points = plane.points
+    if (
+        plane.method == "features" and estimator.column_scale_ is not None
+    ):  # back in the units that the axes are named in
+        points = points * estimator.column_scale_
     return PointMap(
         method=plane.method,
         axes=list(plane.axes),
         row=rows.tolist(),
-        x=plane.points[:, 0].tolist(),
-        y=plane.points[:, 1].tolist(),
+        x=points[:, 0].tolist(),
+        y=points[:, 1].tolist(),
         status=known,
         label=label,
         effective_count=counts[rows].tolist(),

@@ -79,6 +79,14 @@ class OutlierRow:
 
 
 @dataclass(frozen=True)
+class TradeOff:
+    """How many outliers there would be with this ``min_group``; of a detector, among its reference points."""
+
+    min_group: int
+    n_outliers: int
+
+
+@dataclass(frozen=True)
 class OutlierPart:
     """Outliers, and the distribution that tells them from the others.
 
@@ -89,6 +97,8 @@ class OutlierPart:
     lowest : outliers with the lowest counts, lowest first
     edges : of the bins of the histogram, in log of the effective count; a threshold between the first and the last is one of them
     belonging, outlying : rows in each bin that belong, and that are outliers
+    protected : rows below the threshold that are no outliers because min_group of them are a group
+    trade_off : TradeOff for some sizes of groups; none if there are no outliers, or more than 2000
     """
 
     threshold: float | None
@@ -97,6 +107,8 @@ class OutlierPart:
     edges: list[float]
     belonging: list[int]
     outlying: list[int]
+    protected: int = 0
+    trade_off: list[TradeOff] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

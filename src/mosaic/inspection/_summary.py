@@ -12,6 +12,7 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
 from mosaic.estimators._choice import MOST_AUTOMATIC, rank
+from mosaic.estimators._groups import find_groups
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._explain import check_estimator, count_threshold, explain_detected
 from mosaic.inspection._map import point_map
@@ -22,6 +23,7 @@ from mosaic.inspection._parts import (
     OutlierRow,
     Representative,
     Summary,
+    TradeOff,
 )
 from mosaic.inspection._plain import finite, plain, versions
 from mosaic.selection import knee
@@ -32,7 +34,9 @@ MOST_OUTLIERS, MOST_BINS = 50, 40
 SHORTEST_CURVE = 20
 #: … unless more are chosen; their explained share takes time that grows with the square of their number.
 LONGEST_CURVE = 1000
-ALL_PARTS = frozenset({"bound", "map", "curve"})
+#: Sizes of groups that might be protected, and outliers up to which it is tried.
+GROUP_SIZES, MOST_IN_GROUPS = (3, 5, 10, 20, 50), 2000
+ALL_PARTS = frozenset({"bound", "map", "curve", "groups"})
 
 
 def summary(
@@ -92,7 +96,7 @@ def summarise(
     random_state: int = 0,
     parts: frozenset[str] = frozenset(),
 ) -> Summary:
-    """The summary with those of its costly parts that are wanted: "bound", "map", "curve"."""
+    """The summary with those of its costly parts that are wanted: "bound", "map", "curve", "groups"."""
     detects = check_estimator(estimator)
     n = len(estimator.is_outlier_)
     if X is not None and n_rows(X) != n:
@@ -115,7 +119,7 @@ def summarise(
         certificate=_detected_certificate(estimator) if detects else _certificate(estimator, "bound" in parts),
         map=point_map(estimator, X, names, curve, max_points, random_state) if "map" in parts else None,
         representatives=None if detects else _representatives(estimator, names),
-        outliers=_outliers(estimator, names),
+        outliers=_outliers(estimator, names, parts),
         curve=curve,
         settings=_settings(estimator),
     )
@@ -172,7 +176,7 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
     return found
 
 
-def _outliers(estimator: Any, names: Sequence[Any] | None) -> OutlierPart:
+def _outliers(estimator: Any, names: Sequence[Any] | None, parts: frozenset[str]) -> OutlierPart:
     detects = check_estimator(estimator)
     counts, is_outlier = estimator.effective_count_, estimator.is_outlier_
     rows = np.flatnonzero(is_outlier)
@@ -180,7 +184,7 @@ def _outliers(estimator: Any, names: Sequence[Any] | None) -> OutlierPart:
     reasons = [(explain_detected(estimator, row) if detects else estimator.explain(row)).reason for row in rows]
     threshold = count_threshold(estimator)
     edges = histogram_edges(np.log(counts), None if threshold is None else float(np.log(threshold)))
-    sides = (np.histogram(np.log(counts[side]), edges)[0].tolist() for side in (~is_outlier, is_outlier))
+    belonging, outlying = (np.histogram(np.log(counts[side]), edges)[0].tolist() for side in (~is_outlier, is_outlier))
     return OutlierPart(
         threshold,
         str(estimator.threshold_rule_ if detects else estimator._choice.cut.rule),
@@ -189,8 +193,33 @@ def _outliers(estimator: Any, names: Sequence[Any] | None) -> OutlierPart:
             for row, reason in zip(rows, reasons, strict=True)
         ],
         edges.tolist(),
-        *sides,
+        belonging,
+        outlying,
+        protected=_protected(estimator, detects),
+        trade_off=_trade_off(estimator, detects) if "groups" in parts else [],
     )
+
+
+def _protected(estimator: Any, detects: bool) -> int:
+    if detects:
+        return 0 if estimator._protected is None else int(estimator._protected.sum())
+    groups, points = estimator._choice.groups, estimator._solved.points
+    return 0 if groups is None else int(points.spread(groups.members, False).sum())
+
+
+def _trade_off(estimator: Any, detects: bool) -> list[TradeOff]:
+    """What other sizes of groups would protect."""
+    if detects:
+        kernel, low, weights = estimator._scales.wide_kernel, estimator._reference_low, estimator._scales.weights
+    else:
+        choice, points = estimator._choice, estimator._solved.points
+        kernel, weights, low = estimator._solved.kernel, points.weights, choice.is_outlier.copy()
+        if choice.groups is not None:
+            low |= choice.groups.members
+    if not 0 < low.sum() <= MOST_IN_GROUPS:
+        return []
+    found = [(size, find_groups(kernel, low, weights, size).members) for size in GROUP_SIZES]
+    return [TradeOff(size, round(float(weights[low & ~members].sum()))) for size, members in found]
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
@@ -238,6 +267,7 @@ def _settings(estimator: Any) -> dict[str, Any]:
         "lam": finite(estimator.lam_),
         "gamma": finite(estimator.gamma_),
         "n_iter": int(estimator.n_iter_),
+        "sentences": list(estimator.explain()),
         "constraints": None,
         "versions": versions(),
     }

@@ -1,0 +1,135 @@
+"""Columns in different units: when they are divided by their spread, by what, and that nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import PCA
+
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.estimators._columns import column_scale
+from mosaic.exceptions import InvalidInputError
+from mosaic.inspection import summary
+
+#: Powers of two, so that units add no rounding.
+UNITS = np.array([2.0**13, 1.0, 2.0**-7, 1.0, 1.0, 4.0])
+
+
+@pytest.fixture
+def table(rng):
+    """A mixture of three kinds in correlated columns of one unit."""
+    centres = rng.normal(size=(3, 6)) * 4.0
+    return centres[rng.integers(3, size=300)] + rng.normal(size=(300, 6)) @ (np.eye(6) + 0.3)
+
+
+def scale_of(X, *, weights=None, **settings):
+    return column_scale(MOSAIC(**settings), X, weights)
+
+
+def test_columns_of_one_unit_are_taken_as_they_are(table):
+    assert scale_of(table) is None
+    assert scale_of(datasets.swiss_roll(200)) is None
+
+
+@pytest.mark.parametrize("Estimator", [lambda **s: MOSAIC(12, **s), MOSAICOutlierDetector])
+def test_units_do_not_matter(Estimator, table):
+    in_units = Estimator(tol=1e-7).fit(table * UNITS)
+    alike = Estimator(scale=True, tol=1e-7).fit(table)
+    np.testing.assert_allclose(in_units.column_scale_ / UNITS, alike.column_scale_)
+    np.testing.assert_allclose(in_units.effective_count_, alike.effective_count_, rtol=0.02)
+    np.testing.assert_array_equal(in_units.is_outlier_, alike.is_outlier_)
+    new = table[:20] + 0.1
+    np.testing.assert_array_equal(in_units.predict(new * UNITS), alike.predict(new))
+    assert Estimator(scale=False).fit(table * UNITS).column_scale_ is None
+
+
+def test_picks_do_not_depend_on_units_and_would_without_scaling(table):
+    picks = [
+        set(MOSAIC(12, scale=scale, tol=1e-7).fit(X).representative_indices_.tolist())
+        for X, scale in ((table, True), (table * UNITS, "auto"), (table * UNITS, False))
+    ]
+    assert picks[0] == picks[1] != picks[2]
+
+
+def test_principal_components_keep_their_spread(table):
+    assert scale_of(table * UNITS) is not None
+    assert scale_of(PCA().fit_transform(table * UNITS)) is None
+
+
+def test_one_wrong_entry_is_no_unit(table):
+    table[0, 0] = 1e6
+    assert scale_of(table) is None
+
+
+def test_spread_of_a_column_with_wrong_entries_is_that_of_the_others(table):
+    right = scale_of(table * UNITS)
+    table[:10] += 1e3
+    np.testing.assert_allclose(scale_of(table, scale=True) * UNITS, right, rtol=0.3)
+
+
+def test_mostly_equal_and_constant_columns(table):
+    table[:, 2], table[:, 3] = 5.0, 0.0
+    table[:4, 3] = 7.0
+    scale = scale_of(table, scale=True)
+    assert scale[2] == 1.0
+    assert scale[3] == pytest.approx(table[:, 3].std())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"gamma": 0.5}, {"kernel": "cosine"}, {"kernel": "linear"}, {"mode": "paper"}, {"scale": False}],
+    ids=lambda settings: next(iter(settings)) + "=" + str(next(iter(settings.values()))),
+)
+def test_what_the_user_has_chosen_is_meant_for_the_columns_as_they_are(settings, table):
+    assert scale_of(table * UNITS, **settings) is None
+    if "scale" not in settings:
+        assert scale_of(table * UNITS, scale=True, **settings) is not None
+
+
+def test_sparse_columns_are_divided_on_demand_and_stay_sparse(table):
+    X = sp.csr_array(np.where(table > 1.0, table, 0.0) * UNITS)
+    assert scale_of(X) is None
+    np.testing.assert_allclose(scale_of(X, scale=True), X.toarray().std(axis=0))
+    dense, sparse = (MOSAIC(10, scale=True).fit(Y).labels_ for Y in (X.toarray(), X))
+    assert dense.shape == sparse.shape
+
+
+def test_weight_is_repetition_for_the_spread_too(table, rng):
+    times = rng.integers(1, 4, len(table))
+    repeated = scale_of(np.repeat(table * UNITS, times, axis=0))
+    np.testing.assert_allclose(scale_of(table * UNITS, weights=times.astype(float)), repeated)
+
+
+def test_float32_stays_float32(table):
+    model = MOSAIC(10).fit((table * UNITS).astype(np.float32))
+    assert model.column_scale_ is not None
+    assert model._solved.kernel.X.dtype == np.float32
+
+
+def test_map_of_two_columns_is_in_their_units(rng):
+    X = rng.normal(size=(200, 2)) @ np.array([[1.0, 0.4], [0.0, 1.0]]) * [1000.0, 1.0]
+    for estimator in (MOSAIC(8), MOSAICOutlierDetector()):
+        shown = summary(estimator.fit(X), X).map
+        assert estimator.column_scale_ is not None
+        np.testing.assert_allclose(np.c_[shown.x, shown.y], X[shown.row])
+
+
+def test_explanation_names_the_columns_that_were_divided(table):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(table * UNITS, columns=["income", "age", "b", "c", "d", "e"])
+    for estimator in (MOSAIC(8), MOSAICOutlierDetector()):
+        assert "income by " in estimator.fit(frame).explain()[0]
+    assert MOSAIC(8, scale=False).fit(frame).explain()[0] == "Columns are taken as they are."
+
+
+@pytest.mark.parametrize("wrong", ["yes", None, 2])
+def test_wrong_wish_is_refused(wrong, table):
+    for estimator in (MOSAIC(8, scale=wrong), MOSAICOutlierDetector(scale=wrong)):
+        with pytest.raises(InvalidInputError, match="scale must be"):
+            estimator.fit(table)
+
+
+def test_similarities_have_no_columns(table):
+    with pytest.raises(InvalidInputError, match="precomputed"):
+        MOSAIC(5, kernel="precomputed", scale=True).fit(table @ table.T)

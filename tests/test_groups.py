@@ -1,0 +1,107 @@
+"""Rare groups: which outliers min_group protects, in both estimators, for new points, and in the summary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.estimators._groups import find_groups
+from mosaic.exceptions import InvalidInputError
+from mosaic.inspection import summary
+from mosaic.kernels import EffectiveCount, make_kernel
+
+
+@pytest.fixture(scope="module")
+def crowded():
+    """A curve among scattered points, six of which are a tight group far out, and who is of the group."""
+    rng = np.random.default_rng(0)
+    curve = datasets.trefoil(300, random_state=0)
+    noise = rng.uniform(curve.min(), curve.max(), size=(60, 3))
+    group = curve.max(axis=0) + 3.0 + 0.05 * rng.normal(size=(6, 3))
+    return np.concatenate([curve, noise, group]), np.arange(366) >= 360
+
+
+ESTIMATORS = {
+    "selector": lambda **settings: MOSAIC(10, gamma=EffectiveCount(40.0), contamination=0.18, **settings),
+    "detector": lambda **settings: MOSAICOutlierDetector(0.18, **settings),
+}
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_group_of_enough_points_is_protected_and_scattered_points_are_not(make, crowded):
+    X, in_group = crowded
+    scattered = (np.arange(366) >= 300) & ~in_group
+    without = make().fit(X)
+    assert without.is_outlier_[in_group].all()
+    protected = make(min_group=5).fit(X)
+    assert not protected.is_outlier_[in_group].any()
+    assert protected.is_outlier_[scattered].mean() >= 0.8 * without.is_outlier_[scattered].mean()
+    assert make(min_group=20).fit(X).is_outlier_[in_group].all()
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_new_points_within_a_protected_group_belong_too(make, crowded):
+    X, in_group = crowded
+    new = np.vstack([X[in_group].mean(axis=0), X.max(axis=0) + 50.0])
+    np.testing.assert_array_equal(make().fit(X).predict(new) == -1, [True, True])
+    np.testing.assert_array_equal(make(min_group=5).fit(X).predict(new) == -1, [False, True])
+
+
+def test_detector_is_at_one_with_itself(crowded):
+    X, _ = crowded
+    detector = MOSAICOutlierDetector(0.18, min_group=5).fit(X)
+    np.testing.assert_array_equal(detector.predict(X) == -1, detector.is_outlier_)
+    np.testing.assert_array_equal(detector.decision_function(X) < 0, detector.is_outlier_)
+    np.testing.assert_array_equal(detector.predict(X), np.concatenate([detector.predict(x[None]) for x in X]))
+
+
+def test_copies_count_as_members(crowded):
+    X, in_group = crowded
+    kernel = make_kernel(X, "rbf", gamma=0.5)
+    low, weights = np.arange(366) >= 300, np.ones(366)
+    assert not find_groups(kernel, low, weights, 7).members[in_group].any()
+    weights[in_group] = 2.0
+    assert find_groups(kernel, low, weights, 7).members[in_group].all()
+
+
+def test_rethreshold_protects_without_solving_again(crowded):
+    X, in_group = crowded
+    again = ESTIMATORS["selector"]().fit(X).rethreshold(min_group=5)
+    fresh = ESTIMATORS["selector"](min_group=5).fit(X)
+    np.testing.assert_array_equal(again.is_outlier_, fresh.is_outlier_)
+    assert not again.is_outlier_[in_group].any()
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_summary_shows_the_trade_off(make, crowded):
+    X, in_group = crowded
+    free, kept = (summary(make(**s).fit(X)).outliers for s in ({}, {"min_group": 5}))
+    assert free.protected == 0
+    assert kept.protected >= in_group.sum()
+    assert [entry.n_outliers for entry in free.trade_off] == [entry.n_outliers for entry in kept.trade_off]
+    left = {entry.min_group: entry.n_outliers for entry in free.trade_off}
+    assert list(left) == [3, 5, 10, 20, 50]
+    total = sum(free.outlying)
+    assert left[5] == total - kept.protected
+    assert left[50] == total
+    assert f"{kept.protected} more would be outliers" in make(min_group=5).fit(X).explain()[-1]
+
+
+def test_no_outliers_no_trade_off(rng):
+    assert summary(MOSAIC(5, outliers="keep").fit(rng.normal(size=(60, 2)))).outliers.trade_off == []
+
+
+@pytest.mark.parametrize("wrong", [1, 0, -3, "five", True, np.nan])
+def test_wrong_sizes_are_refused(wrong, rng):
+    for estimator in (MOSAIC(5, min_group=wrong), MOSAICOutlierDetector(min_group=wrong)):
+        with pytest.raises(InvalidInputError, match="min_group must be"):
+            estimator.fit(rng.normal(size=(30, 2)))
+
+
+def test_too_many_outliers_to_look_through_are_refused(monkeypatch, crowded):
+    import mosaic.estimators._groups as groups
+
+    monkeypatch.setattr(groups, "MOST_OUTLIERS", 20)
+    with pytest.raises(InvalidInputError, match="at most, and there are"):
+        MOSAIC(10, contamination=0.18, min_group=5).fit(crowded[0])
