@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 from unittest import mock
@@ -170,6 +171,35 @@ def digits(repeats: int) -> dict[str, float]:
     return in_turn(contestants, repeats)
 
 
+@contextmanager
+def watched(spans: dict[str, float]) -> Iterator[None]:
+    """Seconds within a fit: both programs, deciding on outliers (without its program), and choosing."""
+    import mosaic.estimators._nearby as nearby
+    import mosaic.estimators._representatives as representatives
+
+    def timed(module: Any, name: str, key: str) -> Any:
+        function = getattr(module, name)
+
+        def run(*args: Any, **settings: Any) -> Any:
+            start = time.process_time()
+            try:
+                return function(*args, **settings)
+            finally:
+                spans[key] = spans.get(key, 0.0) + time.process_time() - start
+
+        return mock.patch.object(module, name, run)
+
+    with (
+        timed(representatives, "solve_for", "first program"),
+        timed(nearby, "encode", "second program"),
+        timed(representatives, "look_twice", "deciding"),
+        timed(representatives, "choose", "choosing"),
+    ):
+        yield
+    spans.setdefault("second program", 0.0)
+    spans["deciding"] -= spans["second program"]
+
+
 def overhead(repeats: int) -> dict[str, dict[str, float]]:
     """``MOSAIC(20).fit`` and, with the bandwidth, the strength, the tolerance and the rank that it chose, ``solve``."""
     from sklearn.datasets import load_digits
@@ -178,8 +208,10 @@ def overhead(repeats: int) -> dict[str, dict[str, float]]:
     from mosaic.tuning import affordable_rank
 
     def once(X: Any) -> dict[str, float]:
+        spans: dict[str, float] = {}
         start = time.process_time()
-        model = mosaic.MOSAIC(DIGITS_PICKS).fit(X)
+        with watched(spans):
+            model = mosaic.MOSAIC(DIGITS_PICKS).fit(X)
         fitted = time.process_time()
         rank = affordable_rank(len(X), X.itemsize, X.shape[1], None)
         middle_ = time.process_time()
@@ -187,7 +219,7 @@ def overhead(repeats: int) -> dict[str, dict[str, float]]:
         solved = time.process_time()
         _ = encoding.effective_count
         counted = time.process_time()
-        return {"fit": fitted - start, "solve": solved - middle_, "counts": counted - solved}
+        return {"fit": fitted - start, "solve": solved - middle_, "counts": counted - solved, **spans}
 
     sets = {
         "blobs, 400 × 2": mosaic.datasets.blobs_with_gross_outliers().X,
@@ -331,6 +363,18 @@ def overhead_table(results: dict[str, dict[str, float]]) -> str:
     return table([*head, "fit / solve", "fit / (solve and counts)"], rows)
 
 
+def selecting_table(results: dict[str, dict[str, float]]) -> str:
+    rows = []
+    for name, t in results.items():
+        keys = ("first program", "second program", "deciding", "choosing")
+        selecting = t["deciding"] + t["choosing"]
+        both = selecting / (t["first program"] + t["second program"])
+        one = (selecting + t["second program"]) / t["first program"]
+        rows.append([name, *(seconds(t[key]) for key in keys), f"{both:.2f}", f"{one:.2f}"])
+    head = ["data", "program", "narrow program", "deciding on outliers", "choosing"]
+    return table([*head, "selecting / both programs", "all but the program / program"], rows)
+
+
 def verdict(results: dict[tuple[int, str], dict[str, Any]]) -> str:
     """Whether the largest size stayed within its limit, and whether anybody warned."""
     n = max(size for size, _ in results)
@@ -396,6 +440,10 @@ def main() -> None:
         "The same bandwidth, strength, tolerance and limit of the rank. `solve` computes effective counts when asked for\n"
         "them, so they have a column; the rest of `fit` is looking for the bandwidth, finding outliers and picking.\n",
         overhead_table(added),
+        "## What selecting costs, next to solving\n",
+        "Selecting is deciding on outliers and choosing. A fit solves two programs: the one that is certified, and a\n"
+        "narrow one for outliers, which may be reckoned to either side.\n",
+        selecting_table(added),
     ]
     write("estimators.md", "\n".join(parts))
 

@@ -52,7 +52,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
 
     Attributes
     ----------
-    effective_count_ : of every row of the data; of two scales on one, on which a point that is alone at both counts one
+    effective_count_ : of every row of the data; nearby, or less, down to below one, if a row is odder from afar
     outlier_probability_ : the paper's OP of every row
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
@@ -167,7 +167,8 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         else:
             cut = cut_for_share(counts, points.weights, float(self.contamination))
         self.threshold_rule_ = cut.rule
-        self.offset_ = float(np.log(cut.count)) if cut.count > 0 else -1.0  # all scores are at least 0
+        # Where nothing stands out, only what is odder than all of the data does.
+        self.offset_ = float(np.log(cut.count)) if cut.count > 0 else float(np.log(counts).min()) - 1.0
         self.effective_count_ = points.spread(counts, 1.0)
         absent = points.group < 0
         if absent.any():
@@ -206,7 +207,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
             raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log of the effective count of each point; high is normal, 0 is alone. Does not depend on what else is in X."""
+        """Log of the effective count of each point; high is normal. Does not depend on what else is in X."""
         check_is_fitted(self)
         Y = read_points(self, X, reset=False)
         scores = np.log(self._scales.counts(Y))

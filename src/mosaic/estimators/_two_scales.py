@@ -1,13 +1,13 @@
 """How odd a point is, looked at from nearby and from afar.
 
-In a narrow kernel, points that lie scattered between the folds of a sheet stand for few, but so does a small crowd far from
-everybody for all of its own. In a wide kernel it is the other way round. So a detector counts in both: five neighbours, and
+In a narrow kernel, points that lie scattered between the folds of a sheet stand for few, but a small crowd far from everybody
+stands for all of its own. In a wide kernel it is the other way round. So a detector counts in both: five neighbours, and
 eighty. Let u = log m at either scale, with mean μ and deviation σ over the reference points. A point's combined count is
 
-    log m = min(u_near, μ_near + σ_near (1 + (u_far − μ_far)/σ_far)) − c,
+    log m = min(u_near, μ_near + σ_near (1 + (u_far − μ_far)/σ_far)),
 
-that is: how odd a point is nearby decides, unless it is odder by more than one deviation from afar. The constant c ≤ 0 makes a
-point that is alone at both scales count one. Ours; ``docs/decisions/0016`` has the measurements.
+that is: the count nearby, unless the point is odder by more than one deviation from afar. It is below one where a point is odder
+from afar than it could be nearby. Ours; ``docs/decisions/0016`` has the measurements.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Scales:
     def _combined(self, near: FloatArray, far: FloatArray | None) -> FloatArray:
         if far is None or self.far is None:
             return near
-        return np.asarray(np.exp(np.minimum(np.log(near), self._from_afar(far)) - self._origin))
+        return np.asarray(np.exp(np.minimum(np.log(near), self._from_afar(far))))
 
     def _from_afar(self, counts: Any) -> Any:
         assert self.far is not None
@@ -95,10 +95,6 @@ class Scales:
     def wide_kernel(self) -> Kernel:
         """The wider of both kernels."""
         return self.kernel if self.far is None else self.far.encoding.kernel
-
-    @property
-    def _origin(self) -> float:
-        return min(float(self._from_afar(1.0)), 0.0)
 
     def isolated(self) -> float | None:
         """The count below which a point is alone; None for the usual one, where there is one scale.
@@ -111,8 +107,8 @@ class Scales:
         order = np.argsort(u, kind="stable")
         below = np.searchsorted(np.cumsum(weights[order]), TAIL_SHARE * weights.sum(), "right")  # so many may be
         rare = float(u[order[min(int(below), len(u) - 1)]])
-        tail = min(np.log(ALONE), self.near.mean - TAIL * self.near.deviation) - self._origin
-        return float(np.exp(max(min(tail, rare), self._from_afar(ALONE_FROM_AFAR) - self._origin)))
+        tail = min(np.log(ALONE), self.near.mean - TAIL * self.near.deviation)
+        return float(np.exp(max(min(tail, rare), self._from_afar(ALONE_FROM_AFAR))))
 
 
 def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Scales | None:

@@ -85,8 +85,8 @@ def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplan
     >>> from mosaic.inspection import explain
     >>> data = datasets.blobs_with_gross_outliers()
     >>> detector = MOSAICOutlierDetector().fit(data.X)
-    >>> explain(detector, int(data.is_outlier.argmax())).reason
-    'an outlier: it stands for 1 point; the threshold is 1.01, and points below it stand for themselves alone.'
+    >>> explain(detector, int(data.is_outlier.argmax())).reason.split(';')[0]
+    'an outlier: it stands for itself alone, even from afar'
     """
     if check_estimator(estimator) and i is not None:
         return explain_detected(estimator, i)
@@ -105,6 +105,8 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     status: Literal["outlier", "belongs"] = "outlier" if detector.is_outlier_[i] else "belongs"
     shown = f"{count:.3g}"
     says = f"it stands for {shown} {'point' if shown == '1' else 'points'}"
+    if count < 0.995:
+        says = "it stands for itself alone, even from afar"
     why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
     return OutlierExplanation(
         index=i,
