@@ -53,8 +53,61 @@ def test_picks_do_not_depend_on_units_and_would_without_scaling(table):
 
 
 def test_principal_components_keep_their_spread(table):
-    assert scale_of(table * UNITS) is not None
-    assert scale_of(PCA().fit_transform(table * UNITS)) is None
+    X = table * UNITS
+    assert scale_of(X) is not None
+    components = PCA().fit_transform(X)
+    assert scale_of(components) is None
+    assert scale_of(components[:-1]) is None
+    assert scale_of(components.astype(np.float32)) is None
+    assert scale_of(PCA().fit(X[:150]).transform(X[150:])) is None
+
+
+def test_independent_columns_of_different_units_are_no_components(rng):
+    assert scale_of(rng.normal(size=(300, 5)) * [1.0, 1000.0, 1.0, 5.0, 2.0]) is not None
+
+
+@pytest.mark.parametrize("constant", [0.1, 333333.3, 5.0, 0.0])
+def test_constant_columns_change_nothing(constant, rng):
+    X = np.c_[rng.normal(size=(100, 2)), np.full((100, 3), constant)]
+    assert scale_of(X) is None
+    np.testing.assert_array_equal(scale_of(X, scale=True)[2:], 1.0)
+    assert scale_of(np.c_[X[:, 0], np.full(100, constant)]) is None
+    MOSAICOutlierDetector().fit(np.c_[X[:, 0], np.full(100, constant)])
+
+
+def test_order_of_rows_does_not_matter_where_the_spread_is_a_deviation(rng):
+    for _ in range(10):
+        rare = (rng.random(200) < 0.02) * rng.normal(size=200)
+        X = np.c_[rng.normal(size=(200, 2)) * [30.0, 1.0], rare]
+        order = rng.permutation(200)
+        for make in (np.asarray, sp.csr_array):
+            one, other = (scale_of(make(Y), scale=True) for Y in (X, X[order]))
+            np.testing.assert_array_equal(one, other)
+
+
+def test_dense_and_sparse_points_are_recognised_alike(table):
+    detector = MOSAICOutlierDetector(scale=True).fit(table)
+    np.testing.assert_array_equal(detector.predict(sp.csr_array(table)), detector.predict(table))
+    np.testing.assert_allclose(detector.score_samples(sp.csr_array(table)), detector.score_samples(table))
+
+
+def test_row_without_weight_does_not_change_the_scale(table, rng):
+    weights = np.append(np.ones(len(table)), 0.0)
+    for X in (table * UNITS, table):
+        fitted = MOSAIC(5).fit(np.vstack([X, 1e6 * np.ones(6)]), sample_weight=weights)
+        expected = MOSAIC(5).fit(X).column_scale_
+        assert (fitted.column_scale_ is None) == (expected is None)
+        if expected is not None:
+            np.testing.assert_array_equal(fitted.column_scale_, expected)
+
+
+def test_deviation_of_sparse_columns_far_from_zero_and_of_huge_ones(rng):
+    X = np.c_[rng.normal(size=(200, 2)), 1e8 + rng.normal(size=200)]
+    np.testing.assert_allclose(scale_of(sp.csr_array(X), scale=True), X.std(axis=0), rtol=1e-6)
+    huge = (rng.normal(size=(200, 4)) + rng.normal(size=(200, 1))).astype(np.float32) * np.float32([1, 1e20, 1, 1])
+    scale = scale_of(huge)
+    assert scale is not None
+    assert np.isfinite(scale).all()
 
 
 def test_one_wrong_entry_is_no_unit(table):

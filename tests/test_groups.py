@@ -8,7 +8,7 @@ import pytest
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.estimators._groups import find_groups
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import summary
+from mosaic.inspection import explain, summary
 from mosaic.kernels import EffectiveCount, make_kernel
 
 
@@ -63,6 +63,38 @@ def test_copies_count_as_members(crowded):
     assert not find_groups(kernel, low, weights, 7).members[in_group].any()
     weights[in_group] = 2.0
     assert find_groups(kernel, low, weights, 7).members[in_group].all()
+
+
+def test_importance_weights_protect_groups_too(crowded):
+    X, in_group = crowded
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, len(X))
+    model = ESTIMATORS["selector"](min_group=4).fit(X, sample_weight=weights)
+    assert not model.is_outlier_[in_group].any()
+
+
+def test_row_without_weight_in_a_protected_group_belongs(crowded):
+    X, in_group = crowded
+    both = np.vstack([X, X[in_group].mean(axis=0)])
+    for make in ESTIMATORS.values():
+        model = make(min_group=5).fit(both, sample_weight=np.append(np.ones(len(X)), 0.0))
+        assert not model.is_outlier_[-1]
+        assert (model.predict(both)[-1] == -1) == model.is_outlier_[-1]
+
+
+def test_pyod_and_explanation_know_of_protection(crowded):
+    X, in_group = crowded
+    detector = MOSAICOutlierDetector(0.18, min_group=5).fit(X)
+    adapter = detector.to_pyod()
+    np.testing.assert_array_equal(adapter.decision_scores_ > adapter.threshold_, adapter.labels_ == 1)
+    np.testing.assert_allclose(adapter.decision_scores_, adapter.decision_function(X), atol=1e-12)
+    why = explain(detector, int(np.flatnonzero(in_group)[0]))
+    assert "one of a group of at least 5" in why.reason
+    assert why.score == detector.offset_
+
+
+def test_paper_mode_knows_no_groups(crowded):
+    with pytest.raises(InvalidInputError, match="min_group"):
+        MOSAIC(5, mode="paper", min_group=5).fit(crowded[0])
 
 
 def test_rethreshold_protects_without_solving_again(crowded):

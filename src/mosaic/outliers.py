@@ -135,9 +135,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     return (best_cut, best_p) if below <= LARGEST_SHARE * n else (0.0, 1.0)
 
 
-def find_cut(
-    counts: FloatArray, kernel: Kernel, *, alone: float = ISOLATED, level: float = VALLEY_LEVEL, random_state: int = 0
-) -> Cut:
+def find_cut(counts: FloatArray, kernel: Kernel, *, alone: float = ISOLATED, random_state: int = 0) -> Cut:
     """The cut that the counts themselves suggest; nobody, when nothing stands out.
 
     Parameters
@@ -145,12 +143,11 @@ def find_cut(
     counts : effective counts of distinct points
     kernel : the similarity between them
     alone : count below which a point stands for itself alone
-    level : how improbable a valley must be
     random_state : seed of the sample that a crowd is judged by
     """
     isolated = Cut(alone, "isolated")
     count, p = find_valley(counts)
-    proposals = [Cut(max(count, alone), "valley", p)] if p < level else []
+    proposals = [Cut(max(count, alone), "valley", p)] if p < VALLEY_LEVEL else []
     crowd = np.zeros(len(counts), dtype=bool)
     for cut in [*proposals, isolated]:
         low = cut.below(counts)

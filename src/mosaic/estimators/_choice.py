@@ -93,6 +93,8 @@ class Wants:
         given = [f"{name}={value}" for name, value in wishes.items() if value is not None]
         if len(given) > 1:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose. Give one of them.")
+        if self.mode == "paper" and self.min_group is not None:
+            raise InvalidInputError("mode='paper' knows no min_group; use mode='auto'.")
         if self.mode == "paper" and (self.coverage is not None or self.min_support is not None):
             raise InvalidInputError(
                 f"mode='paper' knows no {given[0].split('=')[0]}; use n_representatives, or mode='auto'."
@@ -211,7 +213,7 @@ def flag(solved: Solved, wants: Wants) -> tuple[Cut, BoolArray, Groups | None]:
     flagged = cut.below(counts)
     flagged[points.group[solved.demands.must]] = False
     groups = None
-    if wants.min_group is not None:
+    if wants.min_group is not None and wants.outliers != "keep":
         groups = find_groups(solved.kernel, flagged, points.weights, wants.min_group, random_state=solved.random_state)
         flagged &= ~groups.members
     return cut, flagged, groups

@@ -5,7 +5,7 @@ itself, an estimator divides columns by their spread if three things hold:
 
 - (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
 - the largest spread is at least five times the median one,
-- columns are correlated. Principal components are not, and their spread is meant.
+- they are no principal components, whose spread is meant: uncorrelated, and in the order of their spread.
 
 Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and those that vary most say most.
 Ours; ``docs/decisions/0017`` has the measurements.
@@ -17,14 +17,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from mosaic._arrays import FloatArray
+from mosaic._arrays import FloatArray, row_blocks, subsample
 from mosaic.exceptions import InvalidInputError
 
 #: Columns that all together may vary like, and how many times the median spread the largest one is.
 FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
-#: Correlations that are rounding.
-UNCORRELATED = 1e-6
+#: Root mean square of the correlations of uncorrelated columns, in units of what chance makes it; by how much the spread of a
+#: component may exceed that of the one before; columns and rows that this is looked up in, at most.
+CHANCE, NEXT_SPREAD, LOOKED_AT, ROWS = 2.0, 1.2, 300, 20_000
+#: Deviations below this part of the largest entry are rounding.
+ROUNDING = 1e-12
 #: Where half and nine tenths of a normal distribution lie, in deviations, and the least part of the wider range that a spread is.
 HALF, NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 
@@ -56,7 +60,7 @@ def column_scale(estimator: Any, X: Any, weights: FloatArray | None) -> FloatArr
         if not unequal(deviations):
             return None
         spreads = _spreads(X, weights, deviations)
-        return spreads if unequal(spreads) and not _uncorrelated(X, weights) else None
+        return spreads if unequal(spreads) and not _components(X, weights, deviations) else None
     if not wish:
         return None
     if pairwise:
@@ -69,7 +73,11 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
     if scale is None:
         return X
     scale = scale.astype(X.dtype)
-    return sp.csr_array(X.multiply(1.0 / scale)) if sp.issparse(X) else X / scale
+    if not sp.issparse(X):
+        return X / scale
+    Y = X.copy()
+    Y.data = Y.data / scale[Y.indices]  # the very quotients of the dense case, so that known points are recognised
+    return Y
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -89,27 +97,48 @@ def unequal(spreads: FloatArray) -> bool:
 
 
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
-    if not sp.issparse(X):
-        mean = np.average(X, axis=0, weights=weights).astype(X.dtype)
-        return np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights).astype(np.float64))
-    w = np.ones(X.shape[0]) if weights is None else weights
-    mean, square = (np.asarray(Y.T @ w).ravel() / w.sum() for Y in (X, X.multiply(X).tocsr()))
-    return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
+    """Deviations of the columns, 0 where they are rounding."""
+    if sp.issparse(X):
+        _, variance = mean_variance_axis(X.astype(np.float64), 0, weights=weights)
+        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
+        return np.where(found > ROUNDING * largest, found, 0.0)
+    deviations = np.empty(X.shape[1])
+    for part in row_blocks(X.shape[1], X.shape[0]):  # of columns
+        Y = X[:, part].astype(np.float64)
+        lowest, largest = Y.min(axis=0), np.abs(Y).max(axis=0)
+        Y -= lowest
+        span = Y.max(axis=0)  # squares of what is divided by it neither overflow nor vanish
+        Y /= np.where(span > 0, span, 1.0)
+        mean = np.average(Y, axis=0, weights=weights)
+        found = span * np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
+        deviations[part] = np.where(found > ROUNDING * largest, found, 0.0)
+    return deviations
 
 
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
-    """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1."""
-    if sp.issparse(X):
-        return np.where(deviations > 0, deviations, 1.0)
-    q = np.quantile(X, [0.05, 0.25, 0.75, 0.95], axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
-    half, most = (q[2] - q[1]) / HALF, (q[3] - q[0]) / NINE_TENTHS
-    spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
-    return np.where(spreads > 0, spreads, 1.0)
+    """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
+
+    Rounded, so that the order of the rows does not decide on the last digit, and with it on the order of the points.
+    """
+    spreads = deviations
+    if not sp.issparse(X):
+        q = np.quantile(X, [0.05, 0.25, 0.75, 0.95], axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
+        half, most = (q[2] - q[1]) / HALF, (q[3] - q[0]) / NINE_TENTHS
+        spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
+    mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
+    return np.asarray(np.ldexp(np.round(mantissa, 8), exponent))
 
 
-def _uncorrelated(X: Any, weights: FloatArray | None) -> bool:
-    varying = X[:, X.min(axis=0) < X.max(axis=0)].astype(np.float64)
-    C = np.cov(varying, rowvar=False, aweights=weights)
-    deviations = np.sqrt(np.diag(C))
-    correlations = np.abs(C / np.outer(deviations, deviations))
-    return bool(correlations[~np.eye(len(C), dtype=bool)].max(initial=0.0) < UNCORRELATED)
+def _components(X: Any, weights: FloatArray | None, deviations: FloatArray) -> bool:
+    """Whether columns are like principal components of this data, or of more or less of it."""
+    varying = np.flatnonzero(deviations)
+    if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
+        return False
+    columns = varying[subsample(len(varying), LOOKED_AT, 0)]
+    rows = subsample(X.shape[0], ROWS, 0)
+    Y = X[np.ix_(rows, columns)].astype(np.float64) / deviations[columns]
+    C = np.cov(Y, rowvar=False, aweights=None if weights is None else weights[rows])
+    scale = np.sqrt(np.diag(C))
+    others = (C / np.outer(scale, scale))[~np.eye(len(C), dtype=bool)]
+    return bool(np.sqrt(np.mean(others**2)) < CHANCE / np.sqrt(len(rows)))

@@ -47,7 +47,8 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         others, and one in which it resembles eighty. Otherwise there is one; gamma="auto" then makes it twenty.
     alpha, lam : strength of the program, if there is one; by default alpha = 100. Of two, lam = 30 nearby and 10 from afar
     max_samples : int, default 1000
-        Distinct points, drawn at random, that the encoding is made for. Scoring the others against them costs little each.
+        Distinct points, drawn at random, that the encoding is made for, at the cost of their cube. Scoring the others against
+        them costs little each.
     solver, tol, max_iter, max_rank, memory_budget, random_state, verbose : as in ``MOSAIC``
 
     Attributes

@@ -24,7 +24,7 @@ LONELIER = 0.1
 #: Points, itself included, that a point which belongs has close to it.
 CLOSE = 5
 #: Points that belong which are asked how close others are, and outliers among which groups are looked for, at most.
-ASKED, MOST_OUTLIERS = 1000, 20_000
+ASKED, MOST_OUTLIERS = 1000, 5000
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,12 @@ class Groups:
         """New points that are as close to a member as members are to one another."""
         if not self.members.any():
             return np.zeros(Y.shape[0], dtype=bool)
-        lengths = 0.5 * (self.kernel.diagonal_at(Y)[:, None] + self.kernel.diagonal())
-        return np.asarray((self.kernel.cross(Y) >= self.closeness * lengths).any(axis=1))
+        own, theirs = self.kernel.diagonal_at(Y), self.kernel.diagonal()
+        near = np.zeros(Y.shape[0], dtype=bool)
+        for part in row_blocks(Y.shape[0], len(theirs)):
+            lengths = 0.5 * (own[part, None] + theirs)
+            near[part] = (self.kernel.cross(Y[part]) >= self.closeness * lengths).any(axis=1)
+        return near
 
 
 def find_groups(
@@ -72,32 +76,50 @@ def find_groups(
     >>> np.flatnonzero(find_groups(kernel, X.ravel() > 100, np.ones(54), 3).members).tolist()
     [50, 51, 52]
     """
+    sizes, closeness = group_sizes(kernel, low, weights, random_state=random_state)
+    members = sizes >= smallest
+    return Groups(members, kernel.take(np.flatnonzero(members)) if members.any() else kernel, closeness)
+
+
+def group_sizes(
+    kernel: Kernel, low: BoolArray, weights: FloatArray, *, random_state: int = 0
+) -> tuple[FloatArray, float]:
+    """For each point the size of its group among the low ones, 0 for others, and the similarity that links members."""
     outliers, others = np.flatnonzero(low), np.flatnonzero(~low)
     if len(outliers) > MOST_OUTLIERS:
         raise InvalidInputError(
             f"min_group looks for groups among {MOST_OUTLIERS:,} outliers at most, and there are {len(outliers):,}. "
             "Lower contamination, or leave min_group out."
         )
+    sizes, closeness = np.zeros(len(low)), 0.0
+    if not (len(outliers) and len(others)):
+        return sizes, closeness
     asked = others[subsample(len(others), ASKED, random_state)]
-    closeness = float(np.quantile(_reach(kernel, asked, others, weights[others]), LONELIER)) if len(asked) else 0.0
-    members = np.zeros(len(low), dtype=bool)
-    if closeness > 0 and len(outliers):
+    closeness = float(np.quantile(_reach(kernel, asked, others, weights[others]), LONELIER))
+    if closeness > 0:
         blocks = [
             sp.csr_array(similarities(kernel, outliers[part], outliers) >= closeness)
             for part in row_blocks(len(outliers), len(outliers))
         ]
         group = connected_components(sp.vstack(blocks), directed=False)[1]
-        members[outliers] = np.bincount(group, weights=weights[outliers])[group] >= smallest
-    return Groups(members, kernel.take(np.flatnonzero(members)) if members.any() else kernel, closeness)
+        sizes[outliers] = np.bincount(group, weights=weights[outliers])[group]
+    return sizes, closeness
 
 
 def _reach(kernel: Kernel, asked: IntArray, others: IntArray, weights: FloatArray) -> FloatArray:
-    """For each point that is asked: the similarity within which it has enough points, copies counted; 0 if there are fewer."""
+    """For each point that is asked: the similarity within which it has enough points, copies counted.
+
+    Light points are looked at four times as far; who has too few even so is content with these.
+    """
     reach = np.zeros(len(asked))
+    most = min(4 * CLOSE, len(others))
     for part in row_blocks(len(asked), len(others)):
         S = similarities(kernel, asked[part], others)
-        order = np.argsort(-S, axis=1, kind="stable")[:, :CLOSE]
+        near = np.argpartition(-S, most - 1, axis=1)[:, :most]
+        order = np.take_along_axis(
+            near, np.argsort(-np.take_along_axis(S, near, axis=1), axis=1, kind="stable"), axis=1
+        )
         enough = np.cumsum(weights[order], axis=1) >= CLOSE
-        at = order[np.arange(len(S)), enough.argmax(axis=1)]
-        reach[part] = np.where(enough[:, -1], S[np.arange(len(S)), at], 0.0)
+        last = np.where(enough.any(axis=1), enough.argmax(axis=1), most - 1)
+        reach[part] = S[np.arange(len(S)), order[np.arange(len(S)), last]]
     return reach

@@ -48,7 +48,10 @@ def read_scaled(estimator: Any, X: Any, sample_weight: ArrayLike | None) -> tupl
     """For fit: the points, and by what their columns were divided."""
     matrix = read_points(estimator, X, reset=True)
     weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
-    scale = column_scale(estimator, matrix, weights if weights is not None and weights.any() else None)
+    counted, absent = matrix, weights is not None and not weights.all()
+    if weights is not None and absent and weights.any():
+        counted, weights = matrix[weights > 0], weights[weights > 0]
+    scale = column_scale(estimator, counted, weights if weights is not None and weights.any() else None)
     return divided(matrix, scale), scale
 
 

@@ -215,6 +215,10 @@ class Representatives(ClusterMixin, BaseEstimator):
         self.outlier_probability_ = outlier_probability(counts, solved.count_total)
         self.outlier_threshold_ = choice.cut.count
         self.is_outlier_ = points.spread(choice.is_outlier, choice.cut.below(counts)).astype(bool)
+        odd = np.flatnonzero(absent & self.is_outlier_)
+        if choice.groups is not None and len(odd):
+            near = choice.groups.near(self._absent[np.searchsorted(np.flatnonzero(absent), odd)])
+            self.is_outlier_[odd[near]] = False
         self.labels_ = points.spread(self._labels_of_distinct(wants, choice), -1).astype(np.intp)
         self.representation_error_ = points.spread(errors, 0.0)
         if absent.any():
@@ -372,7 +376,7 @@ class Representatives(ClusterMixin, BaseEstimator):
         Strength ..., 100 times the critical one, at which points that nobody else expresses are clearly apart.
         20 representatives: as was asked for.
         Chosen to be similar to the points that belong, in all directions.
-        8 outliers: no valley divides the effective counts, so only points that stand for themselves alone are out.
+        8 outliers: no crowd stands apart by its effective counts, so only who stands for itself alone is out.
         """
         check_is_fitted(self)
         return explain_selector(self) if i is None else explain_point(self, i)

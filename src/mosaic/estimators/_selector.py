@@ -36,8 +36,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         is open), or more, if the kernel would otherwise need a rank that is out of reach. With "auto" and kernel="rbf", whom
         to choose is decided in the directions in which the points differ most (see ``view``); otherwise by the kernel itself.
     scale : "auto", True or False, default "auto"
-        Whether columns are divided by their spread (the interquartile range). "auto" does so if otherwise few columns would be
-        all that distances see, as where units differ, and kernel and bandwidth are left to us.
+        Whether columns are divided by their spread (the interquartile range; of sparse data the deviation). "auto" does so if
+        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us.
     degree, coef0 : of the polynomial kernel
     n_neighbors, diffusion_time : of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.estimators._two_scales import FAR, NEAR, TAIL_SHARE
-from mosaic.kernels import Kernel
+from mosaic.kernels import RBF, Kernel, Laplacian
 from mosaic.outliers import Cut
 from mosaic.tuning import typical_count
 from mosaic.view import directions_for
@@ -29,7 +29,7 @@ def explain_selector(model: Any) -> Settings:
     return Settings(
         [
             _columns(model),
-            _bandwidth(model, solved.kernel, model._neighbours_wanted),
+            _bandwidth(model, solved.kernel, model._neighbours_wanted if _is_ours(model) else None),
             _strength(model),
             _number(model),
             _directions(model),
@@ -44,13 +44,14 @@ def explain_selector(model: Any) -> Settings:
 def explain_detector(detector: Any) -> Settings:
     """The decisions behind a fitted detector."""
     scales = detector._scales
+    half = 0.5 * scales.kernel.n
     looks = (
         [_bandwidth(detector, scales.kernel, None), _strength(detector)]
         if scales.far is None
         else [
             f"Bandwidths {scales.kernel.gamma:.3g} and {scales.wide_kernel.gamma:.3g}: so that a typical one of "
-            f"{scales.kernel.n:,} reference points resembles {NEAR:.0f} of them, and {FAR:.0f}. How odd a point is nearby "
-            "decides, unless it is odder by more than one standard deviation from afar."
+            f"{scales.kernel.n:,} reference points resembles {min(NEAR, half):.0f} of them, and {min(FAR, half):.0f}. How "
+            "odd a point is nearby decides, unless it is odder by more than one standard deviation from afar."
         ]
     )
     return Settings(
@@ -63,6 +64,11 @@ def explain_detector(detector: Any) -> Settings:
     )
 
 
+def _is_ours(model: Any) -> bool:
+    """Whether the bandwidth follows the share of a representative."""
+    return model._wanted.mode == "auto" and isinstance(model._solved.kernel, RBF | Laplacian)
+
+
 def _columns(estimator: Any) -> str:
     scale = estimator.column_scale_
     if scale is None:
@@ -71,7 +77,9 @@ def _columns(estimator: Any) -> str:
     largest = np.argsort(-scale, kind="stable")[:MOST_COLUMNS]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
     why = (
-        "as was asked for" if estimator.scale is True else "since otherwise few of them would be all that distances see"
+        "as was asked for"
+        if not isinstance(estimator.scale, str)
+        else "since otherwise few of them would be all that distances see"
     )
     more = " …" if len(scale) > MOST_COLUMNS else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
@@ -94,16 +102,22 @@ def _bandwidth(estimator: Any, kernel: Kernel, wanted: float | None) -> str:
 def _strength(estimator: Any) -> str:
     given = estimator.alpha is not None or estimator.lam is not None
     why = "as it was set" if given else "at which points that nobody else expresses are clearly apart"
+    if not given and getattr(estimator, "mode", "auto") == "paper":
+        why = "as in later work of the paper's first author"
     return f"Strength {estimator.lam_:.3g}, {estimator.alpha_:.3g} times the critical one, {why}."
 
 
 def _number(model: Any) -> str:
     wants, k = model._wanted, model.n_representatives_
-    if wants.coverage is not None:
+    if model._solved.demands.fixed_total is not None:
+        why = "as was asked for"
+    elif wants.mode == "paper":
+        why = "what pruning and outliers leave" + ("" if wants.n_representatives == "auto" else ", or the first of it")
+    elif wants.coverage is not None:
         why = f"as many as explain {100 * wants.coverage:g} % of the points that belong"
     elif wants.min_support is not None:
         why = f"as many as can each stand for {wants.min_support:g} points"
-    elif isinstance(wants.n_representatives, str) and model._solved.demands.fixed_total is None:
+    elif isinstance(wants.n_representatives, str):
         why = "where more of them add little (the knee of the curve)"
     else:
         why = "as was asked for"
@@ -135,12 +149,12 @@ def _outliers(number: int, cut: Cut, narrow: bool, policy: str, two: bool = Fals
         return f"{counted}: {found}; those below {cut.count:.3g} are out."
     if cut.rule == "isolated" and two:
         most = f"at most {100 * TAIL_SHARE:g} % of all unless they are alone even from afar"
-        return f"{counted}: no valley divides the effective counts, so only points that stand alone are out, {most}."
+        return f"{counted}: no crowd stands apart by its effective counts, so only points that stand alone are out, {most}."
     if cut.rule == "isolated":
-        return f"{counted}: no valley divides the effective counts, so only points that stand for themselves alone are out."
+        return f"{counted}: no crowd stands apart by its effective counts, so only who stands for itself alone is out."
     if cut.rule == "none":
         return f"{counted}: the points with low counts are too many, or hold together as well as the others do."
-    return f"{counted}: below the count {cut.count:.3g}, as was set."
+    return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."
 
 
 def _protected(smallest: float | None, members: Any) -> list[str]:

@@ -33,6 +33,10 @@ NEAR, NEAR_LAM = 5.0, 30.0
 FAR, FAR_LAM = 80.0, 10.0
 #: Deviations by which a point must be odder from afar for that to count.
 HANDICAP = 1.0
+#: Log of the lowest count: lower ones would be 0.
+LOWEST = -500.0
+#: Fewer points are looked at once.
+FEWEST = 20
 #: A point is alone if it stands for fewer than so many nearby, or is as odd from afar, and is so many deviations out; no
 #: more than this share of all points is called so …
 ALONE, TAIL, TAIL_SHARE = 1.2, 1.75, 0.01
@@ -85,7 +89,7 @@ class Scales:
     def _combined(self, near: FloatArray, far: FloatArray | None) -> FloatArray:
         if far is None or self.far is None:
             return near
-        return np.asarray(np.exp(np.minimum(np.log(near), self._from_afar(far))))
+        return np.asarray(np.exp(np.maximum(np.minimum(np.log(near), self._from_afar(far)), LOWEST)))
 
     def _from_afar(self, counts: Any) -> Any:
         assert self.far is not None
@@ -127,7 +131,7 @@ def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Sc
         isinstance(value, str) and value == wanted
         for value, wanted in ((estimator.kernel, "rbf"), (estimator.gamma, "auto"))
     )
-    if not (ours and estimator.alpha is None and estimator.lam is None and points.n > 2):
+    if not (ours and estimator.alpha is None and estimator.lam is None and points.n >= FEWEST):
         return None
     if estimator.max_rank is not None and estimator.max_rank < points.n:
         return None

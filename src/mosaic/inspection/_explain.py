@@ -108,11 +108,17 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     if count < 0.995:
         says = "it stands for itself alone, even from afar"
     why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
+    score = float(np.log(count))
+    if detector._protected is not None and detector._protected[i] and threshold is not None:
+        score = detector.offset_
+        why = (
+            f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g}"
+        )
     return OutlierExplanation(
         index=i,
         status=status,
         reason=f"{'an outlier' if status == 'outlier' else 'belongs'}: {says}; {why}.",
-        score=float(np.log(count)),
+        score=score,
         effective_count=count,
         outlier_probability=float(detector.outlier_probability_[i]),
         count_threshold=threshold,

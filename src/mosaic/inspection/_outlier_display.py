@@ -90,7 +90,8 @@ class OutlierDisplay:
         self.belonging_ = ax.bar(edges[:-1], belonging, **({"color": QUIET} | style))
         self.outlying_ = ax.bar(edges[:-1], outlying, bottom=belonging, **({"color": ALARM} | style))
         title = counted(facts.n_outliers, "outlier") if facts.n_outliers else "No outliers"
-        handles, labels = [self.belonging_], [f"{facts.n_points - facts.n_outliers:,} belong"]
+        kept = f", {part.protected:,} of them as groups" if part.protected else ""
+        handles, labels = [self.belonging_], [f"{facts.n_points - facts.n_outliers:,} belong{kept}"]
         if facts.n_outliers:
             handles, labels = [self.outlying_, *handles], [title, *labels]
         self.threshold_ = None
@@ -123,6 +124,6 @@ def _count_axis(ax: Any, counts: list[float]) -> None:
     steps: tuple[float, ...] = (1,) if high / low > 3000 else (1, 2, 5)
     if high / low < 10:
         steps = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 8)
-    ticks = [s * 10.0**p for p in range(-1, 10) for s in steps if low <= s * 10.0**p <= high]
+    ticks = [s * 10.0**p for p in range(-12, 10) for s in steps if low <= s * 10.0**p <= high]
     ax.set_xticks(ticks, [f"{tick:,.4g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())

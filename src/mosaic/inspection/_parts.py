@@ -80,7 +80,7 @@ class OutlierRow:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """How many outliers there would be with this ``min_group``; of a detector, among its reference points."""
+    """How many outliers there would be with this ``min_group``; by weight; of a detector, among its reference points."""
 
     min_group: int
     n_outliers: int

@@ -12,7 +12,8 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
 from mosaic.estimators._choice import MOST_AUTOMATIC, rank
-from mosaic.estimators._groups import find_groups
+from mosaic.estimators._groups import group_sizes
+from mosaic.estimators._solving import seed_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._explain import check_estimator, count_threshold, explain_detected
 from mosaic.inspection._map import point_map
@@ -218,8 +219,9 @@ def _trade_off(estimator: Any, detects: bool) -> list[TradeOff]:
             low |= choice.groups.members
     if not 0 < low.sum() <= MOST_IN_GROUPS:
         return []
-    found = [(size, find_groups(kernel, low, weights, size).members) for size in GROUP_SIZES]
-    return [TradeOff(size, round(float(weights[low & ~members].sum()))) for size, members in found]
+    seed = seed_of(estimator.random_state) if detects else estimator._solved.random_state
+    sizes, _ = group_sizes(kernel, low, weights, random_state=seed)
+    return [TradeOff(size, round(float(weights[low & (sizes < size)].sum()))) for size in GROUP_SIZES]
 
 
 def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
