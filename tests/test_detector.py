@@ -166,6 +166,15 @@ def test_clean_data_has_hardly_an_outlier(X):
     assert detector.threshold_rule_ in ("isolated", "none")
 
 
+def test_where_many_are_alone_to_be_alone_is_not_odd(rng):
+    crowd = rng.normal(size=(300, 3))
+    X = np.concatenate([crowd, 1e3 * rng.normal(size=(100, 3))])
+    few = np.concatenate([crowd, 1e3 * rng.normal(size=(9, 3))])
+    assert (MOSAICOutlierDetector().fit(few).is_outlier_ == (np.arange(309) >= 300)).all()
+    scales = MOSAICOutlierDetector().fit(X)._scales
+    assert (scales.reference_counts < scales.isolated()).mean() <= 0.01
+
+
 def planted(kind, seed):
     if kind == "images":
         images = datasets.noise_images(50, DIGITS, random_state=seed)

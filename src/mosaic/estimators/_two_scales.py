@@ -36,12 +36,13 @@ HANDICAP = 1.0
 #: Log of the lowest count: lower ones would be 0.
 LOWEST = -500.0
 #: Fewer points are looked at once.
-FEWEST = 20
+FEWEST = 10
 #: A point is alone if it stands for fewer than so many nearby, or is as odd from afar, and is so many deviations out; no
 #: more than this share of all points is called so …
 ALONE, TAIL, TAIL_SHARE = 1.2, 1.75, 0.01
-#: … unless it stands for at most this many where a typical point stands for dozens.
-ALONE_FROM_AFAR = 1.01
+#: … unless it stands for at most this many where a typical point stands for dozens, and those who do are no larger a share,
+#: or no more: where many are alone, to be alone is not odd.
+ALONE_FROM_AFAR, LARGER_SHARE, FEW = 1.01, 0.05, 10.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Scales:
     def isolated(self) -> float | None:
         """The count below which a point is alone; None for the usual one, where there is one scale.
 
-        At most one in a hundred is far out: that is the rate of false alarms on data without outliers.
+        At most one in a hundred is far out: that is the rate of false alarms on data without outliers, but for few that are alone
+        even from afar.
         """
         if self.far is None:
             return None
@@ -112,7 +114,10 @@ class Scales:
         below = np.searchsorted(np.cumsum(weights[order]), TAIL_SHARE * weights.sum(), "right")  # so many may be
         rare = float(u[order[min(int(below), len(u) - 1)]])
         tail = min(np.log(ALONE), self.near.mean - TAIL * self.near.deviation)
-        return float(np.exp(max(min(tail, rare), self._from_afar(ALONE_FROM_AFAR))))
+        afar = float(self._from_afar(ALONE_FROM_AFAR))
+        if weights[u < afar].sum() > max(LARGER_SHARE * weights.sum(), FEW):
+            afar = -np.inf
+        return float(np.exp(max(min(tail, rare), afar)))
 
 
 def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Scales | None:
