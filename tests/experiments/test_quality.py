@@ -136,6 +136,7 @@ def test_unspoilt_sets_have_no_outliers_and_only_the_share_flagged_is_judged():
 
 
 def test_detectors_that_decide_are_those_that_flag():
+    pytest.importorskip("pyod")
     X = np.random.default_rng(0).normal(size=(60, 3))
     flags = {name: all_detectors()[name].run(X, 0).flagged is not None for name in (*DECIDING, "kNN distance", "CoP")}
     assert flags == {**dict.fromkeys(DECIDING, True), "kNN distance": False, "CoP": False}
