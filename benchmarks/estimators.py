@@ -191,7 +191,7 @@ def watched(spans: dict[str, float]) -> Iterator[None]:
 
     with (
         timed(representatives, "solve_for", "first program"),
-        timed(nearby, "encode", "second program"),
+        timed(nearby, "encode_exactly", "second program"),
         timed(representatives, "look_twice", "deciding"),
         timed(representatives, "choose", "choosing"),
     ):

@@ -13,7 +13,7 @@ from mosaic.estimators._choice import rank
 from mosaic.estimators._nearby import SAMPLE
 from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._solving import build_kernel, seed_of
+from mosaic.estimators._solving import build_kernel, left_to_us, seed_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.selection import knee
 from mosaic.tuning import Estimate, affordable_rank, expected_rank, expected_work, memory_needed, neighbours_wanted
@@ -145,9 +145,8 @@ def estimate(X: Any, **settings: Any) -> Estimate:
 
 def _second_look(model: MOSAIC, n: int) -> float:
     """Multiplications for a look at outliers in a narrow kernel, where the similarity is left to us."""
-    ours = model.kernel == "rbf" and model.gamma == "auto" and model.alpha is None and model.lam is None
     size = min(n, SAMPLE)
-    return expected_work(size, size) if ours and model.mode == "auto" else 0.0
+    return expected_work(size, size) if left_to_us(model) else 0.0
 
 
 def _speed() -> float:

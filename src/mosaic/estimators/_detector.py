@@ -146,28 +146,23 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         max_rank = affordable_rank(
             reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
         )
-        narrator.say("two scales")
+        narrator.say("similarities")
         scales = look_from_both(self, matrix[reference.first], reference, seed)
         if scales is None:
-            max_rank = affordable_rank(
-                reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
-            )
             wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
             kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
             scales = look_once(solve_for(self, kernel, reference, max_rank, seed, narrator), reference)
         narrator.say("scoring")
-        self._scales, self.column_scale_ = scales, scale
         counts = np.empty(points.n)
         counts[some] = scales.reference_counts
         others = np.setdiff1d(np.arange(points.n), some)
         if len(others):
             counts[others] = scales.counts(matrix[points.first[others]])
         if isinstance(self.contamination, str):
-            alone = scales.isolated()
-            cut = find_cut(counts[some], scales.kernel, alone=alone or ISOLATED, random_state=seed)
+            cut = find_cut(counts[some], scales.kernel, alone=scales.isolated() or ISOLATED, random_state=seed)
         else:
             cut = cut_for_share(counts, points.weights, float(self.contamination))
-        self.threshold_rule_ = cut.rule
+        self._scales, self.column_scale_, self.threshold_rule_ = scales, scale, cut.rule
         # Where nothing stands out, only what is odder than all of the data does.
         self.offset_ = float(np.log(cut.count)) if cut.count > 0 else float(np.log(counts).min()) - 1.0
         self.effective_count_ = points.spread(counts, 1.0)

@@ -16,12 +16,9 @@ from mosaic._arrays import FloatArray, IntArray, subsample
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, EffectiveCount, Kernel, resolve_gamma
+from mosaic.estimators._solving import encode_exactly, left_to_us
+from mosaic.kernels import RBF, Kernel
 from mosaic.outliers import Cut, find_cut
-from mosaic.program import encode
-from mosaic.tuning import memory_needed
-from mosaic.wishes import Wishes
 
 #: Points that a typical one resembles, and strength.
 NEIGHBOURS, LAM = 5.0, 30.0
@@ -67,10 +64,7 @@ def look_twice(estimator: Any, kernel: Kernel, encoding: Encoding, points: Disti
     seed : of the sample
     """
     first = Look(encoding.effective_count, encoding, kernel, encoding.count_model(points.codes), points.total)
-    ours = (
-        isinstance(estimator.gamma, str) and estimator.gamma == "auto" and getattr(estimator, "mode", "auto") == "auto"
-    )
-    if not (ours and estimator.alpha is None and estimator.lam is None and isinstance(kernel, RBF)):
+    if not (left_to_us(estimator) and isinstance(kernel, RBF)):
         return first
     some = subsample(points.n, SAMPLE, seed)
     near = _narrow(estimator, kernel.X, points, some, seed)
@@ -86,27 +80,13 @@ def _narrow(estimator: Any, rows: Any, points: Distinct, some: IntArray, seed: i
 
     A narrow kernel has full rank. Where the limits do not allow that, there is no second look.
     """
-    size = len(some)
-    if size < FEWEST or (estimator.max_rank is not None and estimator.max_rank < size):
-        return None
-    budget = estimator.memory_budget
-    if budget is not None and memory_needed(size, size, 8, rows.shape[1]) > budget:
-        return None
-    sample = RBF(rows[some])
-    try:
-        gamma = resolve_gamma(sample, EffectiveCount(NEIGHBOURS), seed)
-    except InvalidInputError:  # so many copies, but for rounding, that every point resembles more
+    if len(some) < FEWEST:
         return None
     weights = points.weights[some]
-    encoding = encode(
-        RBF(sample.X, gamma),
-        lam=LAM,
-        solver=estimator.solver,
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        wishes=Wishes.read(size, weights),
-        random_state=seed,
-    )
+    encodings = encode_exactly(estimator, rows[some], weights, [(NEIGHBOURS, LAM)], seed)
+    if encodings is None:
+        return None
+    (encoding,) = encodings
     cut = find_cut(encoding.effective_count, encoding.kernel, random_state=seed)
     if cut.rule != "valley" or cut.p_value > LEVEL:
         return None
@@ -116,4 +96,5 @@ def _narrow(estimator: Any, rows: Any, points: Distinct, some: IntArray, seed: i
     others = np.setdiff1d(np.arange(points.n), some)
     if len(others):
         counts[others] = model.counts(rows[others])
+    gamma: float = encoding.kernel.gamma  # type: ignore[attr-defined]
     return Look(counts, encoding, RBF(rows, gamma), model, float(weights.sum()), cut)

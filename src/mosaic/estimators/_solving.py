@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from mosaic._arrays import FloatArray
 from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
 from mosaic.estimators._progress import Narrator
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError
-from mosaic.kernels import RBF, Kernel, Laplacian, make_kernel
+from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, make_kernel, resolve_gamma
 from mosaic.program import encode
 from mosaic.solvers import Status
-from mosaic.tuning import DEFAULT_ALPHA, fit_bandwidth
+from mosaic.tuning import DEFAULT_ALPHA, fit_bandwidth, memory_needed
 from mosaic.wishes import Wishes
 
 STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
@@ -79,6 +81,46 @@ def solve_for(
     )
     warn_of_gap(encoding, estimator.tol)
     return encoding
+
+
+def left_to_us(estimator: Any) -> bool:
+    """Whether kernel, bandwidth and strength are ours to choose, so that points may be looked at in further kernels."""
+    name, gamma = estimator.kernel, estimator.gamma
+    automatic = isinstance(name, str) and name == "rbf" and isinstance(gamma, str) and gamma == "auto"
+    return (
+        automatic and estimator.alpha is None and estimator.lam is None and getattr(estimator, "mode", "auto") == "auto"
+    )
+
+
+def encode_exactly(
+    estimator: Any, rows: Any, weights: FloatArray, looks: Sequence[tuple[float, float]], seed: int
+) -> list[Encoding] | None:
+    """Encodings of some points at full rank, for each (points that a typical one resembles, lam); None where that cannot be.
+
+    It cannot where the limits forbid the rank, and where so many points are copies, but for rounding, that every one
+    resembles more.
+    """
+    n, budget = len(weights), estimator.memory_budget
+    if estimator.max_rank is not None and estimator.max_rank < n:
+        return None
+    if budget is not None and memory_needed(n, n, 8, rows.shape[1]) > budget:
+        return None
+    try:
+        gammas = [resolve_gamma(RBF(rows), EffectiveCount(count), seed) for count, _ in looks]
+    except InvalidInputError:
+        return None
+    return [
+        encode(
+            RBF(rows, gamma),
+            lam=lam,
+            solver=estimator.solver,
+            tol=estimator.tol,
+            max_iter=estimator.max_iter,
+            wishes=Wishes.read(n, weights),
+            random_state=seed,
+        )
+        for gamma, (_, lam) in zip(gammas, looks, strict=True)
+    ]
 
 
 def warn_of_gap(encoding: Encoding, tol: float) -> None:

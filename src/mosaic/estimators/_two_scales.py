@@ -21,12 +21,8 @@ from mosaic._arrays import FloatArray
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
-from mosaic.estimators._solving import warn_of_gap
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, EffectiveCount, Kernel, resolve_gamma
-from mosaic.program import encode
-from mosaic.tuning import memory_needed
-from mosaic.wishes import Wishes
+from mosaic.estimators._solving import encode_exactly, left_to_us, warn_of_gap
+from mosaic.kernels import Kernel
 
 #: Points that a typical one resembles, and strength, nearby and from afar.
 NEAR, NEAR_LAM = 5.0, 30.0
@@ -132,33 +128,14 @@ def look_from_both(estimator: Any, rows: Any, points: Distinct, seed: int) -> Sc
     points : their weights and codes
     seed : of the factor
     """
-    ours = all(
-        isinstance(value, str) and value == wanted
-        for value, wanted in ((estimator.kernel, "rbf"), (estimator.gamma, "auto"))
-    )
-    if not (ours and estimator.alpha is None and estimator.lam is None and points.n >= FEWEST):
+    if not left_to_us(estimator) or points.n < FEWEST:
         return None
-    if estimator.max_rank is not None and estimator.max_rank < points.n:
+    half = 0.5 * points.n
+    looks = [(min(NEAR, half), NEAR_LAM), (min(FAR, half), FAR_LAM)]
+    encodings = encode_exactly(estimator, rows, points.weights, looks, seed)
+    if encodings is None:
         return None
-    budget = estimator.memory_budget
-    if budget is not None and memory_needed(points.n, points.n, 8, rows.shape[1]) > budget:
-        return None
-    try:
-        gammas = [resolve_gamma(RBF(rows), EffectiveCount(min(m0, 0.5 * points.n)), seed) for m0 in (NEAR, FAR)]
-    except InvalidInputError:  # so many copies, but for rounding, that every point resembles more
-        return None
-    near, far = (
-        encode(
-            RBF(rows, gamma),
-            lam=lam,
-            solver=estimator.solver,
-            tol=estimator.tol,
-            max_iter=estimator.max_iter,
-            wishes=Wishes.read(points.n, points.weights),
-            random_state=seed,
-        )
-        for gamma, lam in zip(gammas, (NEAR_LAM, FAR_LAM), strict=True)
-    )
+    near, far = encodings
     for encoding in (near, far):
         warn_of_gap(encoding, estimator.tol)
     return Scales(Scale.of(near, points), Scale.of(far, points), near.kernel, points.weights)
