@@ -1,0 +1,6 @@
+"""Who runs a pass over the rows: one machine, over memory or files, or a cluster. No mathematics in here."""
+
+from mosaic.engines.base import Source, Watch
+from mosaic.engines.open import is_source, open_source
+
+__all__ = ["Source", "Watch", "is_source", "open_source"]

@@ -1,0 +1,61 @@
+"""From what a user has to a source of rows."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from mosaic.engines.base import Source
+from mosaic.engines.local import ArraySource
+from mosaic.exceptions import InvalidInputError
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is something that is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+
+    Memory maps are arrays; whether they are taken into memory is a question of their size.
+    """
+    library = type(X).__module__.partition(".")[0]
+    return isinstance(X, (str, PathLike, Source)) or library in ("dask", "ray", "zarr", "h5py", "anndata")
+
+
+def open_source(X: Any, n_jobs: int | None = None) -> Source:
+    """A source of the rows of X.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, memory map, data frame; path of a .npy, .parquet, .zarr or .h5ad file; Zarr array, HDF5 data set,
+        AnnData; Dask array or data frame; Ray data set
+    n_jobs : threads of this machine; clusters have their own workers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = open_source(np.eye(3))
+    >>> source.kind, source.n, source.n_features
+    ('array', 3, 3)
+    """
+    if isinstance(X, Source):
+        return X
+    library = type(X).__module__.partition(".")[0]
+    if library == "dask":
+        from mosaic.engines.dask import DaskSource
+
+        return DaskSource.of(X)
+    if library == "ray":
+        from mosaic.engines.ray import RaySource
+
+        return RaySource.of(X)
+    if isinstance(X, (str, PathLike)) or library in ("zarr", "h5py", "anndata"):
+        from mosaic.engines.files import open_file
+
+        return open_file(X, n_jobs)
+    if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
+        kind = "memory map" if isinstance(X, np.memmap) else "array"
+        return ArraySource(X, kind, n_jobs)
+    raise InvalidInputError(
+        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}. Pass an array with two dimensions, "
+        "a path, or a Dask or Ray collection."
+    )
