@@ -42,6 +42,18 @@ def in_double(A: Any) -> FloatArray:
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
 
 
+def divided(X: Any, scale: FloatArray | None) -> Any:
+    """X / scale, column by column."""
+    if scale is None:
+        return X
+    scale = scale.astype(X.dtype)
+    if not sp.issparse(X):
+        return X / scale
+    Y = X.copy()
+    Y.data = Y.data / scale[Y.indices]  # the very quotients of the dense case, so that known points are recognised
+    return Y
+
+
 def as_points(X: Any, name: str = "X") -> Any:
     """A finite two-dimensional float array or CSR matrix; float32 stays float32, all else becomes float64."""
     if sp.issparse(X):
@@ -74,7 +86,7 @@ def as_points(X: Any, name: str = "X") -> Any:
     return X
 
 
-def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X") -> None:
+def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
     """Raise an InvalidInputError that counts and locates the entries that are NaN or infinite, if there are any.
 
     Parameters
@@ -82,6 +94,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X") ->
     matrix : dense or sparse; sparse ones are looked at in CSR format, where only stored entries can be at fault
     names : of the columns, for the message
     name : what the matrix is called in the message
+    first_row : number of the first row, where the matrix is a part of a larger one
 
     Examples
     --------
@@ -107,6 +120,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X") ->
         column = int(matrix.indices[first[0]])
     else:
         row, column = first
+    row += first_row
     counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_inf, "inf")) if count)
     remedies = {
         "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,

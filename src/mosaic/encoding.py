@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._arrays import FloatArray, IntArray, row_blocks, subsample
 from mosaic.counts import CountModel, counts_against
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
@@ -18,6 +18,8 @@ from mosaic.solvers import Status
 
 #: Multiplications that computing all effective counts may take before targets are sampled (some seconds).
 MOST_OPERATIONS = 2e10
+#: Targets that effective counts sum over where the points are a sample of more.
+SAMPLED_TARGETS = 2048
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,13 @@ class Encoding:
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)
+    #: Of a random sample of points, the weight of all that it was drawn from.
+    drawn_from: float | None = field(default=None, repr=False)
+
+    @property
+    def total(self) -> float:
+        """Weight of all the points that one could stand for."""
+        return float(self.weights.sum()) if self.drawn_from is None else self.drawn_from
 
     @cached_property
     def support(self) -> IntArray:
@@ -233,11 +242,12 @@ class Encoding:
     def _targets(self) -> tuple[IntArray, FloatArray]:
         """Distinct points that effective counts sum over, and their weights: all, or a sample that stands for all."""
         n = len(self.groups.first)
-        if float(n) * n * self.factor.rank <= MOST_OPERATIONS:
+        if float(n) * n * self.factor.rank <= MOST_OPERATIONS and self.drawn_from is None:
             return np.arange(n), self.weights
-        size = min(n, max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))))
-        targets = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-        return targets, self.weights[targets] * (self.weights.sum() / self.weights[targets].sum())
+        # Of points that stand for many, counts will be asked for many: fewer targets will do.
+        size = max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))) if self.drawn_from is None else SAMPLED_TARGETS
+        targets = subsample(n, size, 0)
+        return targets, self.weights[targets] * (self.total / self.weights[targets].sum())
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """Effective counts for any point, new or known. ``codes`` are ``row_codes`` of the distinct points."""

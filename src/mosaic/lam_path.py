@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.problem import DesignProblem, critical_lam
+from mosaic.problem import DesignProblem, DualPoint, critical_lam
 from mosaic.solvers import Solution
 from mosaic.working_set import solve_design
 
@@ -41,6 +41,10 @@ class PathPoint:
     def support(self) -> IntArray:
         """Candidates with a non-zero row."""
         return np.flatnonzero(self.solution.value)
+
+    def dual_point(self, problem: DesignProblem) -> DualPoint:
+        """E, for the problem that this solves."""
+        return problem.with_lam(self.lam).dual_point(self.solution.value)
 
     def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
         """⟨E,T⟩² / (‖E‖² + (k/g) max z²) + outside ≤ err_g(S) for every S of k candidates."""
@@ -131,10 +135,7 @@ def smallest_lam(
 def bound_for_k(
     problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
 ) -> float:
-    """A lower bound for err_g of every set of k candidates: one solution at nearly the best strength for it.
-
-    The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
-    dD/dlam is half the misfit. It is looked for on few candidates; the bound holds at any strength.
+    """A lower bound for err_g of every set of k candidates.
 
     Examples
     --------
@@ -143,6 +144,17 @@ def bound_for_k(
     >>> problem = DesignProblem(F, F.T @ F, 1.0)
     >>> 0 < bound_for_k(problem, 5) <= ridge_error(F, F.T @ F, np.arange(5), 1.0)
     True
+    """
+    return best_for_k(problem, k, ridge=ridge, tol=tol, initial=initial).bound(k, ridge, problem.outside)
+
+
+def best_for_k(
+    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
+) -> PathPoint:
+    """The solution at nearly the strength whose bound for k is the best.
+
+    The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
+    dD/dlam is half the misfit. It is looked for on few candidates; the bound holds at any strength.
     """
     if not 1 <= k <= problem.n:
         raise InvalidInputError(f"k must lie between 1 and the number of candidates {problem.n}; got {k}.")
@@ -160,7 +172,7 @@ def bound_for_k(
     log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.02)
     at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
     solution = solve_design(at, tol=tol, initial=initial, thin=False)
-    return _path_point(at, lam_crit, solution).bound(k, ridge, problem.outside)
+    return _path_point(at, lam_crit, solution)
 
 
 def _some_candidates(n: int, initial: IntArray | None, size: int = 300) -> IntArray:

@@ -63,12 +63,17 @@ def affordable_rank(
             f"factor of rank {SMALLEST_RANK}); the budget is {_mebibytes(budget)} MiB. "
             "Raise memory_budget, use float32, or fit a random part of the points."
         )
-    useful = n if n <= EXACT_SIZE else min(LARGEST_RANK, int(np.sqrt(MOST_WORK / n)))
+    useful = useful_rank(n)
     if max_rank is not None:
         if isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1:
             raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {max_rank!r}.")
         return min(n, rank, int(max_rank))
     return max(min(rank, useful), min(SMALLEST_RANK, n))
+
+
+def useful_rank(n: int) -> int:
+    """Columns of F that n points are given, memory aside."""
+    return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_WORK / n))), SMALLEST_RANK)
 
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
@@ -140,20 +145,23 @@ class Estimate:
 
     Attributes
     ----------
-    strategy : "exact" (every point may be a pivot) or "low-rank"
-    n_points : distinct points
-    rank : columns of the factor, expected
+    strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
+    n_points : distinct points; of a sketch, rows
+    rank : columns of the factor, expected; of a sketch, candidates at first
     memory : bytes at the peak, beyond the data that is passed in
     seconds : rough, on one core of this machine
     """
 
-    strategy: Literal["exact", "low-rank"]
+    strategy: Literal["exact", "low-rank", "sketch"]
     n_points: int
     rank: int
     memory: float
     seconds: float
 
     def __str__(self) -> str:
+        if self.strategy == "sketch":
+            what = f"{self.n_points:,} rows, in passes (sketch with {self.rank:,} candidates)"
+            return f"{what}: about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
             f"about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"

@@ -1,6 +1,7 @@
 """Who runs a pass over the rows: one machine, over memory or files, or a cluster. No mathematics in here."""
 
 from mosaic.engines.base import Source, Watch
+from mosaic.engines.journal import Journal
 from mosaic.engines.open import is_source, open_source
 
-__all__ = ["Source", "Watch", "is_source", "open_source"]
+__all__ = ["Journal", "Source", "Watch", "is_source", "open_source"]

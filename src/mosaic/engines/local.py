@@ -68,11 +68,11 @@ class LocalSource(Source):
 
 def known_rows(partial: Partial) -> int:
     """How many of the first rows are in, where rows have come in their order."""
-    return partial.rows_mapped + sum(rows.shape[0] for pieces in partial.pieces.values() for _, rows in pieces)
+    return partial.rows_mapped + sum(int(rows.shape[0]) for pieces in partial.pieces.values() for _, rows in pieces)
 
 
 class ArraySource(LocalSource):
-    """An array in memory, dense or CSR, or a memory map of one, or anything else with a shape that slices of rows are taken of."""
+    """An array in memory, dense or CSR, a memory map of one, or anything else of two dimensions that has slices of rows."""
 
     def __init__(self, X: Any, kind: str = "array", n_jobs: int | None = None):
         check_shape(*X.shape)

@@ -13,10 +13,12 @@ from mosaic.estimators._choice import rank
 from mosaic.estimators._nearby import SAMPLE
 from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._selector import MOSAIC
+from mosaic.estimators._sketched import Plan, memory_by_passes, work_by_passes
 from mosaic.estimators._solving import build_kernel, left_to_us, seed_of
+from mosaic.estimators._strategy import rank_for, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.selection import knee
-from mosaic.tuning import Estimate, affordable_rank, expected_rank, expected_work, memory_needed, neighbours_wanted
+from mosaic.tuning import Estimate, expected_rank, expected_work, memory_needed, neighbours_wanted
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def path(
         raise InvalidInputError(f"max_representatives must be at least 1; got {max_representatives}.")
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     rows, similarity, coverage = rank(model._solved, model._wanted, max_representatives)
-    return CoverageCurve(rows, similarity, coverage, knee(similarity), model)
+    return CoverageCurve(model._row_numbers(rows), similarity, coverage, knee(similarity), model)
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:
@@ -126,10 +128,16 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     """
     model = MOSAIC(**settings)
     wants = model._wants()
+    strategy, data = read_for(model, X, None)
+    if strategy == "sketch":
+        plan = Plan.of(model, data.n, data.n_features, wants.number(data.n))
+        memory = memory_by_passes(plan.sample, plan.n_initial, data.n_features)
+        work = work_by_passes(data.n, plan) + _second_look(model, plan.sample)
+        return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed())
     matrix, _ = read_scaled(model, X, None)
     points = Distinct.of(matrix, None, pairwise=model.kernel == "precomputed")
     itemsize, n_features = matrix.dtype.itemsize, matrix.shape[1]
-    max_rank = affordable_rank(points.n, itemsize, n_features, model.memory_budget, model.max_rank)
+    max_rank = rank_for(model, strategy, points.n, matrix)
     k = points.n / wants.min_support if wants.min_support else wants.number(matrix.shape[0])
     wanted = neighbours_wanted(points.n, k)
     kernel = build_kernel(model, matrix, points, wanted, max_rank, seed_of(model.random_state))

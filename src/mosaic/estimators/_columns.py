@@ -68,18 +68,6 @@ def column_scale(estimator: Any, X: Any, weights: FloatArray | None) -> FloatArr
     return _spreads(X, weights, _deviations(X, weights))
 
 
-def divided(X: Any, scale: FloatArray | None) -> Any:
-    """X / scale, column by column."""
-    if scale is None:
-        return X
-    scale = scale.astype(X.dtype)
-    if not sp.issparse(X):
-        return X / scale
-    Y = X.copy()
-    Y.data = Y.data / scale[Y.indices]  # the very quotients of the dense case, so that known points are recognised
-    return Y
-
-
 def unequal(spreads: FloatArray) -> bool:
     """Whether few columns are all that distances would see.
 

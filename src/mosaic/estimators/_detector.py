@@ -137,7 +137,7 @@ class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
         self
         """
         self._check()
-        narrator = Narrator(type(self).__name__, self.verbose)
+        narrator = Narrator(self)
         matrix, scale = read_scaled(self, X, sample_weight)
         points = Distinct.of(matrix, sample_weight, pairwise=self.kernel == "precomputed")
         seed = seed_of(self.random_state)

@@ -63,7 +63,7 @@ def look_twice(estimator: Any, kernel: Kernel, encoding: Encoding, points: Disti
     points : their weights and codes
     seed : of the sample
     """
-    first = Look(encoding.effective_count, encoding, kernel, encoding.count_model(points.codes), points.total)
+    first = Look(encoding.effective_count, encoding, kernel, encoding.count_model(points.codes), encoding.total)
     if not (left_to_us(estimator) and isinstance(kernel, RBF)):
         return first
     some = subsample(points.n, SAMPLE, seed)

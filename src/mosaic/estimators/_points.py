@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from mosaic._arrays import FloatArray, IntArray, as_vector, equal_rows, refuse_missing, row_codes
+from mosaic._arrays import FloatArray, IntArray, as_vector, divided, equal_rows, refuse_missing, row_codes
 from mosaic._frames import column_names, numeric_part, to_matrix
-from mosaic.estimators._columns import column_scale, divided
+from mosaic.estimators._columns import column_scale
 from mosaic.exceptions import InvalidInputError
 
 

@@ -12,16 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic._frames import n_rows, take_rows
+from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
+from mosaic.engines import is_source
+from mosaic.estimators._by_passes import FitByPasses, explain_by_passes
 from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
 from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._points import Distinct, read_scaled
-from mosaic.estimators._progress import Narrator
+from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
 from mosaic.estimators._settings import Settings, explain_selector
 from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
+from mosaic.estimators._strategy import Strategy, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF, Kernel
@@ -31,15 +35,16 @@ from mosaic.outliers import outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
 from mosaic.program import KERNEL_SHARE
 from mosaic.selection import without_rounding
-from mosaic.tuning import affordable_rank, neighbours_wanted
+from mosaic.tuning import neighbours_wanted
 
 
-class Representatives(ClusterMixin, BaseEstimator):
+class Representatives(FitByPasses, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
 
     representative_indices_: IntArray
     is_outlier_: BoolArray
     labels_: IntArray
+    _certificate: SelectionCertificate | None
 
     def __init__(
         self,
@@ -68,6 +73,12 @@ class Representatives(ClusterMixin, BaseEstimator):
         warm_start: bool = False,
         max_rank: int | None = None,
         memory_budget: float | None = None,
+        strategy: str = "auto",
+        n_initial: int | None = None,
+        n_added: int | None = None,
+        n_rounds: int | None = None,
+        checkpoint: Any = None,
+        n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
     ):
@@ -95,9 +106,16 @@ class Representatives(ClusterMixin, BaseEstimator):
         self.warm_start = warm_start
         self.max_rank = max_rank
         self.memory_budget = memory_budget
+        self.strategy = strategy
+        self.n_initial = n_initial
+        self.n_added = n_added
+        self.n_rounds = n_rounds
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -114,7 +132,9 @@ class Representatives(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or data
+            that is read in passes: path of a .npy, .parquet, .zarr or .h5ad file, Zarr array, HDF5 data set, AnnData, Dask array
+            or data frame, Ray data set
         y : ignored
         sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
         groups : a label for every row
@@ -135,13 +155,32 @@ class Representatives(ClusterMixin, BaseEstimator):
             raise InvalidInputError(
                 "mode='paper' is Algorithm 1 as written, which knows no constraints; use mode='auto'."
             )
-        narrator = Narrator(type(self).__name__, self.verbose)
+        with Narrator(self) as narrator:
+            strategy, data = read_for(self, X, sample_weight)
+            if strategy == "sketch":
+                self._fit_by_passes(data, wants, quotas, constraints, narrator)
+            else:
+                self._fit_in_memory(data, strategy, wants, sample_weight, quotas, constraints, narrator)
+            narrator.done(f"{self.n_representatives_} representatives, {self._n_outliers_said()}")
+        return self
+
+    def _fit_in_memory(
+        self,
+        X: Any,
+        strategy: Strategy,
+        wants: Wants,
+        sample_weight: ArrayLike | None,
+        quotas: Any,
+        constraints: dict[str, Any],
+        narrator: Narrator,
+    ) -> None:
+        """All points, at once."""
         matrix, scale = read_scaled(self, X, sample_weight)
         demands = Demands.read(matrix.shape[0], quotas=quotas, **constraints)
         pairwise = self.kernel == "precomputed"
         points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
         seed = seed_of(self.random_state)
-        max_rank = affordable_rank(points.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank)
+        max_rank = rank_for(self, strategy, points.n, matrix)
         narrator.say("similarities")
         k = wants.number(matrix.shape[0])
         wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
@@ -154,26 +193,41 @@ class Representatives(ClusterMixin, BaseEstimator):
         else:
             encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
         narrator.say("effective counts")
-        ours = isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
-        vectors = kernel.X if ours and isinstance(kernel, RBF) else None
         look = look_twice(self, kernel, encoding, points, seed)
-        solved = Solved(points, kernel, encoding.influence, look.counts, demands, seed, look.total, look.cut, vectors)
-        count_model = look.model
+        solved = Solved(
+            points,
+            kernel,
+            encoding.influence,
+            look.counts,
+            demands,
+            seed,
+            look.total,
+            look.cut,
+            self._vectors(wants, kernel),
+        )
         narrator.say("choosing")
         choice = choose(solved, wants)
         # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
-        self._solved, self._count_model, self.column_scale_ = solved, count_model, scale
+        self._forget_passes()
         self._absent = matrix[np.flatnonzero(points.group < 0)]
-        self._encoding_certificate = encoding.certificate
-        self._max_rank, self._neighbours_wanted = max_rank, wanted
         self._previous = encoding if self.warm_start else None
         self._previous_settings = self._kernel_settings(kernel)
         self._previous_program = program
-        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(kernel, "gamma", None)
-        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
+        self._max_rank, self._neighbours_wanted = max_rank, wanted
+        self._keep(solved, look.model, scale, encoding)
         self._adopt(wants, choice)
-        narrator.done(f"{len(self.representative_indices_)} representatives, {int(self.is_outlier_.sum())} outliers")
-        return self
+
+    def _vectors(self, wants: Wants, kernel: Kernel) -> Any:
+        """The points as vectors, if their similarity is left to us."""
+        ours = isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
+        return kernel.X if ours and isinstance(kernel, RBF) else None
+
+    def _keep(self, solved: Solved, count_model: CountModel, scale: FloatArray | None, encoding: Encoding) -> None:
+        """What solving has found out."""
+        self._solved, self._count_model, self.column_scale_ = solved, count_model, scale
+        self._encoding_certificate = encoding.certificate
+        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(solved.kernel, "gamma", None)
+        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
 
     def _wants(self) -> Wants:
         return Wants(**{field.name: getattr(self, field.name) for field in fields(Wants)})
@@ -197,7 +251,7 @@ class Representatives(ClusterMixin, BaseEstimator):
         solved, points = self._solved, self._solved.points
         self._wanted, self._choice = wants, choice
         self._chosen_kernel = solved.kernel.take(choice.points)
-        self._certificate: SelectionCertificate | None = None
+        self._certificate = None
         absent = points.group < 0
         counts = points.spread(solved.counts, 1.0)
         counts[absent] = self._count_model.counts(self._absent) if absent.any() else 0.0
@@ -262,13 +316,37 @@ class Representatives(ClusterMixin, BaseEstimator):
         left = unexplained(self._chosen_kernel, np.arange(self._chosen_kernel.n), at=Y)
         return np.asarray(np.divide(left, diagonal, out=np.zeros(len(left)), where=diagonal > 0))
 
+    def _answers(self, Y: Any) -> dict[str, Any]:
+        """What is said of points of which it is not known whether they are in the data, columns divided."""
+        counts = self._count_model.counts(Y)
+        flagged = (
+            self._choice.cut.below(counts) if self._wanted.outliers != "keep" else np.zeros(len(counts), dtype=bool)
+        )
+        odd = np.flatnonzero(flagged)
+        if self._choice.groups is not None and len(odd):
+            flagged[odd[self._choice.groups.near(Y[odd])]] = False
+        return {
+            "effective_count_": counts,
+            "outlier_probability_": outlier_probability(counts, self._solved.count_total),
+            "is_outlier_": flagged,
+            "labels_": self._nearest(Y, counts if self._rejects else None),
+            "representation_error_": self._errors_at(Y),
+        }
+
+    @property
+    def _rejects(self) -> bool:
+        """Whether outliers have no representative."""
+        return bool(self._wanted.outliers == "reject" and self._choice.cut.count > 1.0)
+
     @property
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
-        The bound for k solves one more program, the first time it is asked for.
+        The bound for k solves one more program, the first time it is asked for; after a fit by passes it makes one more.
         """
         check_is_fitted(self)
+        if self._certificate is None and "_passes" in self.__dict__:
+            self._certificate = self._certificate_by_passes()
         if self._certificate is None:
             kernel, weights = self._solved.kernel, self._solved.points.weights
             factor = factorize(
@@ -324,6 +402,9 @@ class Representatives(ClusterMixin, BaseEstimator):
         if {"coverage", "min_support", "n_representatives"} & set(changes):
             reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
             changes = {**reset, **changes}
+        if "_passes" in self.__dict__:
+            self._rethreshold_by_passes(changes)
+            return self
         wants = Wants(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(Wants)})
         choice = choose(self._solved, wants)
         self.set_params(**changes)
@@ -345,16 +426,16 @@ class Representatives(ClusterMixin, BaseEstimator):
         (10, 3)
         """
         check_is_fitted(self)
-        if n_rows(X) != len(self.labels_):
-            raise InvalidInputError(
-                f"X must have the {len(self.labels_)} rows of fit, in their order; it has {n_rows(X)}."
-            )
+        if is_source(X):
+            return self._rows_of_source(X)
+        if n_rows(X) != self._n_rows:
+            raise InvalidInputError(f"X must have the {self._n_rows} rows of fit, in their order; it has {n_rows(X)}.")
         return take_rows(X, self.representative_indices_)
 
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """A mask of the representatives, or their row numbers in ascending order."""
         check_is_fitted(self)
-        mask = np.zeros(len(self.labels_), dtype=bool)
+        mask = np.zeros(self._n_rows, dtype=bool)
         mask[self.representative_indices_] = True
         return np.flatnonzero(mask) if indices else mask
 
@@ -379,6 +460,9 @@ class Representatives(ClusterMixin, BaseEstimator):
         8 outliers: no crowd stands apart by its effective counts, so only who stands for itself alone is out.
         """
         check_is_fitted(self)
+        if "_passes" in self.__dict__:
+            told: Settings | Explanation = explain_by_passes(self._passes, i)
+            return told
         return explain_selector(self) if i is None else explain_point(self, i)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:

@@ -119,8 +119,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         """
         check_is_fitted(self)
         Y = read_points(self, X, reset=False)
-        rejects = self._wanted.outliers == "reject" and self._choice.cut.count > 1.0
-        return self._nearest(Y, self._count_model.counts(Y) if rejects else None)
+        return self._nearest(Y, self._count_model.counts(Y) if self._rejects else None)
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""

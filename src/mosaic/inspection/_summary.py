@@ -98,6 +98,8 @@ def summarise(
     parts: frozenset[str] = frozenset(),
 ) -> Summary:
     """The summary with those of its costly parts that are wanted: "bound", "map", "curve", "groups"."""
+    if "_passes" in vars(estimator):
+        return _by_passes(estimator, names, max_points, random_state, parts)
     detects = check_estimator(estimator)
     n = len(estimator.is_outlier_)
     if X is not None and n_rows(X) != n:
@@ -123,6 +125,44 @@ def summarise(
         outliers=_outliers(estimator, names, parts),
         curve=curve,
         settings=_settings(estimator),
+    )
+
+
+def _by_passes(
+    model: Any, names: Sequence[Any] | None, max_points: int, random_state: int, parts: frozenset[str]
+) -> Summary:
+    """The summary of the points in memory, in rows of the data; the certificate is that of all rows.
+
+    Numbers of outliers and of rows that a pick stands for are scaled up from the sample.
+    """
+    inner, first, n = model._passes.model, model._passes.sketch.sample.first, model._passes.n
+    if names is not None and len(names) != n:
+        raise InvalidInputError(f"names must have one entry for each of {n} rows; got {len(names)}.")
+    called = None if names is None else [names[int(row)] for row in first]
+    facts = summarise(
+        inner, None, names=called, max_points=max_points, random_state=random_state, parts=parts - {"bound"}
+    )
+    share, belongs = n / len(first), model._solved.points.weights
+    picks = [
+        replace(
+            pick,
+            row=int(first[pick.row]),
+            stands_for=round(pick.stands_for * share),
+            reason=model.explain(int(first[pick.row])).reason,
+            members=[int(first[row]) for row in pick.members],
+        )
+        for pick in facts.representatives or []
+    ]
+    lowest = [replace(outlier, row=int(first[outlier.row])) for outlier in facts.outliers.lowest]
+    return replace(
+        facts,
+        n_points=n,
+        n_outliers=round(float(belongs[inner.is_outlier_].sum())),
+        certificate=_certificate(model, "bound" in parts),
+        map=None if facts.map is None else replace(facts.map, row=[int(first[row]) for row in facts.map.row]),
+        representatives=picks,
+        outliers=replace(facts.outliers, lowest=lowest),
+        curve=None if facts.curve is None else replace(facts.curve, row=[int(first[row]) for row in facts.curve.row]),
     )
 
 

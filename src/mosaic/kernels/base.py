@@ -122,6 +122,10 @@ class PointKernel(Kernel):
     def take(self, indices: IntArray) -> Self:
         return replace(self, X=self.X[np.arange(self.n)[indices]])
 
+    def over(self, Y: Any) -> Self:
+        """The same similarity over other points, checked by ``as_points``."""
+        return replace(self, X=self._prepared(Y))
+
     def cross(self, Y: Any, columns: Rows = ALL) -> FloatArray:
         return self._between(self._prepared(Y), self._rows(columns))
 

@@ -1,0 +1,391 @@
+"""A fit by passes over data that is not taken into memory: a sample is, and the program is that of all rows.
+
+Choosing, outliers and explanations are those of a fit in memory, on a random sample and the candidates that came in; only
+the program, its solution and its certificate speak of all rows, and answers for all rows are given when they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mosaic._arrays import FloatArray, IntArray, divided, refuse_missing, row_codes, row_norms_squared
+from mosaic.encoding import DesignRows, Encoding, Groups
+from mosaic.engines import Journal, Source
+from mosaic.estimators._certificate import SelectionCertificate
+from mosaic.estimators._columns import column_scale
+from mosaic.estimators._demands import Demands
+from mosaic.estimators._explanation import explain_point
+from mosaic.estimators._points import Distinct
+from mosaic.estimators._settings import Settings, explain_selector
+from mosaic.estimators._solving import build_kernel, strength
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.factor import Factor
+from mosaic.kernels import PointKernel
+from mosaic.lam_path import best_for_k
+from mosaic.passes import PerRow, Small, TakeRows, Task
+from mosaic.problem import DesignProblem
+from mosaic.sketch import Basis, GramSum, Look, Round, Sample, Scores, Sketch, features, run_sketch
+from mosaic.tuning import DEFAULT_BUDGET, neighbours_wanted
+
+#: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
+SAMPLE, SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 16_384, 8, 1 << 28, 2048
+#: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
+MOST_CANDIDATES, FEWEST_CANDIDATES, MOST_WORK = 500, 100, 1e12
+#: A round adds this part of the first candidates.
+ADDED = 10
+#: Rounds of the paper's variant, where nobody says how many.
+PAPER_ROUNDS = 3
+#: Kernels between points that a pass can put new points to.
+BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
+#: Parameters that an answer does not depend on.
+NO_MATTER = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a fit by passes: points in memory, candidates at first, candidates that a round adds, and rounds."""
+
+    sample: int
+    n_initial: int
+    n_added: int
+    n_rounds: int | None
+
+    @classmethod
+    def of(cls, estimator: Any, n: int, n_features: int, k: int | None) -> Plan:
+        """What the estimator asks for, or what n and the memory budget suggest."""
+        budget = DEFAULT_BUDGET if estimator.memory_budget is None else float(estimator.memory_budget)
+        sample = min(max(SAMPLE, SAMPLE_A_PICK * (k or 0)), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
+        _whole("n_initial", estimator.n_initial, 2)
+        _whole("n_added", estimator.n_added, 1)
+        _whole("n_rounds", estimator.n_rounds, 1)
+        r = estimator.n_initial
+        if r is None:
+            r = int(np.clip(np.sqrt(MOST_WORK / n), FEWEST_CANDIDATES, MOST_CANDIDATES))
+            while r > FEWEST_CANDIDATES and memory_by_passes(sample, r, n_features) > budget:
+                r = int(0.9 * r)
+        r = min(int(r), n)
+        needed = memory_by_passes(min(sample, n), r, n_features)
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"passes with {r:,} candidates over {n_features:,} features need about {needed / 2**20:,.0f} MiB; the budget "
+                f"is {budget / 2**20:,.0f} MiB. Raise memory_budget or lower n_initial."
+            )
+        rounds = estimator.n_rounds
+        if rounds is None and estimator.mode == "paper":
+            rounds = PAPER_ROUNDS
+        added = max(r // ADDED, 1) if estimator.n_added is None else int(estimator.n_added)
+        return cls(min(sample, n), r, added, rounds)
+
+
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """Bytes at the peak: points and their features thrice, the solver's matrices, sums on the tree, and blocks of rows."""
+    solver = 5.0 * 8 * min(sample, max(3000, 4 * r)) ** 2
+    return 3.0 * 8 * sample * (n_features + r) + solver + 16.0 * 8 * r * r + 4.0 * 8 * 8192 * n_features
+
+
+def work_by_passes(n: int, plan: Plan) -> float:
+    """Multiplications of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
+    r = float(plan.n_initial)
+    return n * r * (1.5 * r + 100.0) + 60.0 * plan.sample * r * r + 1e10
+
+
+def refuse_what_passes_cannot(estimator: Any, sample_weight: Any) -> None:
+    """Say it, where passes are not for these settings."""
+    kernel, instead = estimator.kernel, "Use strategy='low-rank' on an array in memory."
+    if isinstance(kernel, str) and kernel not in BY_PASSES:
+        raise InvalidInputError(
+            f"strategy='sketch' takes the kernels {', '.join(map(repr, BY_PASSES))} or a function of two sets of points; got "
+            f"{kernel!r}, which needs all points at once. {instead}"
+        )
+    if sample_weight is not None:
+        raise InvalidInputError(f"strategy='sketch' takes no sample_weight; copies of a row are counted. {instead}")
+    if estimator.solver not in ("auto", "interior-point"):
+        raise InvalidInputError(
+            f"strategy='sketch' is solved by interior point; got solver={estimator.solver!r}. Use solver='auto'."
+        )
+
+
+@dataclass(frozen=True)
+class FiniteRows:
+    """Refuses rows with missing or infinite values, with their numbers in the data."""
+
+    names: tuple[str, ...] | None
+
+    def __call__(self, rows: Any, start: int) -> None:
+        """Raise if one is not finite."""
+        refuse_missing(rows, self.names, first_row=start)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several tasks in one pass."""
+
+    tasks: dict[str, Task]
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """What each of them makes of a block."""
+        return {f"{name}:{k}": v for name, task in self.tasks.items() for k, v in task.map_block(rows, start).items()}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """What each of them makes of two."""
+        merged: Small = {}
+        for name, task in self.tasks.items():
+            parts = [
+                {k.partition(":")[2]: v for k, v in side.items() if k.startswith(name + ":")} for side in (left, right)
+            ]
+            merged |= {f"{name}:{k}": v for k, v in task.merge(*parts).items()}
+        return merged
+
+
+@dataclass(frozen=True)
+class Passes:
+    """All that a fit by passes leaves behind: where its rows are, what was summed, and the points in memory.
+
+    ``model`` is a fit in memory of the same class, on those points. A model that was saved has no journal.
+    """
+
+    n: int
+    journal: Journal | None
+    sketch: Sketch
+    kernel: PointKernel
+    scale: FloatArray | None
+    model: Any
+
+    def place(self, row: int) -> int | None:
+        """Number of a row among the points in memory."""
+        found = np.flatnonzero(self.sketch.sample.first == row)
+        return int(found[0]) if len(found) else None
+
+
+def open_journal(
+    estimator: Any, source: Source, tell: Callable[[str, int, float], None] | None, demanded: dict[str, Any]
+) -> Journal:
+    """The journal of a fit, with all that its answer depends on."""
+    path = estimator.checkpoint
+    if path is not None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise InvalidInputError(f"checkpoint must be the path of a file, or None; got {path!r}.")
+        if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
+            raise InvalidInputError(
+                f"checkpoint={str(path)!r} cannot be written: it must be a file in a folder that exists. Create the folder."
+            )
+    settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in NO_MATTER}
+    plain = {name: value if _is_plain(value) else repr(value) for name, value in (settings | demanded).items()}
+    return Journal(source, path, plain, tell)
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def sketch_of(
+    estimator: Any,
+    journal: Journal,
+    plan: Plan,
+    k: float | None,
+    must: IntArray,
+    seed: int,
+    callback: Callable[[Round], None] | None,
+) -> tuple[Sketch, PointKernel, FloatArray | None]:
+    """The rounds: sample, similarity, program. The similarity is over the points in memory."""
+    source = journal.source
+    names = None if source.names is None else tuple(source.names)
+    sample = Sample.of(journal.run("look", Look(plan.sample, seed, FiniteRows(names))))
+    weights = sample.counts.astype(np.float64)
+    scale = column_scale(estimator, sample.rows, None if (weights == 1).all() else weights)
+    trivial = Distinct(np.arange(len(sample)), np.arange(len(sample)), weights, sample.codes)
+    wanted = neighbours_wanted(len(sample), k)
+    kernel = build_kernel(estimator, divided(sample.rows, scale), trivial, wanted, plan.n_initial, seed)
+    assert isinstance(kernel, PointKernel)
+    n_drawn, first = len(sample), None
+    if estimator.mode == "paper":
+        first = np.sort(np.random.default_rng(seed).permutation(n_drawn)[: plan.n_initial])
+    alpha, lam = strength(estimator)
+    sketch = run_sketch(
+        journal.run,
+        kernel.over,
+        sample,
+        source.n,
+        n_initial=plan.n_initial,
+        n_added=plan.n_added,
+        n_rounds=plan.n_rounds,
+        alpha=alpha,
+        lam=lam,
+        tol=estimator.tol,
+        first=first,
+        rule="error" if estimator.mode == "paper" else "violation",
+        scale=scale,
+        seed=seed,
+        callback=callback,
+    )
+    if len(must):
+        rows = journal.run("must include", TakeRows(np.sort(must)))["rows"]
+        named = Sample(rows, row_codes(rows), np.sort(must), np.ones(len(rows), np.int64))
+        sketch = replace(sketch, sample=sketch.sample.with_more(named))
+    return sketch, kernel.over(divided(sketch.sample.rows, scale)), scale
+
+
+def encoding_of(sketch: Sketch, kernel: PointKernel, n: int) -> Encoding:
+    """The program's solution as an encoding of the points in memory, which stand for all."""
+    F = features(sketch.basis, kernel)
+    pivots = sketch.pivots
+    residual = np.maximum(kernel.diagonal() - row_norms_squared(F), 0.0)
+    residual[pivots] = 0.0
+    trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
+    factor = Factor(F, pivots, residual, trace, sketch.missed, "rank")
+    eta = sketch.solution.value
+    used = np.flatnonzero(eta)
+    members = sketch.candidates[used]
+    influence = np.zeros(kernel.n)
+    influence[members] = sketch.solution.row_norms[used]
+    return Encoding(
+        influence=influence,
+        lam=sketch.problem.lam,
+        alpha=sketch.problem.lam / sketch.lam_crit,
+        row_norm="l2",
+        status=sketch.solution.status,
+        n_iter=sketch.n_iter,
+        certificate=sketch.certificate,
+        kernel=kernel,
+        factor=factor,
+        groups=Groups.trivial(kernel.n),
+        weights=sketch.sample.counts.astype(np.float64),
+        members=members,
+        member_rows=DesignRows(F, members, sketch.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),
+        drawn_from=float(n),
+    )
+
+
+def points_of(sketch: Sketch, kernel: PointKernel, n: int | None) -> Distinct:
+    """The points in memory as distinct ones. With n, weights say for how many rows each stands, else how often it is there."""
+    sample, everyone = sketch.sample, np.arange(len(sketch.sample))
+    weights = sample.counts.astype(np.float64)
+    if n is not None:
+        drawn = everyone < sketch.n_drawn
+        weights[drawn] *= (n - weights[~drawn].sum()) / weights[drawn].sum()
+    return Distinct(everyone, everyone, weights, row_codes(kernel.X))
+
+
+def demands_in_memory(sketch: Sketch, n: int, quotas: Any, constraints: dict[str, Any]) -> Demands:
+    """What was demanded of rows, for the points in memory; of copies of one point, of the row where it comes first."""
+    if all(value is None for value in constraints.values()) and quotas is None:
+        return Demands.read(len(sketch.sample))
+    whole, first = Demands.read(n, quotas=quotas, **constraints), sketch.sample.first
+    must = np.array([int(np.flatnonzero(first == row)[0]) for row in whole.must if (first == row).any()], np.intp)
+    if len(must) < len(whole.must):
+        lost = whole.must[~np.isin(whole.must, first)]
+        raise InvalidInputError(
+            f"must_include names row {int(lost[0])}, which is a copy of an earlier row. Name the row where it comes first."
+        )
+    return Demands(whole.allowed[first], must, whole.group[first], whole.names, whole.quotas)
+
+
+def certify_choice(passes: Passes, sentences: tuple[str, ...]) -> SelectionCertificate:
+    """What is proven about the picks, for all rows: one more pass, for what they leave and for the bound."""
+    sketch, model, n = passes.sketch, passes.model, passes.n
+    chosen, kernel = model._choice.points, passes.kernel
+    k = len(chosen)
+    trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
+    ridge = trace / n
+    whole = DesignProblem(features(sketch.basis, kernel), sketch.problem.C, 1.0)
+    best = best_for_k(whole, k, ridge=ridge, tol=1e-2, initial=sketch.candidates)
+    point = best.dual_point(whole)
+    picks = Basis(kernel.take(chosen), np.eye(k, order="F"))
+    tasks: dict[str, Task] = {
+        "gram": GramSum(picks, passes.scale),
+        "scores": Scores.of(sketch.basis, point.E, None, 1, 0, passes.scale),
+    }
+    assert passes.journal is not None
+    found = passes.journal.run(f"certificate {_digest(chosen)}", Together(tasks))
+    G = np.tril(found["gram:G"])
+    G = G + np.tril(G, -1).T
+    K = kernel.block(chosen, chosen) + ridge * np.eye(k)
+    error = trace - float(np.trace(np.linalg.solve(K, G)))
+    largest = max(best.largest_score, float(np.sqrt(found["scores:largest"])))
+    bound = replace(best, largest_score=largest).bound(k, ridge)
+    return SelectionCertificate(sketch.certificate, k, error, bound, ridge, sentences)
+
+
+def _digest(chosen: IntArray) -> str:
+    return f"{int(row_codes(chosen[None, :].astype(np.float64))[0]):016x}"
+
+
+@dataclass(frozen=True)
+class RowAnswers:
+    """What a model on the points in memory says of any rows: counts, labels, errors, and whether they are outliers."""
+
+    model: Any
+
+    def __call__(self, rows: Any) -> Small:
+        """For the rows of a block."""
+        answers: Small = self.model._answers(divided(np.asarray(rows), self.model.column_scale_))
+        return answers
+
+
+def answers_for_rows(passes: Passes) -> Small:
+    """One pass that asks for all rows."""
+    assert passes.journal is not None
+    return passes.journal.run("answers for all rows", PerRow(RowAnswers(passes.model)), keep=False)
+
+
+def known(value: Any) -> str | None:
+    """A short name for a constraint, equal for equal ones."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return repr(sorted(value.items(), key=repr))
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        array = np.unique(array.astype(str), return_inverse=True)[1]
+    return f"{array.shape} {int(row_codes(array.reshape(1, -1).astype(np.float64))[0]):016x}"
+
+
+def explain_by_passes(passes: Passes, i: int | None) -> Any:
+    """The decisions behind the fit, or the explanation of a row that is in memory, in row numbers of the data."""
+    model, first = passes.model, passes.sketch.sample.first
+    if i is None:
+        drawn = f"A sample of {passes.sketch.n_drawn:,} of {passes.n:,} rows says so; the program is that of all rows."
+        return Settings([*explain_selector(model), drawn])
+    if isinstance(i, bool) or not isinstance(i, Integral) or not -passes.n <= int(i) < passes.n:
+        raise InvalidInputError(f"i must be a row number between 0 and {passes.n - 1}; got {i!r}.")
+    row = int(i) % passes.n
+    place = passes.place(row)
+    if place is None:
+        raise InvalidInputError(
+            f"row {row} is not among the {len(first):,} rows that were kept in memory, and only these can be explained. "
+            "predict, transform and score_samples answer for any row."
+        )
+    told = explain_point(model, place)
+    scaled_up = passes.n / len(first)
+    rows: dict[str, Any] = {
+        "index": row,
+        "reason": told.reason.replace(" rows;", f" of {len(first):,} rows in memory;")
+        if told.rank is not None
+        else told.reason,
+        "represented_by": None if told.represented_by is None else int(first[told.represented_by]),
+        "nearest": tuple((int(first[j]), s) for j, s in told.nearest),
+        "members": tuple(int(first[j]) for j in told.members),
+        "stands_for": round(told.stands_for * scaled_up),
+    }
+    if told.represented_by is not None:
+        rows["reason"] = rows["reason"].replace(
+            f"row {told.represented_by} stands", f"row {rows['represented_by']} stands"
+        )
+    return replace(told, **rows)
+
+
+def _whole(name: str, value: Any, smallest: int) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < smallest):
+        raise InvalidInputError(f"{name} must be a whole number >= {smallest} or None; got {value!r}.")

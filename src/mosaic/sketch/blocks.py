@@ -1,0 +1,143 @@
+"""What a round asks of the rows: the sums that the program needs, and who is represented worst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsyrk, dtrmm
+from scipy.linalg.lapack import dpstrf, dtrtri
+
+from mosaic._arrays import FloatArray, IntArray, divided, row_blocks, row_codes, row_norms_squared
+from mosaic.kernels import PointKernel
+from mosaic.passes import Small
+from mosaic.sketch.sample import priority
+
+#: Rows whose kernel columns are held at once, inside of a block.
+ROWS_AT_ONCE = 1024
+#: Candidates of which less than this share of the largest diagonal entry is left are in the span of the others.
+DEPENDENT = 1e-9
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Independent candidates, L with K_SS = L Lᵀ between them: the map f = L⁻¹ k(·, S)."""
+
+    kernel: PointKernel
+    L: FloatArray
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """L⁻¹."""
+        return np.asarray(dtrtri(self.L, lower=1)[0])
+
+    @classmethod
+    def of(cls, kernel: PointKernel, candidates: IntArray) -> tuple[Basis, IntArray]:
+        """From candidates among the points of a kernel: the basis, and those of them that it consists of."""
+        K = kernel.block(candidates, candidates)
+        _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * float(np.diagonal(K).max()))
+        kept = np.sort(pivots[:rank] - 1)
+        L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
+        return cls(kernel.take(candidates[kept]), L), candidates[kept]
+
+    def features(self, columns: FloatArray) -> FloatArray:
+        """f_i = L⁻¹ k_i as columns (p × m) from k_i as rows (m × p), which are overwritten."""
+        return np.asarray(dtrmm(1.0, self.inverse, columns.T, lower=1, overwrite_b=1))
+
+
+@dataclass(frozen=True)
+class GramSum:
+    """G = Σ_i k_i k_iᵀ (its lower triangle) and tr K: all that the program needs of the data."""
+
+    basis: Basis
+    scale: FloatArray | None = None
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The sums over a block."""
+        p = self.basis.kernel.n
+        G, trace = np.zeros((p, p), order="F"), 0.0
+        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
+            Y = divided(rows[part], self.scale)
+            columns = self.basis.kernel.cross(Y)
+            G = dsyrk(1.0, columns.T, beta=1.0, c=G, lower=1, overwrite_c=1)
+            trace += float(self.basis.kernel.diagonal_at(Y).sum())
+        return {"G": G, "trace": np.float64(trace)}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Sums of sums."""
+        return {name: left[name] + right[name] for name in left}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The look at everybody: max z_j², z_j = ‖Uᵀ f_j‖, who should come in next, and Δ_jj for the draw of others.
+
+    ``rule`` says who: "violation", those with the largest z_j > 1, or "error", those with the largest misrepresentation
+    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper.
+    """
+
+    basis: Basis
+    U: FloatArray
+    V: FloatArray | None
+    size: int
+    seed: int
+    scale: FloatArray | None = None
+
+    @classmethod
+    def of(
+        cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, scale: FloatArray | None
+    ) -> Scores:
+        """From E: U with U Uᵀ = EEᵀ, triangular, which halves the work."""
+        EE = E @ E.T
+        EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
+        return cls(basis, np.asfortranarray(np.linalg.cholesky(EE)), V, size, seed, scale)
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The largest score, the worst rows, and the rows that win the draw, of a block."""
+        z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+        worst = np.empty(rows.shape[0])
+        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
+            Y = divided(rows[part], self.scale)
+            F = self.basis.features(self.basis.kernel.cross(Y))
+            left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F.T), 0.0)
+            if self.V is None:
+                z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
+                worst[part] = z2[part]
+            else:
+                z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1).T)
+                worst[part] = left[part] + row_norms_squared((self.V @ F).T)
+        codes = row_codes(rows)
+        u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        with np.errstate(divide="ignore"):
+            keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest are a draw proportional to Δ_jj
+        found: Small = {"largest": z2.max(), "sum_left": left.sum()}
+        for name, values in (("worst", worst), ("drawn", keys)):
+            best = np.argsort(-values, kind="stable")[: 4 * self.size]
+            found |= _listed(name, values[best], codes[best], best + start, np.asarray(rows[best]))
+        return {name: np.asarray(value) for name, value in _kept(found, self.size).items()}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """The worst and the winners of both."""
+        found: Small = {"largest": np.maximum(left["largest"], right["largest"])}
+        found["sum_left"] = left["sum_left"] + right["sum_left"]
+        for name in (n for n in left if n not in found):
+            found[name] = np.concatenate([left[name], right[name]])
+        return _kept(found, self.size)
+
+
+def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> Small:
+    return {f"{name}_values": values, f"{name}_codes": codes, f"{name}_first": first, f"{name}_rows": rows}
+
+
+def _kept(found: Small, size: int) -> Small:
+    """Of each list the distinct points with the largest values, four times as many as will be wanted."""
+    result = dict(found)
+    for name in ("worst", "drawn"):
+        values, codes, first = found[f"{name}_values"], found[f"{name}_codes"], found[f"{name}_first"]
+        order = np.lexsort((first, -values))
+        _, once = np.unique(codes[order], return_index=True)
+        order = order[np.sort(once)][: 4 * size]
+        result |= _listed(name, values[order], codes[order], first[order], found[f"{name}_rows"][order])
+    return result

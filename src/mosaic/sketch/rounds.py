@@ -1,0 +1,306 @@
+"""The paper's Algorithm 3: solve on few candidates, look at all points, let in those that are represented worst, repeat.
+
+With r candidates S the program over all n targets needs of the data only G = Σ_i k_i k_iᵀ, k_i = k(x_i, S), and tr K: a sum
+over blocks of rows. With K_SS = L Lᵀ it is the design problem with F = L and C = L⁻¹ G L⁻ᵀ, plus what S cannot express,
+tr Δ = tr K − tr C, where Δ = K − K̂ and K̂_ij = f_iᵀ f_j, f_i = L⁻¹ k_i. A round is two passes: the sum, and a look at
+everybody. Nothing that grows with n is kept.
+
+The certificate is one for all n points and the kernel itself. For rows of R in S only, P_K(R) = P_K̂(R) + lam/2 · tr Δ, known from
+G. And K ⪰ K̂, so every dual value for K̂ bounds the optimum for K from below; θ = s E is feasible there if
+s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖, which is what the second pass finds out. See docs/math/sketch.md.
+
+Notes
+-----
+1. The paper draws its first candidates uniformly. Ours are the support of the program solved on a random sample, completed
+   by pivots of a randomly pivoted Cholesky factorisation of the sample's kernel.
+2. The paper adds the points with the largest errors, which are the outliers. Ours are violators of the dual
+   constraint, z_j > 1, spread out, and points drawn with probability proportional to Δ_jj.
+3. The paper's E belongs to the solution on S. Ours comes from the same sums with the whole sample as candidates: E may be
+   any matrix, and this one hardly violates the constraints of points that are not in S.
+4. Candidates that the solution does not use and that K̂ does not need are let go before others come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from mosaic._arrays import FloatArray, IntArray, divided, row_blocks
+from mosaic.encoding import Certificate
+from mosaic.factor import factorize
+from mosaic.kernels import PointKernel
+from mosaic.passes import Small, Task
+from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores
+from mosaic.sketch.sample import Sample
+from mosaic.solvers import Solution
+from mosaic.working_set import solve_design
+
+Rule: TypeAlias = Literal["violation", "error"]
+#: Who runs a pass: takes its name and its task. The same name is never used for two tasks.
+Run: TypeAlias = Callable[[str, Task], Small]
+
+#: Rank of the factor that the sample's program is solved with, at most, and the gap that it is solved to.
+SAMPLE_RANK, SAMPLE_GAP = 500, 3e-3
+#: Rounds, if nobody says how many. One is followed by another while the gap is larger than this multiple of what the
+#: kernel's approximation leaves.
+MOST_ROUNDS, ENOUGH = 3, 2.0
+#: Programs are solved to this share of what the kernel's approximation leaves.
+SOLVED_SHARE = 0.25
+#: What letting candidates go may add to what is not expressed, as a share of it.
+LET_GO = 0.02
+
+
+class Round(NamedTuple):
+    """How a round ended, for progress reports: the gap for all points, and the share of the kernel that is not expressed."""
+
+    number: int
+    candidates: int
+    gap: float
+    kernel_error: float
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What the rounds have found.
+
+    Attributes
+    ----------
+    sample : the points in memory: a random sample of all, then those that came in
+    n_drawn : how many of them, the first ones, are the random sample
+    candidates : numbers of the points that may have a row
+    basis, pivots : the map to features, and numbers of the points that it consists of
+    problem : the program on the candidates, C summed over all rows
+    solution : its solution
+    lam_crit : the critical strength, over the points in memory
+    missed : tr Δ
+    certificate : for all rows and the kernel itself
+    rounds : how they ended
+    n_iter : steps of the solver
+    """
+
+    sample: Sample
+    n_drawn: int
+    candidates: IntArray
+    basis: Basis
+    pivots: IntArray
+    problem: DesignProblem
+    solution: Solution
+    lam_crit: float
+    missed: float
+    certificate: Certificate
+    rounds: tuple[Round, ...] = ()
+    n_iter: int = 0
+
+
+def first_candidates(
+    kernel: PointKernel, weights: FloatArray, size: int, alpha: float | None, lam: float | None, seed: int
+) -> IntArray:
+    """The support of the program on a sample, the most influential first, then pivots of its kernel: ``size`` at most."""
+    factor = factorize(kernel, tol=1e-6, max_rank=min(size, kernel.n), weights=weights, random_state=seed)
+    pivots = factor.pivots
+    if not len(pivots):  # an explicit factor: any points that span it
+        pivots = np.asarray(np.random.default_rng(seed).permutation(kernel.n)[: 4 * size])
+    F = np.asarray(factor.F[:, :SAMPLE_RANK] if len(factor.pivots) else factor.F, np.float64)
+    problem = DesignProblem(F, weighted_gram(F, weights), 1.0)
+    strength = lam if lam is not None else (alpha or 1.0) * critical_lam(problem)
+    found = solve_design(problem.with_lam(strength), tol=SAMPLE_GAP, initial=pivots, random_state=seed)
+    support = np.flatnonzero(found.value)
+    support = support[np.argsort(-found.value[support], kind="stable")]
+    return np.concatenate([support, pivots[~np.isin(pivots, support)]])[:size]
+
+
+class _Solved(NamedTuple):
+    """A round's program: on the candidates (primal), and on all points in memory (dual)."""
+
+    few: DesignProblem
+    found: Solution
+    point: DualPoint
+    missed: float
+    lam_crit: float
+    steps: int
+
+
+def _solve(
+    basis: Basis,
+    candidates: IntArray,
+    kernel: PointKernel,
+    sums: Small,
+    alpha: float | None,
+    lam: float | None,
+    lam_crit: float | None,
+    tol: float,
+) -> _Solved:
+    """C = L⁻¹ G L⁻ᵀ, then η on the candidates, and E from the same sums with all points in memory as candidates."""
+    G = np.tril(sums["G"])
+    G = G + np.tril(G, -1).T
+    C = solve_triangular(basis.L, solve_triangular(basis.L, G, lower=True).T, lower=True)
+    C = 0.5 * (C + C.T)
+    trace = float(sums["trace"])
+    missed = max(trace - float(np.trace(C)), 0.0)
+    whole = DesignProblem(features(basis, kernel), C, 1.0)
+    lam_crit = critical_lam(whole) if lam_crit is None else lam_crit
+    whole = whole.with_lam(lam if lam is not None else (alpha or 1.0) * lam_crit)
+    few = whole.restrict(candidates)
+    aim = max(tol, SOLVED_SHARE * missed / trace)
+    found = solve_design(few, tol=aim)
+    start = np.zeros(whole.n)
+    start[candidates] = found.value
+    on_all = solve_design(whole, tol=aim, initial=candidates, start=start, thin=False)
+    steps = found.iterations + on_all.iterations
+    return _Solved(few, found, whole.dual_point(on_all.value), missed, lam_crit, steps)
+
+
+def features(basis: Basis, kernel: PointKernel) -> FloatArray:
+    """f_i of a kernel's own points, one a row."""
+    F = np.empty((kernel.n, basis.kernel.n))
+    for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
+        F[part] = basis.features(basis.kernel.cross(kernel.X[part])).T
+    return F
+
+
+def run_sketch(
+    run: Run,
+    kernel_of: Callable[[FloatArray], PointKernel],
+    sample: Sample,
+    n: int,
+    *,
+    n_initial: int,
+    n_added: int,
+    n_rounds: int | None = None,
+    alpha: float | None = None,
+    lam: float | None = None,
+    tol: float = 1e-3,
+    first: IntArray | None = None,
+    rule: Rule = "violation",
+    scale: FloatArray | None = None,
+    seed: int = 0,
+    callback: Callable[[Round], None] | None = None,
+) -> Sketch:
+    """Algorithm 3.
+
+    Parameters
+    ----------
+    run : makes a pass over all rows; takes the name of the pass and its task
+    kernel_of : the similarity, over given points
+    sample : a random sample of the distinct points (``Look``), its columns not yet divided by ``scale``
+    n : number of rows
+    n_initial : candidates to begin with, the paper's r
+    n_added : candidates that a round adds, the paper's r̂
+    n_rounds : the paper's I, unless the gap is reached before; None for up to three, as long as they promise to help
+    alpha, lam : strength, as a multiple of the critical one or itself
+    tol : relative gap to stop at
+    first : candidates to begin with, among the sample; by default those of ``first_candidates``
+    rule : who comes in, see ``Scores``
+    scale : what columns are divided by
+    seed : of the draws
+    callback : called after every round
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.engines import open_source
+    >>> from mosaic.sketch import Look
+    >>> from mosaic.kernels import RBF
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
+    >>> source = open_source(X)
+    >>> found = run_sketch(
+    ...     lambda name, task: source.run(task),
+    ...     lambda rows: RBF(rows, 0.5),
+    ...     Sample.of(source.run(Look(1000, seed=0))),
+    ...     len(X),
+    ...     n_initial=80,
+    ...     n_added=20,
+    ...     alpha=10.0,
+    ... )
+    >>> 0 <= found.certificate.gap < 0.01
+    True
+    """
+    weights = sample.counts * (n / float(sample.counts.sum()))
+    kernel = kernel_of(divided(sample.rows, scale))
+    candidates = first_candidates(kernel, weights, n_initial, alpha, lam, seed) if first is None else first
+    n_drawn, most = len(sample), MOST_ROUNDS if n_rounds is None else n_rounds
+    best: Sketch | None = None
+    rounds: list[Round] = []
+    dual, lam_crit, steps = -np.inf, None, 0
+    for number in range(most):
+        basis, pivots = Basis.of(kernel, candidates)
+        sums = run(f"gram {number}", GramSum(basis, scale))
+        solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
+        lam_crit, steps = solved.lam_crit, steps + solved.steps
+        scores = run(f"scores {number}", _score_task(basis, solved, n_added, rule, scale, seed + number))
+        s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
+        dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
+        trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
+        primal = solved.found.primal + 0.5 * strength * missed
+        certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
+        if best is None or primal <= best.certificate.primal:
+            best = Sketch(
+                sample, n_drawn, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate
+            )
+        rounds.append(Round(number, len(candidates), certificate.gap, missed / trace))
+        if callback is not None:
+            callback(rounds[-1])
+        enough = max(tol, ENOUGH * missed / trace if n_rounds is None else 0.0)
+        if certificate.gap <= enough or number + 1 == most:
+            break
+        newcomers = _newcomers(kernel_of, scores, n_added, rule, scale, seed + number)
+        stay = _needed(basis, pivots, candidates, solved, sums, n_added)
+        sample = sample.with_more(newcomers)
+        kernel = kernel_of(divided(sample.rows, scale))
+        candidates = np.union1d(stay, np.flatnonzero(np.isin(sample.codes, newcomers.codes)))
+    assert best is not None
+    certificate = replace(best.certificate, dual=dual)
+    return replace(best, certificate=certificate, rounds=tuple(rounds), n_iter=steps)
+
+
+def _score_task(basis: Basis, solved: _Solved, size: int, rule: Rule, scale: FloatArray | None, seed: int) -> Scores:
+    V = None
+    if rule == "error":
+        used = np.flatnonzero(solved.found.value)
+        V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
+    return Scores.of(basis, solved.point.E, V, size, seed, scale)
+
+
+def _newcomers(
+    kernel_of: Callable[[FloatArray], PointKernel],
+    scores: Small,
+    size: int,
+    rule: Rule,
+    scale: FloatArray | None,
+    seed: int,
+) -> Sample:
+    """Up to half of them the worst violators, spread out, the others drawn; or all those with the largest errors."""
+    worst, drawn = (
+        Sample(scores[f"{name}_rows"], scores[f"{name}_codes"], scores[f"{name}_first"], np.ones(len(values), np.int64))
+        for name, values in (("worst", scores["worst_values"]), ("drawn", scores["drawn_values"]))
+    )
+    if rule == "error":
+        return worst.take(np.arange(min(size, len(worst))))
+    excess = np.sqrt(scores["worst_values"]) - 1.0
+    some = worst.take(np.flatnonzero(excess > 0))
+    if len(some) > size // 2:
+        kernel = kernel_of(divided(some.rows, scale))
+        weights = excess[excess > 0]
+        pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
+        some = some.take(pivots if len(pivots) else np.arange(size // 2))
+    finite = np.flatnonzero(np.isfinite(scores["drawn_values"]))
+    return some.with_more(drawn.take(finite[: size - len(some)]))
+
+
+def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: Small, most: int) -> IntArray:
+    """Candidates without those that have no row and whose loss adds next to nothing to tr Δ.
+
+    Without pivot j alone tr Δ grows by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, K the similarity between the pivots.
+    """
+    A = basis.inverse.T @ basis.inverse  # K⁻¹
+    G = np.tril(sums["G"]) + np.tril(sums["G"], -1).T
+    growth = np.einsum("ij,jk,ki->i", A, G, A, optimize=True) / np.diagonal(A)
+    unused = np.isin(pivots, candidates[solved.found.value == 0])
+    order = np.flatnonzero(unused)[np.argsort(growth[unused], kind="stable")][:most]
+    dropped = order[np.cumsum(growth[order]) <= LET_GO * solved.missed]
+    return np.setdiff1d(candidates, pivots[dropped])

@@ -1,0 +1,552 @@
+"""Rows read of files give, bit for bit, what the same rows in memory give, however they are stored."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import re
+import sys
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from joblib import parallel_config
+
+from mosaic.engines import open_source
+from mosaic.engines.files import open_file
+from mosaic.engines.local import ArraySource, known_rows
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.passes import BLOCK_ROWS, TakeRows
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+zarr = pytest.importorskip("zarr")
+h5py = pytest.importorskip("h5py")
+anndata = pytest.importorskip("anndata")
+
+NAMES = ["c", "a", "b"]
+X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
+X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse formats have something to leave out
+SIZES = [777, 5000, BLOCK_ROWS, 20_001, 100_000]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
+
+    def map_block(self, rows, start):
+        weights = np.sin(np.arange(start, start + len(rows)))[:, None]
+        return {"sum": (weights * rows).sum(axis=0), "first": np.array([start]), "single": rows.dtype == np.float32}
+
+    def merge(self, left, right):
+        first = np.concatenate([left["first"], right["first"]])
+        return {"sum": left["sum"] + right["sum"], "first": first, "single": left["single"] and right["single"]}
+
+
+def agree(found, expected):
+    assert found.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+def table(values, names=NAMES):
+    return pa.table({name: values[:, j] for j, name in enumerate(names)})
+
+
+def npy(values, folder, size):
+    np.save(folder / "points.npy", values)
+    return folder / "points.npy"
+
+
+def parquet(values, folder, size):
+    pq.write_table(table(values), folder / "points.parquet", row_group_size=size)
+    return folder / "points.parquet"
+
+
+def parquet_folder(values, folder, size):
+    (folder / "points").mkdir()
+    cuts = [0, 100, 100, 9000, 30_000, len(values)]  # the second file is empty
+    for i in range(5):
+        pq.write_table(
+            table(values[cuts[i] : cuts[i + 1]]), folder / "points" / f"part-{i}.parquet", row_group_size=size
+        )
+    (folder / "points" / "_SUCCESS").touch()
+    return folder / "points"
+
+
+def zarr_path(values, folder, size):
+    zarr.create_array(folder / "points.zarr", data=values, chunks=(min(size, len(values)), 2))
+    return folder / "points.zarr"
+
+
+def zarr_by_columns(values, folder, size):
+    shape = {"shape": values.shape, "dtype": values.dtype, "chunks": (min(size, len(values)), 2)}
+    array = zarr.create_array(folder / "points", zarr_format=2, order="F", **shape)
+    array[:] = values
+    return array
+
+
+def zarr_in_shards(values, folder, size):
+    return zarr.create_array(folder / "points.zarr", data=values, chunks=(500, 3), shards=(10_000, 3))
+
+
+def hdf5(values, folder, size):
+    chunks = (size, 2) if size < len(values) else None
+    return h5py.File(folder / "points.h5", "w").create_dataset("in/points", data=values, chunks=chunks)
+
+
+def annotated(values):
+    return anndata.AnnData(values, var=pd.DataFrame(index=NAMES))
+
+
+def h5ad(values, folder, size):
+    annotated(values).write_h5ad(folder / "points.h5ad")
+    return folder / "points.h5ad"
+
+
+def h5ad_sparse(values, folder, size):
+    return h5ad(sp.csr_matrix(values), folder, size)
+
+
+STORED = [npy, parquet, parquet_folder, zarr_path, zarr_by_columns, zarr_in_shards, hdf5, h5ad, h5ad_sparse]
+CHUNKED = [parquet, parquet_folder, zarr_path, zarr_by_columns, hdf5]
+
+
+# ------------------------------------------------------------------------------------------------ the same to the last bit
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("store", STORED)
+def test_pass_over_a_file_gives_what_the_array_in_memory_gives(store, n_jobs, tmp_path):
+    source = open_source(store(X, tmp_path, 5000), n_jobs)
+    assert (source.n, source.n_features, source.n_jobs) == (*X.shape, n_jobs)
+    agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("store", CHUNKED)
+def test_size_of_row_groups_and_chunks_does_not_matter(store, size, tmp_path):
+    source = open_file(store(X, tmp_path, size), 2)
+    agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
+    agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("store", STORED)
+def test_pass_that_goes_on_in_the_middle_ends_where_the_whole_one_does(store, n_jobs, tmp_path):
+    expected = ArraySource(X).run(Weighted())
+    source, states = open_file(store(X, tmp_path, 5000), n_jobs), []
+    source.run(Weighted(), watch=lambda rows, partial: states.append((rows, partial)))
+    assert len(states) > 2
+    rows, partial = states[len(states) // 2]
+    assert known_rows(partial) == rows < len(X)
+    seen = []
+    agree(source.run(Weighted(), resume=partial, watch=lambda rows, _: seen.append(rows)), expected)
+    assert min(seen) > rows
+
+
+@pytest.mark.parametrize("store", STORED)
+def test_pass_can_go_on_inside_of_a_piece(store, tmp_path):
+    states = []
+    ArraySource(X).run(Weighted(), watch=lambda rows, partial: states.append(partial))  # in blocks, not in pieces
+    source = open_file(store(X, tmp_path, 5000))
+    for partial in states[:-1]:
+        agree(source.run(Weighted(), resume=partial), ArraySource(X).run(Weighted()))
+
+
+@pytest.mark.parametrize("store", STORED)
+def test_single_precision_stays_single(store, tmp_path):
+    single = X.astype(np.float32)
+    found = open_file(store(single, tmp_path, 5000)).run(Weighted())
+    assert found["single"]
+    agree(found, ArraySource(single).run(Weighted()))
+
+
+@pytest.mark.parametrize("store", STORED)
+def test_integers_become_double(store, tmp_path):
+    whole = np.clip(X, -100, 100).astype(np.int32)
+    agree(open_file(store(whole, tmp_path, 5000)).run(Weighted()), ArraySource(whole.astype(float)).run(Weighted()))
+
+
+@pytest.mark.parametrize("store", STORED)
+def test_source_that_was_pickled_reads_the_same(store, tmp_path):
+    source = open_file(store(X, tmp_path, 5000))
+    if store is hdf5:
+        source.X.file.flush()
+        source.X = h5py.File(reopened(source.X), "r")["in/points"]
+    copy = pickle.loads(pickle.dumps(source))
+    again = pickle.loads(pickle.dumps(copy))
+    agree(copy.run(Weighted()), ArraySource(X).run(Weighted()))
+    agree(again.run(Weighted()), ArraySource(X).run(Weighted()))
+
+
+def reopened(dataset):
+    path = dataset.file.filename
+    dataset.file.close()
+    return path
+
+
+@pytest.mark.parametrize("store", [parquet, zarr_path, h5ad_sparse])
+def test_processes_read_for_themselves(store, tmp_path):
+    source = open_file(store(X, tmp_path, 5000), 2)
+    numbers = np.array([0, 8191, 8192, 40_000])
+    with parallel_config(backend="loky"):
+        np.testing.assert_array_equal(source.run(TakeRows(numbers))["rows"], X[numbers])
+
+
+# ------------------------------------------------------------------------------------------------ NumPy
+
+
+def test_npy_in_fortran_order_is_a_memory_map(tmp_path):
+    columns = np.asfortranarray(X)
+    source = open_file(str(npy(columns, tmp_path, None)))
+    assert source.kind == "memory map"
+    assert source.names is None
+    agree(source.run(Weighted()), ArraySource(columns).run(Weighted()))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.arange(3.0), r"two dimensions.*\(3,\).*reshape\(-1, 1\)"),
+        (np.zeros((2, 3, 4)), r"two dimensions.*\(2, 3, 4\).*reshape\(len"),
+        (np.float64(3), r"two dimensions.*\(\)"),
+        (np.zeros((0, 3)), r"at least one point.*\(0, 3\)"),
+        (np.zeros((3, 0)), r"one feature.*\(3, 0\)"),
+        (np.zeros((2, 2), complex), "real numbers.*complex128"),
+        (np.array([["a"]]), "real numbers.*<U1"),
+        (np.zeros((2, 2), [("a", float)]), "real numbers.*Parquet"),
+        (np.array([[1, "a"]], object), "cannot be read.*objects"),
+    ],
+)
+def test_npy_without_a_table_of_numbers_is_refused(values, message, tmp_path):
+    path = tmp_path / "points.npy"
+    np.save(path, values)
+    with pytest.raises(InvalidInputError, match=f"(?s){re.escape(str(path))}.*{message}"):
+        open_file(path)
+
+
+# ------------------------------------------------------------------------------------------------ Parquet
+
+
+def test_parquet_gives_columns_of_numbers_and_their_names(tmp_path):
+    columns = {
+        "name": ["Ada", "Max", None],
+        "whole": pa.array([1, None, 3], pa.int8()),
+        "large": pa.array([2**64 - 1, 2**53 + 1, 0], pa.uint64()),
+        "half": pa.array([0.5, None, 1.5], pa.float16()),
+        "single": pa.array([0.5, None, 1.5], pa.float32()),
+        "day": pd.date_range("2020", periods=3),
+        "member": [True, None, False],
+        "price": [Decimal("0.10"), None, Decimal("12.30")],
+        "level": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "empty": pa.nulls(3),
+        "inside": [{"x": 1.0}] * 3,
+        "list": [[1.0]] * 3,
+    }
+    pq.write_table(pa.table(columns), tmp_path / "people.parquet", row_group_size=2)
+    source = open_file(tmp_path / "people.parquet")
+    assert source.kind == "Parquet file"
+    assert source.names == ["whole", "large", "half", "single", "member", "price"]
+    rows = source.read(0, 3)
+    nan = np.nan
+    expected = [[1, 2.0**64, 0.5, 0.5, 1, 0.1], [nan, 2.0**53, nan, nan, nan, nan], [3, 0, 1.5, 1.5, 0, 12.3]]
+    np.testing.assert_array_equal(rows, expected)
+    assert rows.dtype == np.float64
+    assert rows.flags.c_contiguous
+
+
+def test_missing_single_precision_values_are_nan(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([1.5, None], pa.float32())}), tmp_path / "x.parquet")
+    rows = open_file(tmp_path / "x.parquet").read(0, 2)
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, [[1.5], [np.nan]])
+
+
+def test_columns_are_found_by_their_whole_name(tmp_path):
+    pq.write_table(table(X[:5], ["a.b", "a", "a.b.c"]), tmp_path / "x.parquet")
+    source = open_file(tmp_path / "x.parquet")
+    assert source.names == ["a.b", "a", "a.b.c"]
+    np.testing.assert_array_equal(source.read(0, 5), X[:5])
+
+
+@pytest.mark.parametrize("index", ["number", None])
+def test_index_and_categories_that_pandas_has_saved_are_no_features(index, tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "c": pd.Categorical([1, 2])}, index=pd.Index([7, 3], name=index))
+    frame.to_parquet(tmp_path / "x.parquet")
+    assert len(pq.read_schema(tmp_path / "x.parquet").names) == 3
+    source = open_file(tmp_path / "x.parquet")
+    assert source.names == ["x"]
+    np.testing.assert_array_equal(source.read(0, 2), [[1.0], [2.0]])
+
+
+def test_files_of_a_folder_come_in_the_order_of_their_names_with_columns_in_any_order(tmp_path):
+    mixed = X[:12].copy()
+    pq.write_table(table(mixed[8:]), tmp_path / "z.parquet")
+    pq.write_table(table(mixed[5:8][:, [2, 0, 1]], ["b", "c", "a"]), tmp_path / "b.PARQUET")
+    pq.write_table(table(mixed[:5]).append_column("name", [["Ada"] * 5]), tmp_path / "a.parquet")
+    (tmp_path / ".hidden.parquet").write_bytes(b"")
+    source = open_file(tmp_path)
+    assert source.kind == "Parquet folder"
+    assert source.names == NAMES
+    np.testing.assert_array_equal(source.read(0, 12), mixed)
+    np.testing.assert_array_equal(source.read(3, 9), mixed[3:9])
+
+
+def test_folder_is_single_only_where_all_files_are(tmp_path):
+    pq.write_table(table(X[:5].astype(np.float32)), tmp_path / "a.parquet")
+    assert open_file(tmp_path).read(0, 5).dtype == np.float32
+    pq.write_table(table(X[5:9]), tmp_path / "b.parquet")
+    rows = open_file(tmp_path).read(0, 9)
+    np.testing.assert_array_equal(rows, np.concatenate([X[:5].astype(np.float32), X[5:9]], dtype=np.float64))
+
+
+def test_small_row_groups_are_read_several_at_a_time_and_large_ones_alone(tmp_path):
+    small = list(open_file(parquet(X, tmp_path, 1000)).pieces())
+    assert small == [(0, 9000), (9000, 18_000), (18_000, 27_000), (27_000, 36_000), (36_000, 40_001)]
+    large = list(open_file(parquet(X, tmp_path, 20_001)).pieces())
+    assert large == [(0, 20_001), (20_001, 40_001)]
+
+
+def test_only_row_groups_that_are_asked_for_are_read(tmp_path):
+    path = parquet(X, tmp_path, 20_000)
+    source = open_file(path)
+    content = bytearray(path.read_bytes())
+    column = pq.read_metadata(path).row_group(1).column(1)
+    begin = min(filter(None, [column.dictionary_page_offset, column.data_page_offset]))
+    content[begin : begin + 2000] = b"garbage!" * 250
+    path.write_bytes(content)
+    np.testing.assert_array_equal(source.read(0, 20_000), X[:20_000])
+    np.testing.assert_array_equal(source.read(40_000, 40_001), X[40_000:])
+    with pytest.raises(InvalidInputError, match=f"{re.escape(str(path))} cannot be read.*damaged"):
+        source.run(Weighted())
+
+
+def test_parquet_without_numbers_says_what_it_has(tmp_path):
+    path = tmp_path / "names.parquet"
+    pq.write_table(pa.table({"name": ["Ada"], "town": ["Graz"]}), path)
+    message = f"{re.escape(str(path))} has no column of numbers, only name .string., town .string..*to_numeric"
+    with pytest.raises(InvalidInputError, match=message):
+        open_file(path)
+    pq.write_table(pa.table({}), path)
+    with pytest.raises(InvalidInputError, match=f"{re.escape(str(path))} must have at least one point"):
+        open_file(path)
+
+
+def test_parquet_without_rows_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"points\.parquet must have at least one point.*\(0, 3\)"):
+        open_file(parquet(X[:0], tmp_path, 10))
+    with pytest.raises(InvalidInputError, match=rf"{re.escape(str(tmp_path))} must have at least one point.*\(0, 3\)"):
+        open_file(tmp_path)
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"]), tmp_path / "x.parquet")
+    with pytest.raises(InvalidInputError, match=r"x\.parquet has more than one column called 'x'"):
+        open_file(tmp_path / "x.parquet")
+
+
+def test_files_of_a_folder_with_other_columns_are_refused(tmp_path):
+    pq.write_table(table(X[:5]), tmp_path / "a.parquet")
+    pq.write_table(table(X[:5], ["c", "a", "d"]), tmp_path / "b.parquet")
+    with pytest.raises(
+        InvalidInputError, match=r"b\.parquet and a\.parquet differ in their columns of numbers: b, d\."
+    ):
+        open_file(tmp_path)
+
+
+def test_folder_without_parquet_and_folder_with_partitions_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=f"{re.escape(str(tmp_path))} is a folder without any .parquet"):
+        open_file(tmp_path)
+    (tmp_path / "year=2020").mkdir()
+    pq.write_table(table(X[:5]), tmp_path / "year=2020" / "a.parquet")
+    with pytest.raises(InvalidInputError, match=r"year=2020.a\.parquet.*without partitions"):
+        open_file(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------ Zarr and HDF5
+
+
+@pytest.mark.parametrize("store", [zarr_path, zarr_by_columns, hdf5])
+@pytest.mark.parametrize(("size", "step"), [(777, 8547), (5000, 10_000), (BLOCK_ROWS, BLOCK_ROWS), (20_001, 20_001)])
+def test_pieces_are_whole_chunks_and_at_least_a_block(store, size, step, tmp_path):
+    pieces = list(open_file(store(X, tmp_path, size)).pieces())
+    assert [start for start, _ in pieces] == list(range(0, len(X), step))
+    assert [stop for _, stop in pieces] == [*range(step, len(X), step), len(X)]
+
+
+def test_kinds_are_named_as_a_person_would(tmp_path):
+    assert open_file(zarr_path(X, tmp_path, 5000)).kind == "Zarr array"
+    assert open_file(hdf5(X, tmp_path, 5000)).kind == "HDF5 data set"
+    assert open_file(h5ad(X, tmp_path, 5000)).kind == "AnnData file"
+    assert open_file(annotated(X)).kind == "AnnData"
+
+
+@pytest.mark.parametrize("ending", [".zarr", ""])
+@pytest.mark.parametrize("version", [2, 3])
+def test_zarr_groups_are_refused_with_what_is_in_them(version, ending, tmp_path):
+    path = tmp_path / f"all{ending}"
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+    with pytest.raises(InvalidInputError, match="is a Zarr group without any array"):
+        open_file(path)
+    group.create_array("points", data=X[:5])
+    group.create_group("inner").create_array("more", data=X[:5])
+    message = "is a Zarr group of the arrays inner/more, points;.*pass one"
+    with pytest.raises(InvalidInputError, match=re.escape(str(path)) + " " + message):
+        open_file(path)
+    with pytest.raises(InvalidInputError, match=message):
+        open_source(group)
+    np.testing.assert_array_equal(open_file(path / "inner" / "more").read(1, 3), X[1:3])
+
+
+def test_hdf5_groups_are_refused_with_what_is_in_them(tmp_path):
+    with h5py.File(tmp_path / "all.h5", "w") as file:
+        for number in range(25):
+            file[f"in/points{number:02}"] = X[:5]
+        with pytest.raises(InvalidInputError, match=r"an HDF5 group of the arrays in/points00, .*points19 and 5 more;"):
+            open_source(file)
+        np.testing.assert_array_equal(open_source(file["in/points03"]).read(1, 3), X[1:3])
+
+
+def test_arrays_that_are_no_table_of_numbers_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"two dimensions.*\(5,\)"):
+        open_file(zarr.array(X[:5, 0]))
+    with pytest.raises(InvalidInputError, match=r"real numbers.*complex"):
+        open_file(zarr.array(X[:5] * 1j))
+    with pytest.raises(InvalidInputError, match=r"at least one point.*\(0, 3\)"):
+        open_file(zarr.array(X[:0]))
+    with h5py.File(tmp_path / "all.h5", "w") as file:
+        file["names"] = [["Ada"], ["Max"]]
+        file["nothing"] = h5py.Empty("f8")
+        with pytest.raises(InvalidInputError, match=r"real numbers.*object"):
+            open_file(file["names"])
+        with pytest.raises(InvalidInputError, match=r"two dimensions.*\(\)"):
+            open_file(file["nothing"])
+
+
+def test_damaged_chunk_is_found_in_the_pass(tmp_path):
+    path = zarr_path(X, tmp_path, 20_001)
+    (path / "c" / "1" / "0").write_bytes(b"garbage")
+    with pytest.raises(InvalidInputError, match=f"{re.escape(str(path))} cannot be read"):
+        open_file(path).run(Weighted())
+
+
+# ------------------------------------------------------------------------------------------------ AnnData
+
+MATRICES = {
+    "dense": lambda A: A,
+    "Fortran order": np.asfortranarray,
+    "CSR": sp.csr_matrix,
+    "CSR array": sp.csr_array,
+    "CSC": sp.csc_matrix,
+}
+
+
+@pytest.mark.parametrize("matrix", MATRICES)
+def test_annotated_data_in_memory_gives_its_rows_and_names(matrix):
+    adata = annotated(MATRICES[matrix](X))
+    for source in (open_source(adata), pickle.loads(pickle.dumps(open_source(adata)))):
+        assert source.names == NAMES
+        agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
+
+
+@pytest.mark.parametrize("matrix", ["dense", "CSR"])
+def test_annotated_data_that_stays_in_its_file_gives_its_rows_and_names(matrix, tmp_path):
+    annotated(MATRICES[matrix](X)).write_h5ad(tmp_path / "points.h5ad")
+    source = open_source(anndata.read_h5ad(tmp_path / "points.h5ad", backed="r"))
+    gc.collect()  # nobody else holds the file
+    assert source.names == NAMES
+    agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
+    agree(pickle.loads(pickle.dumps(source)).run(Weighted()), ArraySource(X).run(Weighted()))
+
+
+@pytest.mark.parametrize("matrix", ["dense", "CSR"])
+def test_views_of_annotated_data_and_what_is_in_them_give_their_rows(matrix):
+    view = annotated(MATRICES[matrix](X))[10:20, ["b", "c"]]
+    assert open_source(view).names == ["b", "c"]
+    np.testing.assert_array_equal(open_source(view).read(2, 5), X[12:15, [2, 0]])
+    np.testing.assert_array_equal(open_source(view.X).read(2, 5), X[12:15, [2, 0]])
+
+
+def test_h5ad_takes_names_of_features_and_leaves_layers_where_they_are(tmp_path, monkeypatch):
+    adata = annotated(X[:50])
+    adata.layers["other"] = -X[:50]
+    adata.write_h5ad(tmp_path / "points.h5ad")
+    read, read_elem = [], anndata.io.read_elem
+    monkeypatch.setattr(anndata.io, "read_elem", lambda element: read.append(element.name) or read_elem(element))
+    source = open_file(tmp_path / "points.h5ad")
+    assert source.names == NAMES
+    assert len(read) == 1
+    assert read[0].startswith("/var/")
+
+
+def test_annotated_data_without_rows_to_read_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"adata\.X is None.*layers"):
+        open_file(anndata.AnnData(obs=pd.DataFrame(index=["p"])))
+    annotated(sp.csc_matrix(X)).write_h5ad(tmp_path / "points.h5ad")
+    message = r"stored by columns \(CSC\).*tocsr"
+    with pytest.raises(InvalidInputError, match=rf"points\.h5ad is {message}"):
+        open_file(tmp_path / "points.h5ad")
+    with pytest.raises(InvalidInputError, match=message):
+        open_file(anndata.read_h5ad(tmp_path / "points.h5ad", backed="r"))
+    anndata.AnnData(obs=pd.DataFrame(index=["p"])).write_h5ad(tmp_path / "empty.h5ad")
+    with pytest.raises(InvalidInputError, match=r"empty\.h5ad cannot be read"):
+        open_file(tmp_path / "empty.h5ad")
+
+
+# ------------------------------------------------------------------------------------------------ what is no file to read
+
+
+@pytest.mark.parametrize("name", ["points.npy", "points.parquet", "points.zarr", "points.h5ad", "points.xyz"])
+def test_missing_file_is_not_found(name, tmp_path):
+    with pytest.raises(FileNotFoundError, match=rf"{re.escape(str(tmp_path / name))}: there is no such file"):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["points.csv", "points.h5", "points"])
+def test_other_kinds_of_file_are_refused_with_those_that_are_read(name, tmp_path):
+    (tmp_path / name).write_text("1,2")
+    with pytest.raises(InvalidInputError, match=rf"{name} ends in '.*'; rows are read of \.npy, .*to_parquet.*h5py"):
+        open_source(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 1000])
+@pytest.mark.parametrize("name", ["points.npy", "points.parquet", "points.zarr", "points.h5ad"])
+def test_garbage_is_refused_with_its_path_and_what_the_library_says(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(
+        InvalidInputError, match=rf"{re.escape(str(tmp_path / name))} cannot be read \(.+: .+\)\. It is"
+    ):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize("store", [npy, parquet, h5ad])
+def test_file_that_ends_too_early_is_refused(store, tmp_path):
+    path = store(X, tmp_path, 5000)
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(InvalidInputError, match=f"{re.escape(str(path))} cannot be read"):
+        open_file(path)
+
+
+@pytest.mark.parametrize(
+    ("store", "module"), [(parquet, "pyarrow.parquet"), (zarr_path, "zarr"), (h5ad, "h5py"), (h5ad, "anndata.io")]
+)
+def test_library_that_is_not_installed_is_named(store, module, tmp_path, monkeypatch):
+    path = store(X[:50], tmp_path, 10)
+    monkeypatch.setitem(sys.modules, module, None)
+    package = module.partition(".")[0]
+    message = f"{re.escape(str(path))} is read with {package}, which is not installed. Use: pip install {package}"
+    with pytest.raises(MissingDependencyError, match=message):
+        open_file(path)
+
+
+def test_other_objects_are_refused():
+    with pytest.raises(InvalidInputError, match="X is a dict, of which no rows are read"):
+        open_file({})
+    dask_like = type("Array", (), {"__module__": "dask.array", "shape": (3, 3)})()
+    adata = type("AnnData", (), {"X": dask_like, "var_names": NAMES})()
+    with pytest.raises(InvalidInputError, match=r"adata\.X is a Array.*Pass adata\.X itself"):
+        open_file(adata)
