@@ -448,8 +448,9 @@ MATRICES = {
 @pytest.mark.parametrize("matrix", MATRICES)
 def test_annotated_data_in_memory_gives_its_rows_and_names(matrix):
     adata = annotated(MATRICES[matrix](X))
-    for source in (open_source(adata), pickle.loads(pickle.dumps(open_source(adata)))):
+    for source in (open_source(adata, 2), pickle.loads(pickle.dumps(open_source(adata, 2)))):
         assert source.names == NAMES
+        assert source.n_jobs == 2
         agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
 
 

@@ -69,8 +69,9 @@ class DaskSource(Source):
 
         if isinstance(X, da.Array):
             return cls._of_array(X)
-        if hasattr(X, "divisions") and hasattr(X, "map_partitions"):
-            return cls._of_frame(X)
+        numbers = numeric_part(getattr(X, "_meta", None))
+        if hasattr(numbers, "columns"):
+            return cls._of_frame(X, list(numbers.columns))
         raise InvalidInputError(
             f"X must be a Dask array or a Dask dataframe; got a Dask {type(X).__name__}. "
             "Convert it, for example with dask.array.from_delayed or Bag.to_dataframe."
@@ -94,8 +95,7 @@ class DaskSource(Source):
         return cls(blocks, _lengths(blocks) if unknown else X.chunks[0], X.shape[1], "Dask array")
 
     @classmethod
-    def _of_frame(cls, X: Any) -> DaskSource:
-        columns = list(numeric_part(X._meta).columns)
+    def _of_frame(cls, X: Any, columns: list[Any]) -> DaskSource:
         # Formats that store columns read one of them for the lengths.
         lengths = _lengths([[part] for part in X[columns[:1]].to_delayed()])
         blocks = [[part] for part in X[columns].to_delayed()]

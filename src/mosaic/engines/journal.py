@@ -176,9 +176,9 @@ class Journal:
 
     def _load(self, path: Path) -> None:
         try:
-            with np.load(path, allow_pickle=False) as file:
-                header = json.loads(file["header"].tobytes())
-                arrays = {name: file[name] for name in file.files if name != "header"}
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                header = json.loads(stored["header"].tobytes())
+                arrays = {name: stored[name] for name in stored.files if name != "header"}
             if header["format"] != FORMAT:
                 raise ValueError(f"it is a file of the kind {header['format']!r}")
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:

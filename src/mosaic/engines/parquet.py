@@ -16,6 +16,9 @@ from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS
 
+#: Columns of a row group are read bit by bit, not as a whole before the first row is decoded.
+LITTLE = {"pre_buffer": False, "buffer_size": 1 << 16}
+
 
 class ParquetSource(LocalSource):
     """A Parquet file, or the files of a folder in the order of their names: pieces are row groups, small ones several at once.
@@ -68,7 +71,7 @@ class ParquetSource(LocalSource):
         skip = start - (int(self._ends[first - 1]) if first else 0)
         for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
             file, head = self._files[i]
-            with readable(file), library("pyarrow.parquet", file).ParquetFile(file, metadata=head) as opened:
+            with readable(file), library("pyarrow.parquet", file).ParquetFile(file, metadata=head, **LITTLE) as opened:
                 # In batches, so that a large group is not held twice.
                 for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], self.names, use_threads=False):
                     part = batch.slice(min(skip, len(batch)), len(rows) - known)

@@ -144,10 +144,10 @@ def total_of(task: Task, *parts: Partial) -> Small:
 
 @cache
 def _remote(function: Any, num_returns: int = 1) -> Any:
-    """A function as a Ray task. It asks for no processor: actors of the data set may hold them all until it is read."""
+    """A function as a Ray task. Actors of the data set must leave it a processor, as they must to Ray's own steps."""
     import ray
 
-    return ray.remote(num_cpus=0, num_returns=num_returns)(function)
+    return ray.remote(num_cpus=1, num_returns=num_returns)(function)
 
 
 def _put(levels: list[list[Any]], part: Any, joined: Any) -> None:

@@ -28,6 +28,7 @@ from mosaic.estimators._sketched import (
     sketch_of,
 )
 from mosaic.estimators._solving import seed_of, warn_of_gap
+from mosaic.exceptions import InvalidInputError
 from mosaic.passes import TakeRows
 from mosaic.tuning import neighbours_wanted
 
@@ -65,7 +66,7 @@ class FitByPasses:
         must = constraints["must_include"]
         rows = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
         sketch, kernel, scale = sketch_of(self, journal, plan, wished, rows, seed, narrator.on_round)
-        encoding = encoding_of(sketch, kernel, n)
+        encoding = encoding_of(sketch, kernel, n, self.tol)
         warn_of_gap(encoding, self.tol)
         narrator.say("effective counts")
         look = look_twice(self, kernel, encoding, points_of(sketch, kernel, None), seed)
@@ -155,7 +156,7 @@ class FitByPasses:
 
     def _certificate_by_passes(self) -> SelectionCertificate:
         if self._passes.journal is None:
-            raise AttributeError(
+            raise InvalidInputError(  # an AttributeError would be taken for there being no such property
                 "certificate_ was not asked for before this model was saved, and its rows are not saved with it."
             )
         return certify_choice(self._passes, explain_by_passes(self._passes, None))

@@ -33,6 +33,7 @@ from mosaic.lam_path import best_for_k
 from mosaic.passes import PerRow, Small, TakeRows, Task
 from mosaic.problem import DesignProblem
 from mosaic.sketch import Basis, GramSum, Look, Round, Sample, Scores, Sketch, features, run_sketch
+from mosaic.solvers import Status
 from mosaic.tuning import DEFAULT_BUDGET, neighbours_wanted
 
 #: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
@@ -237,8 +238,10 @@ def sketch_of(
     return sketch, kernel.over(divided(sketch.sample.rows, scale)), scale
 
 
-def encoding_of(sketch: Sketch, kernel: PointKernel, n: int) -> Encoding:
+def encoding_of(sketch: Sketch, kernel: PointKernel, n: int, tol: float = 1e-3) -> Encoding:
     """The program's solution as an encoding of the points in memory, which stand for all."""
+    solved = sketch.solution.status in (Status.CONVERGED, Status.TRIVIAL)
+    status = Status.KERNEL_ERROR if solved and sketch.certificate.gap > tol else sketch.solution.status
     F = features(sketch.basis, kernel)
     pivots = sketch.pivots
     residual = np.maximum(kernel.diagonal() - row_norms_squared(F), 0.0)
@@ -255,7 +258,7 @@ def encoding_of(sketch: Sketch, kernel: PointKernel, n: int) -> Encoding:
         lam=sketch.problem.lam,
         alpha=sketch.problem.lam / sketch.lam_crit,
         row_norm="l2",
-        status=sketch.solution.status,
+        status=status,
         n_iter=sketch.n_iter,
         certificate=sketch.certificate,
         kernel=kernel,

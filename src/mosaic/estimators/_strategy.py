@@ -10,7 +10,13 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
 from mosaic.engines import Source, is_source, open_source
-from mosaic.estimators._sketched import BY_PASSES, refuse_what_passes_cannot
+from mosaic.estimators._sketched import (
+    BY_PASSES,
+    FEWEST_CANDIDATES,
+    SAMPLE,
+    memory_by_passes,
+    refuse_what_passes_cannot,
+)
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.tuning import (
     DEFAULT_BUDGET,
@@ -61,7 +67,8 @@ def _is_large(estimator: Any, X: Any, sample_weight: Any) -> bool:
     if not isinstance(budget, (int, float)) or n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    return memory_needed(n, useful_rank(n), itemsize, d) > budget and n > 10 * LARGEST_RANK
+    in_passes = memory_by_passes(SAMPLE, FEWEST_CANDIDATES, d)  # where that is too much as well, the rank is lowered
+    return memory_needed(n, useful_rank(n), itemsize, d) > budget >= in_passes
 
 
 def _source(estimator: Any, X: Any) -> Source:

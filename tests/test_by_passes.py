@@ -1,0 +1,436 @@
+"""MOSAIC by passes: the same answer wherever the rows are, what it says of all of them, and what it cannot do."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import mosaic
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
+from mosaic.estimators import _sketched
+from mosaic.inspection import summary
+
+N = 30_000
+
+
+def blobs(n, n_outliers=30, seed=0):
+    """Ten blobs, and points far from all and from one another."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) + 12.0 * rng.normal(size=(10, 4))[np.arange(n) % 10]
+    outliers = np.sort(rng.choice(n, n_outliers, replace=False))
+    v = rng.normal(size=(n_outliers, 4))
+    X[outliers] = 200.0 * v / np.linalg.norm(v, axis=1, keepdims=True) * rng.uniform(1, 3, (n_outliers, 1))
+    return X.astype(np.float32), outliers
+
+
+X, OUTLIERS = blobs(N)
+SETTINGS = {"strategy": "sketch", "n_initial": 100}
+
+
+#: Without the search for outliers, which takes most of the time.
+PLAIN = SETTINGS | {"gamma": 0.02, "outliers": "keep"}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MOSAIC(20, **SETTINGS).fit(X)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return MOSAIC(20, **PLAIN).fit(X)
+
+
+def test_representatives_are_clean_and_of_every_kind(model):
+    assert len(np.unique(model.representative_indices_)) == 20
+    assert not np.isin(model.representative_indices_, OUTLIERS).any()
+    assert len(np.unique(model.representative_indices_ % 10)) == 10
+
+
+def test_all_rows_are_answered_for_when_asked(model):
+    np.testing.assert_array_equal(np.flatnonzero(model.is_outlier_), OUTLIERS)
+    assert (model.labels_[OUTLIERS] == -1).all()
+    belongs = np.setdiff1d(np.arange(N), OUTLIERS)
+    kind = model.representative_indices_[model.labels_[belongs]] % 10
+    assert (kind == belongs % 10).mean() > 0.99
+    np.testing.assert_array_equal(model.labels_[model.representative_indices_], np.arange(20))
+    assert model.representation_error_[model.representative_indices_].max() < 1e-9
+    assert model.influence_.shape == model.effective_count_.shape == (N,)
+    np.testing.assert_array_equal(model.predict(X[:500]), model.labels_[:500])
+    np.testing.assert_allclose(np.exp(model.score_samples(X[:500])), model.effective_count_[:500])
+
+
+def test_certificate_is_one_for_all_rows(model):
+    chosen, proven = model.certificate_, model._encoding_certificate
+    kernel = model._solved.kernel.over(X[:, :])
+    errors = mosaic.metrics.unexplained(kernel, model.representative_indices_, chosen.ridge)
+    assert chosen.error == pytest.approx(errors.sum(), rel=1e-9)
+    assert 0 < chosen.bound <= chosen.error
+    whole = MOSAIC(20, strategy="low-rank", max_rank=250, gamma=model.gamma_, lam=model.lam_, scale=False).fit(X)
+    other = whole._encoding_certificate
+    np.testing.assert_allclose(proven.scale, other.scale, rtol=1e-6)
+    assert proven.dual <= other.primal
+    assert other.dual <= proven.primal
+    # No 20 points leave less than the bound, whoever chose them.
+    for rows in (whole.representative_indices_, np.random.default_rng(0).choice(N, 20, replace=False)):
+        assert mosaic.metrics.unexplained(kernel, rows, chosen.ridge).sum() >= chosen.bound
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
+    assert a._encoding_certificate == b._encoding_certificate
+    np.testing.assert_array_equal(a._passes.model.influence_, b._passes.model.influence_)
+    np.testing.assert_array_equal(a._passes.model.effective_count_, b._passes.model.effective_count_)
+    assert (a.lam_, a.gamma_, a.coverage_) == (b.lam_, b.gamma_, b.coverage_)
+
+
+@pytest.fixture(scope="module")
+def npy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, X)
+    return path
+
+
+def test_memory_map_and_file_give_what_memory_gives(plain, npy):
+    same(MOSAIC(20, **PLAIN).fit(np.load(npy, mmap_mode="r")), plain)
+    same(MOSAIC(20, **PLAIN).fit(npy), plain)
+    same(MOSAIC(20, **(PLAIN | {"strategy": "auto"})).fit(str(npy)), plain)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_number_of_threads_does_not_matter(plain, npy, n_jobs):
+    same(MOSAIC(20, n_jobs=n_jobs, **PLAIN).fit(npy), plain)
+
+
+def test_parquet_zarr_and_h5ad_give_what_memory_gives(plain, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["name"] = [f"row {i}" for i in range(N)]
+    frame.to_parquet(tmp_path / "X.parquet", row_group_size=7001)
+    found = MOSAIC(20, **PLAIN).fit(tmp_path / "X.parquet")
+    same(found, plain)
+    assert found.feature_names_in_.tolist() == list("abcd")
+    zarr = pytest.importorskip("zarr")
+    array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(5003, 2), dtype=X.dtype)
+    array[:] = X
+    same(MOSAIC(20, **PLAIN).fit(tmp_path / "X.zarr"), plain)
+    anndata = pytest.importorskip("anndata")
+    anndata.AnnData(sp.csr_matrix(X)).write_h5ad(tmp_path / "X.h5ad")
+    same(MOSAIC(20, **PLAIN).fit(tmp_path / "X.h5ad"), plain)
+
+
+@pytest.mark.parametrize("rows", [1000, 8192, 12_345])
+def test_dask_gives_what_memory_gives(plain, rows):
+    da = pytest.importorskip("dask.array")
+    same(MOSAIC(20, **PLAIN).fit(da.from_array(X, chunks=(rows, 2))), plain)
+
+
+def test_dask_frames_give_what_memory_gives(plain):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(name="row")
+    found = MOSAIC(20, **PLAIN).fit(dd.from_pandas(frame, npartitions=7))
+    same(found, plain)
+    assert found.feature_names_in_.tolist() == list("abcd")
+
+
+def test_frames_and_sparse_matrices_give_what_arrays_give(plain):
+    same(MOSAIC(20, **PLAIN).fit(pd.DataFrame(X)), plain)
+    same(MOSAIC(20, **PLAIN).fit(sp.csr_array(X)), plain)
+
+
+def test_the_seed_decides_and_the_budget_does_not(plain):
+    same(clone(plain).set_params(memory_budget=1 << 30).fit(X), plain)
+    other = clone(plain).set_params(random_state=1).fit(X)
+    assert not np.array_equal(other._passes.sketch.sample.first, plain._passes.sketch.sample.first)
+
+
+def test_rounds_candidates_and_additions_are_those_asked_for():
+    found = MOSAIC(5, **(PLAIN | {"n_initial": 30, "n_added": 8, "n_rounds": 3, "tol": 1e-9})).fit(X)
+    rounds = found._passes.sketch.rounds
+    assert [r.number for r in rounds] == [0, 1, 2]
+    assert rounds[0].candidates == 30
+    assert all(b.candidates <= a.candidates + 8 for a, b in pairwise(rounds))
+    assert rounds[-1].gap < rounds[0].gap
+
+
+def test_paper_mode_is_algorithm_3_as_written():
+    data = datasets.swiss_roll(5000, random_state=0)
+    found = MOSAIC(10, mode="paper", strategy="sketch", n_initial=80, n_added=10, tol=1e-9, gamma=0.005).fit(data)
+    assert found.n_representatives_ == 10
+    assert len(found._passes.sketch.rounds) == 3
+    assert found._wanted.mode == "paper"
+
+
+def test_copies_are_one_point_and_counted():
+    rows = np.repeat(X[:500], 20, axis=0)
+    found = MOSAIC(8, **PLAIN).fit(rows)
+    assert (found._passes.sketch.sample.counts == 20).all()
+    assert len(np.unique(rows[found.representative_indices_], axis=0)) == 8
+    assert (found.representative_indices_ % 20 == 0).all()  # the first of its copies
+
+
+def test_missing_values_are_refused_with_their_row(npy, tmp_path):
+    bad = X.copy()
+    bad[23_456, 2] = np.nan
+    np.save(tmp_path / "bad.npy", bad)
+    with pytest.raises(InvalidInputError, match=r"X\[23456, 2\] = nan, in row 23456, column 2"):
+        MOSAIC(5, **PLAIN).fit(tmp_path / "bad.npy")
+
+
+# --- what is demanded of rows
+
+
+def test_rows_that_must_be_included_are_and_excluded_ones_are_not(model):
+    must = [int(OUTLIERS[3]), 17]
+    found = MOSAIC(20, **SETTINGS).fit(X, must_include=must, exclude=model.representative_indices_)
+    assert found.representative_indices_[:2].tolist() == must
+    assert not np.isin(model.representative_indices_, found.representative_indices_).any()
+    assert not found.is_outlier_[must].any()
+
+
+def test_quotas_of_groups_are_kept():
+    group = np.arange(N) % 10
+    found = MOSAIC(12, **PLAIN).fit(X, groups=group, quotas={0: 4, 1: 3})
+    assert (group[found.representative_indices_] == 0).sum() == 4
+    assert (group[found.representative_indices_] == 1).sum() == 3
+
+
+def test_a_copy_cannot_be_demanded_in_the_place_of_the_row_where_it_comes_first():
+    rows = np.concatenate([X[:9000], X[:10]])
+    with pytest.raises(InvalidInputError, match="names row 9003, which is a copy of an earlier row"):
+        MOSAIC(5, **PLAIN).fit(rows, must_include=[9003])
+
+
+# --- afterwards
+
+
+def test_another_number_is_chosen_without_another_pass(model):
+    few = clone(model).fit(X)
+    passes = dict(few._passes.journal.done)
+    few.rethreshold(n_representatives=0.0005)
+    assert few.n_representatives_ == few.n_representatives_ == round(0.0005 * N)
+    assert few._passes.journal.done.keys() == passes.keys()
+    assert few.labels_.max() == few.n_representatives_ - 1
+    few.rethreshold(outliers="keep")
+    assert few.n_representatives_ == round(0.0005 * N)
+    assert not few.is_outlier_.any()
+
+
+def test_saved_models_answer_for_rows_that_they_are_shown(plain):
+    fitted = clone(plain).fit(X)
+    saved = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(saved.predict(X[:300]), fitted.predict(X[:300]))
+    np.testing.assert_array_equal(saved.transform(X[:10]), fitted.transform(X[:10]))
+    with pytest.raises(AttributeError, match="labels_ was not asked for before this model was saved"):
+        _ = saved.labels_
+    with pytest.raises(InvalidInputError, match="certificate_ was not asked for"):
+        _ = saved.certificate_
+    fitted.labels_  # noqa: B018
+    assert pickle.loads(pickle.dumps(fitted)).labels_.shape == (N,)
+
+
+def test_selected_rows_are_those_of_the_data(model, npy):
+    np.testing.assert_array_equal(model.select(X), X[model.representative_indices_])
+    np.testing.assert_array_equal(model.select(npy), X[model.representative_indices_])
+    in_memory = MOSAIC(3).fit(X[:500])
+    np.save(npy.with_name("few.npy"), X[:500])
+    np.testing.assert_array_equal(
+        in_memory.select(npy.with_name("few.npy")), X[:500][in_memory.representative_indices_]
+    )
+    assert model.get_support().sum() == 20
+    with pytest.raises(InvalidInputError, match=f"X must have the {N} rows of fit"):
+        model.select(X[:-1])
+
+
+def test_explanations_speak_of_rows_of_the_data(model):
+    first = int(model.representative_indices_[0])
+    told = model.explain(first)
+    assert (told.index, told.rank, told.status) == (first, 0, "representative")
+    assert all(model.labels_[row] == 0 for row in told.members)
+    known = int(model._passes.sketch.sample.first[0])
+    told = model.explain(known)
+    assert told.represented_by in model.representative_indices_
+    assert f"row {told.represented_by} stands for it" in str(told)
+    unknown = int(np.setdiff1d(np.arange(N), model._passes.sketch.sample.first)[0])
+    with pytest.raises(InvalidInputError, match=f"row {unknown} is not among the .* rows that were kept in memory"):
+        model.explain(unknown)
+    assert "the program is that of all rows" in str(model.explain())
+
+
+def test_summary_speaks_of_rows_of_the_data(model):
+    facts = summary(model, names=[f"n{i}" for i in range(N)])
+    assert facts.n_points == N
+    assert [pick.row for pick in facts.representatives] == model.representative_indices_.tolist()
+    assert [pick.name for pick in facts.representatives] == [f"n{i}" for i in model.representative_indices_]
+    assert set(np.array(facts.map.row)[np.array(facts.map.status) == "representative"]) == set(
+        model.representative_indices_
+    )
+    assert facts.n_outliers == pytest.approx(len(OUTLIERS), abs=20)
+    assert all(outlier.row in OUTLIERS for outlier in facts.outliers.lowest)
+    assert facts.certificate.error == pytest.approx(model.certificate_.error)
+
+
+def test_path_speaks_of_rows_of_the_data(model):
+    curve = mosaic.path(X, max_representatives=25, **SETTINGS)
+    assert len(curve.indices) == 25
+    assert curve.indices.max() > 16_384  # not numbers of points in memory
+    assert (np.diff(curve.coverage) >= -1e-12).all()
+    assert len(np.unique(curve.indices[:10] % 10)) == 10
+
+
+def test_sampler_fits_by_passes():
+    few, _ = MOSAICSampler(6, **PLAIN).fit_resample(X)
+    assert few.shape == (6, 4)
+
+
+def test_another_fit_in_memory_forgets_the_passes(plain):
+    both = clone(plain).fit(X)
+    both.labels_  # noqa: B018
+    both.set_params(strategy="auto").fit(X[:300])
+    assert both.labels_.shape == (300,)
+    assert "_passes" not in vars(both)
+
+
+# --- which way
+
+
+@pytest.mark.parametrize(
+    ("n", "budget", "strategy"),
+    [
+        (500, None, "exact"),
+        (3000, None, "low-rank"),
+        (9_000_000, None, "sketch"),
+        (1_000_000, 5e8, "sketch"),
+        (60_000, 2.5e8, "low-rank"),
+    ],
+)
+def test_the_way_follows_size_and_memory(n, budget, strategy):
+    data = np.broadcast_to(np.float32(1.0), (n, 2)) if n >= 1e6 else blobs(n)[0]
+    told = mosaic.estimate(data, memory_budget=budget)
+    assert told.strategy == strategy
+
+
+def test_files_are_estimated_without_being_read(npy):
+    told = mosaic.estimate(npy, n_initial=200)
+    assert (told.strategy, told.n_points, told.rank) == ("sketch", N, 200)
+    assert "30,000 rows, in passes (sketch with 200 candidates): about" in str(told)
+
+
+def test_strategies_are_obeyed():
+    few = X[:800]
+    assert MOSAIC(5, strategy="exact").fit(few)._encoding_certificate.kernel_error < 1e-3
+    assert MOSAIC(5, strategy="low-rank").fit(few)._max_rank == 500
+    with pytest.raises(MemoryBudgetError, match="needs a factor of full rank 30,000"):
+        MOSAIC(5, strategy="exact").fit(X)
+    with pytest.raises(InvalidInputError, match="strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got 'best'"):
+        MOSAIC(5, strategy="best").fit(few)
+    with pytest.raises(InvalidInputError, match="strategy='low-rank' takes all points into memory; X is a PosixPath"):
+        MOSAIC(5, strategy="low-rank").fit(__import__("pathlib").Path("X.npy"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"kernel": "diffusion"}, "takes the kernels 'rbf', .* got 'diffusion'"),
+        ({"kernel": "precomputed"}, "which needs all points at once"),
+        ({"solver": "fista"}, "solved by interior point; got solver='fista'"),
+        ({"n_initial": 1}, "n_initial must be a whole number >= 2"),
+        ({"n_added": 0}, "n_added must be a whole number >= 1"),
+        ({"n_rounds": 1.5}, "n_rounds must be a whole number >= 1"),
+        ({"memory_budget": 1e6}, "the budget is 1 MiB. Raise memory_budget or lower n_initial"),
+    ],
+)
+def test_what_passes_cannot_do_is_refused(settings, fault):
+    with pytest.raises((InvalidInputError, MemoryBudgetError), match=fault):
+        MOSAIC(5, **(SETTINGS | settings)).fit(X[:2000])
+
+
+def test_weights_are_refused():
+    with pytest.raises(InvalidInputError, match="takes no sample_weight"):
+        MOSAIC(5, **SETTINGS).fit(X[:2000], sample_weight=np.ones(2000))
+
+
+@pytest.mark.parametrize(
+    "kernel", ["laplacian", "polynomial", "linear", "cosine", lambda A, B: (1.0 + A @ B.T / 100.0) ** 2]
+)
+def test_other_kernels_work(kernel):
+    data = X[:9000].astype(np.float64) if callable(kernel) else X[:9000]
+    found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"n_initial": 60})).fit(data)
+    assert found.n_representatives_ == 10
+    assert 0 <= found._encoding_certificate.gap < 0.5
+
+
+def test_columns_of_different_units_are_divided_alike_in_passes():
+    data = X * np.array([1.0, 1000.0, 1.0, 1.0], np.float32)
+    found = MOSAIC(20, **SETTINGS).fit(data)
+    assert found.column_scale_ is not None
+    assert len(np.unique(found.representative_indices_ % 10)) == 10
+    np.testing.assert_array_equal(found.predict(data[:200]), found.labels_[:200])
+
+
+# --- progress
+
+
+def test_progress_tells_round_speed_gap_and_passes_left(capsys):
+    MOSAIC(5, **(PLAIN | {"n_initial": 30, "n_rounds": 2, "tol": 1e-9, "verbose": True})).fit(X)
+    told = capsys.readouterr().err
+    assert "look: 27 %" in told
+    assert "round 1, sums: 27 %" in told
+    assert "4 passes left at most" in told
+    assert "round 2, looking at all rows: 27 %" in told
+    assert "gap" in told.split("round 2")[1]
+    assert "5 representatives, certified gap" in told
+
+
+def test_callbacks_are_told_of_passes():
+    callback = pytest.importorskip("sklearn.callback")
+    events = []
+
+    class Listener:
+        def setup(self, estimator, context):
+            events.append("setup")
+
+        def on_fit_task_begin(self, estimator, context):
+            events.append(("begin", context.task_name))
+
+        def on_fit_task_end(self, estimator, context, *, metadata=None):
+            events.append(("end", context.task_name, metadata))
+
+        def teardown(self, estimator, context):
+            events.append("teardown")
+
+    assert isinstance(Listener(), callback.FitCallback)
+    model = MOSAIC(5, **PLAIN).set_callbacks(Listener()).fit(X)
+    assert (events[0], events[-1]) == ("setup", "teardown")
+    passes = [event[1] for event in events if event[0] == "begin" and not event[1].startswith("part")]
+    assert passes == ["fit", "look", "gram 0", "scores 0", *passes[4:]]
+    assert sum(event[:2] == ("end", "part of gram 0") for event in events) == 100
+    ends = [event for event in events if event[0] == "end" and not event[1].startswith("part")]
+    assert ends[-2][2]["gap"] == pytest.approx(model._passes.sketch.rounds[-1].gap)
+    model.labels_  # noqa: B018 - a pass after the fit is none of theirs
+    assert events[-1] == "teardown"
+
+
+def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    """What is kept of a pass is counted in nodes and pieces, not in rows."""
+    largest = []
+
+    class Watched(_sketched.Journal):
+        def run(self, name, task, *, keep=True):
+            small = super().run(name, task, keep=keep)
+            largest.append(sum(np.asarray(value).nbytes for value in small.values()))
+            return small
+
+    monkeypatch.setattr(_sketched, "Journal", Watched)
+    sizes = []
+    for n in (20_000, 80_000):
+        largest.clear()
+        MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0])
+        sizes.append(max(largest))
+    assert sizes[0] == sizes[1]

@@ -1,0 +1,342 @@
+"""Chunks of a Dask collection give, bit for bit, what the same rows in memory give, whoever maps them and however often."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mosaic.engines import open_source
+from mosaic.engines.local import ArraySource
+from mosaic.exceptions import InvalidInputError
+from mosaic.passes import BLOCK_ROWS
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+from mosaic.engines.dask import DaskSource, map_chunk  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
+
+X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
+X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse chunks have something to leave out
+SIZES = [333, 5000, BLOCK_ROWS, 9999, 20_000, 100_000]
+#: Chunks of single rows, of whole blocks, of several blocks, and an empty one.
+RAGGED = (1, 1, 8190, 1, 0, 20_000, 8192, 2, 3614)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
+
+    seconds: float = 0.0
+
+    def map_block(self, rows, start):
+        time.sleep(self.seconds)
+        weights = 1.0 + np.arange(start, start + len(rows))[:, None] % 7
+        return {"sum": (weights * rows).sum(axis=0), "gram": rows.T @ rows, "each": rows.sum(axis=1)}
+
+    def merge(self, left, right):
+        each = np.concatenate([left["each"], right["each"]])
+        return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
+
+
+@dataclass(frozen=True)
+class Refusing(Sums):
+    """Finds fault with one block."""
+
+    def map_block(self, rows, start):
+        if start == 2 * BLOCK_ROWS:
+            raise InvalidInputError(f"row {start} is odd. Drop it.")
+        return super().map_block(rows, start)
+
+
+class Heavy(Sums):
+    """A large task that notes which process unpickles it."""
+
+    def __init__(self, notes):
+        super().__init__()
+        object.__setattr__(self, "notes", notes)
+        object.__setattr__(self, "ballast", np.random.default_rng(0).bytes(12_000_000))
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        with self.notes.open("a") as notes:
+            notes.write(f"{os.getpid()}\n")
+
+
+EXPECTED = ArraySource(X).run(Sums())
+
+
+def agree(found, expected=EXPECTED):
+    assert found.keys() == expected.keys()
+    for name in expected:
+        assert found[name].dtype == expected[name].dtype
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+@contextmanager
+def workers(n_workers, threads=1):
+    """Processes of this machine that a client of this process sends its work to."""
+    with (
+        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=threads, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with workers(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def threads():
+    with dask.config.set(scheduler="threads", num_workers=4):
+        yield
+
+
+def rows_seen(source, task):
+    """What a pass gives, and the rows that it has reported."""
+    seen = []
+    found = source.run(task, watch=lambda rows, partial: seen.append((rows, partial)))
+    assert all(partial is None for _, partial in seen)
+    return found, [rows for rows, _ in seen]
+
+
+def tasks_on(cluster):
+    return [key for key in cluster.scheduler.tasks if "mosaic" in str(key)]
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+@pytest.mark.parametrize("chunks", [*SIZES, (RAGGED, 3), (5000, 2), (RAGGED, 1)], ids=str)
+def test_chunks_of_any_size_give_what_the_array_gives(chunks, scheduler):
+    sizes = chunks if isinstance(chunks, tuple) else (chunks, 3)
+    source = DaskSource.of(da.from_array(X, chunks=sizes))
+    assert (source.n, source.n_features, source.names) == (40_001, 3, None)
+    with dask.config.set(scheduler=scheduler):
+        agree(source.run(Sums()))
+
+
+def test_thousands_of_tiny_chunks_give_what_the_array_gives():
+    few = X[:9000]
+    agree(DaskSource.of(da.from_array(few, chunks=(3, 3))).run(Sums()), ArraySource(few).run(Sums()))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("layout", [np.asfortranarray, sp.csr_array, sp.coo_matrix, sp.csc_matrix])
+@pytest.mark.parametrize("width", [2, 3])
+def test_chunks_of_any_layout_give_what_the_array_gives(layout, width):
+    agree(DaskSource.of(da.from_array(X, chunks=(7000, width)).map_blocks(layout)).run(Sums()))
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("dtype", ["f4", "i8", "u1", "?"])
+def test_numbers_of_any_type_give_what_the_array_gives(dtype):
+    other = np.abs(X * [50.0, 1e-5, 1e7]).astype(dtype)
+    agree(DaskSource.of(da.from_array(other, chunks=(7000, 2))).run(Sums()), ArraySource(other).run(Sums()))
+
+
+def test_lengths_that_are_unknown_are_computed_and_the_collection_is_left_as_it_is():
+    chosen = X[:, 0] > 0
+    lazy = da.from_array(X, chunks=(5000, 2))
+    lazy = lazy[lazy[:, 0] > 0]
+    source = DaskSource.of(lazy)
+    assert source.n == chosen.sum()
+    assert np.isnan(lazy.chunks[0]).all()
+    agree(source.run(Sums()), ArraySource(X[chosen]).run(Sums()))
+
+
+def test_data_frames_give_their_columns_of_numbers():
+    frame = pd.DataFrame({"a": X[:, 0], "name": "Ada", "b": np.arange(len(X)), "c": X[:, 1] > 0, 4: X[:, 2]})
+    frame["d"] = pd.array(np.arange(len(X)) % 5, dtype="Int64")
+    frame.loc[7, "d"] = None
+    frame["when"] = pd.Timestamp("2026-01-01")
+    numbers = np.column_stack([frame[name].to_numpy(dtype=float, na_value=np.nan) for name in ["a", "b", "c", 4, "d"]])
+    source = DaskSource.of(dd.from_pandas(frame, npartitions=7))
+    assert (source.kind, source.names) == ("Dask dataframe", ["a", "b", "c", "4", "d"])
+    agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
+
+
+def test_data_frames_with_partitions_that_are_empty_give_what_the_array_gives():
+    numbered = np.column_stack([X, np.arange(len(X))])
+    frame = dd.from_pandas(pd.DataFrame(numbered, columns=list("abcd")), npartitions=9)
+    chosen = (numbered[:, 3] < 3000) | (numbered[:, 3] > 20_000)
+    source = DaskSource.of(frame[(frame["d"] < 3000) | (frame["d"] > 20_000)])
+    agree(source.run(Sums()), ArraySource(numbered[chosen]).run(Sums()))
+
+
+def test_collections_of_dask_are_opened_by_their_type():
+    assert open_source(da.from_array(X)).kind == "Dask array"
+    assert open_source(dd.from_pandas(pd.DataFrame(X), npartitions=2)).kind == "Dask dataframe"
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_rows_done_are_told_up_to_the_last_one(scheduler):
+    with dask.config.set(scheduler=scheduler):
+        found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=(5000, 2))), Sums())
+    agree(found)
+    assert len(seen) == 9
+    assert seen == sorted(set(seen))
+    assert seen[-1] == len(X)
+
+
+def test_waiting_rows_do_not_keep_their_chunk_in_memory():
+    chunk = X[:10_000].copy()
+    partial = map_chunk(Sums(), [chunk], 100, 10_100, len(X), "none", 0)
+    pieces = [rows for found in partial.pieces.values() for _, rows in found]
+    assert sum(map(len, pieces)) == 10_000
+    assert not any(np.shares_memory(rows, chunk) for rows in pieces)
+
+
+def test_threads_of_blas_change_nothing_and_are_as_many_as_before():
+    wide = np.random.default_rng(0).normal(size=(9000, 600))
+    source = DaskSource.of(da.from_array(wide, chunks=(1500, 600)))
+    with threadpool_limits(1):
+        expected = ArraySource(wide).run(Sums())
+    with threadpool_limits(2):
+        before = [library["num_threads"] for library in threadpool_info()]
+        with dask.config.set(scheduler="threads", num_workers=4):
+            agree(source.run(Sums()), expected)
+        assert [library["num_threads"] for library in threadpool_info()] == before
+
+
+@pytest.mark.parametrize("chunks", [(20_000, 3), (1000, 3)], ids=["whole blocks", "blocks that are joined"])
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_a_fault_that_the_task_finds_comes_out_as_it_is(chunks, scheduler):
+    source = DaskSource.of(da.from_array(X, chunks=chunks))
+    with (
+        dask.config.set(scheduler=scheduler),
+        pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"),
+    ):
+        source.run(Refusing())
+
+
+def test_a_chunk_that_has_other_rows_than_were_promised_is_refused():
+    lazy = da.from_array(X, chunks=(5000, 3)).map_blocks(lambda rows: rows[:4000], dtype=float)
+    with pytest.raises(InvalidInputError, match=r"rows \d+ … \d+999 has 4000 rows.*compute_chunk_sizes"):
+        DaskSource.of(lazy).run(Sums())
+
+
+@pytest.mark.parametrize(
+    ("bad", "fault"),
+    [
+        (lambda: da.zeros((4, 3, 2)), r"two dimensions.*\(4, 3, 2\).*Reshape"),
+        (lambda: da.zeros(4), r"two dimensions.*\(4,\).*Reshape"),
+        (lambda: da.from_array(np.array([["a", "b"]])), r"real numbers.*<U1.*drop"),
+        (lambda: da.zeros((4, 2), dtype=complex), r"real numbers.*complex128"),
+        (lambda: da.zeros((0, 3)), r"at least one point.*\(0, 3\)"),
+        (lambda: da.zeros((3, 0)), r"at least one.*feature.*\(3, 0\)"),
+        (lambda: da.zeros((3, 2))[:, da.zeros(2) > 0], r"unknown width.*compute_chunk_sizes"),
+        (lambda: da.zeros((3, 2))[da.zeros(3) > 0], r"at least one point.*\(0, 2\)"),
+        (lambda: dd.from_pandas(pd.DataFrame({"name": ["Ada"]}), npartitions=1), r"no column of numbers.*'name'"),
+        (lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1)["a"], r"single column.*to_frame"),
+        (
+            lambda: dd.from_pandas(pd.DataFrame({"a": [1.0]}), npartitions=1).index,
+            r"array or a Dask dataframe; got.*Index",
+        ),
+        (lambda: dask.delayed(1), r"Dask array or a Dask dataframe; got a Dask Delayed"),
+    ],
+)
+def test_collections_without_rows_of_numbers_are_refused(bad, fault):
+    with pytest.raises(InvalidInputError, match=fault):
+        DaskSource.of(bad())
+
+
+@pytest.mark.slow
+def test_processes_give_what_the_array_gives():
+    with dask.config.set(scheduler="processes", num_workers=2):
+        found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=(5000, 2))), Sums())
+    agree(found)
+    assert seen == sorted(set(seen))
+    assert seen[-1] == len(X)
+
+
+@pytest.mark.parametrize("chunks", [(777, 3), (9999, 2), (RAGGED, 3)], ids=str)
+def test_a_cluster_gives_what_the_array_gives_and_tells_how_far_it_is(chunks, cluster):
+    found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=chunks)), Sums())
+    agree(found)
+    assert seen == sorted(set(seen))
+    assert seen[-1] == len(X)
+    assert len(seen) > 1
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_maps_data_frames_and_computes_their_lengths():
+    frame = pd.DataFrame(X, columns=list("abc")).assign(name="Ada")
+    agree(DaskSource.of(dd.from_pandas(frame, npartitions=5)).run(Sums()))
+
+
+def test_a_large_task_is_sent_once_to_each_worker_and_nobody_warns_of_it(cluster, tmp_path):
+    notes = tmp_path / "unpickled"
+    agree(DaskSource.of(da.from_array(X, chunks=(1000, 3))).run(Heavy(notes)))
+    times = Counter(map(int, notes.read_text().split()))
+    workers = {nanny.pid for nanny in cluster.workers.values()}
+    assert set(times) <= workers
+    assert set(times.values()) == {1}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_fault_that_the_task_finds_on_a_cluster_comes_out_as_it_is():
+    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
+        DaskSource.of(da.from_array(X, chunks=(1000, 3))).run(Refusing())
+
+
+def test_an_interrupted_pass_is_cancelled_on_the_cluster(cluster):
+    def interrupt(rows, partial):
+        raise KeyboardInterrupt
+
+    source = DaskSource.of(da.from_array(X, chunks=(BLOCK_ROWS, 3)))
+    with pytest.raises(KeyboardInterrupt):
+        source.run(Sums(seconds=0.2), watch=interrupt)
+    patience = time.monotonic() + 20
+    while tasks_on(cluster) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not tasks_on(cluster)
+    agree(source.run(Sums()))
+
+
+def test_a_finished_pass_leaves_nothing_on_the_cluster(cluster):
+    agree(DaskSource.of(da.from_array(X, chunks=(5000, 3))).run(Sums()))
+    patience = time.monotonic() + 20
+    while tasks_on(cluster) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not tasks_on(cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_any_number_of_workers_gives_what_the_array_gives(n_workers):
+    with workers(n_workers, threads=2):
+        for chunks in [(777, 3), (9999, 2), (RAGGED, 3)]:
+            agree(DaskSource.of(da.from_array(X, chunks=chunks)).run(Sums()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_worker_that_is_killed_changes_nothing(n_workers):
+    with workers(n_workers) as cluster:
+        victim = min(nanny.pid for nanny in cluster.workers.values())
+        seen = []
+
+        def kill(rows, partial):
+            seen.append(rows)
+            if len(seen) == 4:
+                os.kill(victim, signal.SIGKILL)
+
+        agree(DaskSource.of(da.from_array(X, chunks=(2500, 3))).run(Sums(seconds=0.1), watch=kill))
+        assert len(seen) > 4  # it was in the middle
+        assert seen == sorted(set(seen))
+        assert seen[-1] == len(X)
