@@ -195,7 +195,7 @@ def test_rows_done_are_told_up_to_the_last_one(scheduler):
 
 def test_waiting_rows_do_not_keep_their_chunk_in_memory():
     chunk = X[:10_000].copy()
-    partial = map_chunk(Sums(), [chunk], 100, 10_100, len(X), "none", 0)
+    partial = map_chunk(Sums(), [chunk], 100, 10_100, len(X))
     pieces = [rows for found in partial.pieces.values() for _, rows in found]
     assert sum(map(len, pieces)) == 10_000
     assert not any(np.shares_memory(rows, chunk) for rows in pieces)

@@ -267,9 +267,10 @@ def test_missing_single_precision_values_are_nan(tmp_path):
 
 
 def test_columns_are_found_by_their_whole_name(tmp_path):
-    pq.write_table(table(X[:5], ["a.b", "a", "a.b.c"]), tmp_path / "x.parquet")
+    words = table(X[:5], ["a", "a.b", "a.b.c"]).add_column(1, "a.name", [["Ada"] * 5])
+    pq.write_table(words, tmp_path / "x.parquet")
     source = open_file(tmp_path / "x.parquet")
-    assert source.names == ["a.b", "a", "a.b.c"]
+    assert source.names == ["a", "a.b", "a.b.c"]
     np.testing.assert_array_equal(source.read(0, 5), X[:5])
 
 
@@ -356,6 +357,8 @@ def test_files_of_a_folder_with_other_columns_are_refused(tmp_path):
         InvalidInputError, match=r"b\.parquet and a\.parquet differ in their columns of numbers: b, d\."
     ):
         open_file(tmp_path)
+    pq.write_table(table(X[:0], ["c", "a", "d"]), tmp_path / "b.parquet")  # without a row there is nothing to miss
+    np.testing.assert_array_equal(open_file(tmp_path).read(0, 5), X[:5])
 
 
 def test_folder_without_parquet_and_folder_with_partitions_are_refused(tmp_path):
@@ -542,6 +545,24 @@ def test_library_that_is_not_installed_is_named(store, module, tmp_path, monkeyp
     message = f"{re.escape(str(path))} is read with {package}, which is not installed. Use: pip install {package}"
     with pytest.raises(MissingDependencyError, match=message):
         open_file(path)
+
+
+def test_library_that_a_worker_lacks_is_named(tmp_path, monkeypatch):
+    source = pickle.loads(pickle.dumps(open_file(h5ad_sparse(X[:50], tmp_path, None))))
+    monkeypatch.setitem(sys.modules, "anndata.io", None)
+    with pytest.raises(MissingDependencyError, match=r"points\.h5ad is read with anndata"):
+        source.read(0, 50)
+
+
+def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+    source = open_file(zarr_path(X, tmp_path, 5000))
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(zarr.Array, "__getitem__", full)
+    with pytest.raises(MemoryError):
+        source.read(0, 50)
 
 
 def test_other_objects_are_refused():

@@ -109,7 +109,8 @@ def _add_piece(task: Task, partial: Partial, block: int, offset: int, rows: Any)
     pieces = sorted([*partial.pieces.pop(block, []), (offset, rows)], key=lambda piece: piece[0])
     size = min(BLOCK_ROWS, partial.n - block * BLOCK_ROWS)
     if sum(part.shape[0] for _, part in pieces) < size:
-        partial.pieces[block] = pieces
+        # A copy: a slice would keep alive what it was cut from.
+        partial.pieces[block] = [(at, part.copy() if at == offset else part) for at, part in pieces]
         return
     whole = pieces[0][1] if len(pieces) == 1 else np.concatenate([part for _, part in pieces])
     _add_node(task, partial, 0, block, task.map_block(whole, block * BLOCK_ROWS))

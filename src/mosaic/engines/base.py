@@ -51,7 +51,10 @@ def check_shape(n: int, n_features: int, name: str = "X") -> None:
 
 
 def as_rows(rows: Any) -> Any:
-    """Rows as a dense array of float32 or float64; other numbers become float64, sparse rows dense."""
+    """Rows as a dense array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
+
+    The order matters: of the same numbers in another one, sums have other last bits.
+    """
     if sp.issparse(rows):
         rows = rows.toarray()
     rows = np.asarray(rows)
@@ -59,4 +62,5 @@ def as_rows(rows: Any) -> Any:
         raise InvalidInputError(
             f"X must hold real numbers; got dtype {rows.dtype}. Convert or drop the columns that are not numeric."
         )
-    return rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+    single = rows.dtype.kind == "f" and rows.dtype.itemsize == 4
+    return np.ascontiguousarray(rows, np.float32 if single else np.float64)

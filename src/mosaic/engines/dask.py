@@ -24,6 +24,8 @@ from mosaic.passes import BLOCK_ROWS, Partial, Small, Task, join, map_rows, tota
 
 #: Partials that one task joins.
 FAN_IN = 4
+#: What workers log the chunks under that they have done.
+TOPIC = "mosaic"
 #: Bytes of a graph above which a client warns.
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
@@ -107,7 +109,7 @@ class DaskSource(Source):
         from dask.base import get_scheduler
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
-        whole, progress = self._graph(payload, name), _Progress(self._chunks, watch)
+        whole, progress = self._graph(payload, name, tell=watch is not None), _Progress(self._chunks, watch)
         client = getattr(get_scheduler(), "__self__", None)
         if hasattr(client, "subscribe_topic"):
             result = _on_cluster(client, whole, len(payload), name, progress)
@@ -116,11 +118,11 @@ class DaskSource(Source):
         progress.end(self.n)
         return result
 
-    def _graph(self, payload: bytes, name: str) -> Any:
+    def _graph(self, payload: bytes, name: str, tell: bool) -> Any:
         """The result as a Delayed object. The task is part of the graph once, so that no worker's loss is its loss."""
         layer: dict[Any, Any] = {"task-" + name: (pickle.loads, payload)}
         for i, (start, stop, keys) in enumerate(self._chunks):
-            layer[name, i] = (map_chunk, "task-" + name, keys, start, stop, self.n, name, i)
+            layer[name, i] = (map_chunk, "task-" + name, keys, start, stop, self.n, [name, i] if tell else None)
         parts: list[Any] = [(name, i) for i in range(len(self._chunks))]
         while len(parts) > 1:
             groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
@@ -165,7 +167,13 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, progress: _
     from dask.utils import parse_bytes
 
     done: SimpleQueue[int | None] = SimpleQueue()
-    client.subscribe_topic(name, lambda event: done.put(event[1]))
+
+    def hear(event: tuple[float, tuple[str, int]]) -> None:
+        _, (of, chunk) = event
+        if of == name:
+            done.put(chunk)
+
+    client.subscribe_topic(TOPIC, hear)
     try:
         # Clients warn of large graphs. The task may be large; rows must not be in there.
         with dask.config.set({LARGE_GRAPH: parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + task_bytes}):
@@ -179,11 +187,11 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, progress: _
             future.cancel()
             raise
     finally:
-        client.unsubscribe_topic(name)
+        client.unsubscribe_topic(TOPIC)
     return result
 
 
-def map_chunk(task: Task, parts: list[Any], start: int, stop: int, n: int, name: str, chunk: int) -> Partial:
+def map_chunk(task: Task, parts: list[Any], start: int, stop: int, n: int, mark: list[Any] | None = None) -> Partial:
     """Map a chunk of rows, given as its chunks of columns, block by block: of sparse rows no more than a block is dense."""
     parts = [_sliceable(part) for part in parts]
     if any(part.shape[0] != stop - start for part in parts):
@@ -200,7 +208,8 @@ def map_chunk(task: Task, parts: list[Any], start: int, stop: int, n: int, name:
             rows = np.concatenate([as_rows(part[first - start : last - start]) for part in parts], axis=1)
             # Sums are in another order where columns and not rows are stored one after the other.
             known = join(task, known, map_rows(task, np.ascontiguousarray(rows), first, n))
-    _tell(name, chunk)
+    if mark is not None:
+        _tell(mark)
     return known
 
 
@@ -216,11 +225,11 @@ def total_of(task: Task, whole: Partial) -> Small:
         return total(task, whole)
 
 
-def _tell(name: str, chunk: int) -> None:
+def _tell(mark: list[Any]) -> None:
     """Let the client know that a chunk is done, where this is a worker of a cluster."""
     if (distributed := sys.modules.get("distributed")) is not None:
         with suppress(ValueError):  # no worker
-            distributed.get_worker().log_event(name, chunk)
+            distributed.get_worker().log_event(TOPIC, mark)
 
 
 def _sliceable(part: Any) -> Any:

@@ -99,11 +99,11 @@ class StoredArray(ArraySource):
             yield start, min(start + self._step, self.n)
 
     def read(self, start: int, stop: int) -> Any:
-        """A slice, row by row in memory whatever the order in the file: sums depend on it."""
+        """A slice."""
         with readable(self.where):
             if isinstance(self.X, _InFile):
                 self.X = self.X.open()
-            return np.ascontiguousarray(super().read(start, stop))
+            return super().read(start, stop)
 
     def __getstate__(self) -> dict[str, Any]:
         # HDF5 handles belong to a process; another one opens the file itself, once it reads.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -40,27 +39,25 @@ class LocalSource(Source):
         done = Partial(self.n) if resume is None else resume
         begin = known_rows(done)
         left = [(a, b) for a, b in self.pieces() if b > begin]
-        for stop, part in self._mapped(task, left, begin):
-            done = join(task, done, part)
-            self.release(stop)
-            if watch is not None:
-                watch(stop, done)
-        return total(task, done)
+        # One thread of BLAS: several would get into the way of our own, and round differently than one.
+        with threadpool_limits(1):
+            for stop, part in self._mapped(task, left, begin):
+                done = join(task, done, part)
+                self.release(stop)
+                if watch is not None:
+                    watch(stop, done)
+            return total(task, done)
 
     def _mapped(self, task: Task, pieces: list[tuple[int, int]], begin: int) -> Iterator[tuple[int, Partial]]:
-        jobs = effective_n_jobs(self.n_jobs)
-        if jobs == 1:
+        if effective_n_jobs(self.n_jobs) == 1:
             for start, stop in pieces:
                 yield stop, self._map(task, max(start, begin), stop)
             return
-        # Threads that each call a threaded BLAS would get into one another's way.
-        limit: AbstractContextManager[Any] = threadpool_limits(1) if jobs > 1 else nullcontext()
-        with limit:
-            results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")(
-                delayed(self._map)(task, max(start, begin), stop) for start, stop in pieces
-            )
-            for (_, stop), part in zip(pieces, results, strict=True):
-                yield stop, part
+        results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")(
+            delayed(self._map)(task, max(start, begin), stop) for start, stop in pieces
+        )
+        for (_, stop), part in zip(pieces, results, strict=True):
+            yield stop, part
 
     def _map(self, task: Task, start: int, stop: int) -> Partial:
         return map_rows(task, self.read(start, stop), start, self.n)
@@ -93,6 +90,6 @@ class ArraySource(LocalSource):
         """Pages of a memory map that have been read count as memory of the process until they are handed back."""
         if not (isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+") and hasattr(mmap, "MADV_DONTNEED")):
             return
-        if abs(n_rows - self._read) * self.X.strides[0] > MAPPED or n_rows == self.n:
+        if abs(n_rows - self._read) * self.n_features * self.X.itemsize > MAPPED or n_rows == self.n:
             self._read = n_rows
             self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

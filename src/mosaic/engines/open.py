@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mosaic.engines.base import Source
 from mosaic.engines.local import ArraySource
@@ -17,6 +18,8 @@ def is_source(X: Any) -> bool:
 
     Memory maps are arrays; whether they are taken into memory is a question of their size.
     """
+    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
+        return False
     library = type(X).__module__.partition(".")[0]
     return isinstance(X, (str, PathLike, Source)) or library in ("dask", "ray", "zarr", "h5py", "anndata")
 
@@ -33,6 +36,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     Examples
     --------
     >>> import numpy as np
+    import scipy.sparse as sp
     >>> source = open_source(np.eye(3))
     >>> source.kind, source.n, source.n_features
     ('array', 3, 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import cache, partial, reduce
 from typing import Any
@@ -29,15 +29,16 @@ class RaySource(Source):
     ----------
     X : the data set
     columns : the ones to take: numbers each, or the only one, of vectors
+    n : rows, as X counts them
     n_features : length of the vectors; None if columns are numbers
     """
 
     kind = "Ray data set"
 
-    def __init__(self, X: Any, columns: Sequence[str], n_features: int | None = None):
+    def __init__(self, X: Any, columns: Sequence[str], n: int, n_features: int | None = None):
         self.columns, self.vectors = list(columns), n_features is not None
         self.names = None if self.vectors else self.columns
-        self.n, self.n_features = int(X.count()), len(self.columns) if n_features is None else n_features
+        self.n, self.n_features = n, len(self.columns) if n_features is None else n_features
         check_shape(self.n, self.n_features)
         self.X = X if list(X.columns()) == self.columns else X.select_columns(self.columns)
 
@@ -51,17 +52,17 @@ class RaySource(Source):
             raise InvalidInputError(
                 f"X must be a ray.data.Dataset; got {type(X).__name__}. Make one, for example with ray.data.from_numpy."
             )
-        schema = X.schema()
-        if schema is None:
-            check_shape(0, 0)
+        schema, n = X.schema(), int(X.count())
+        if schema is None or n == 0:  # then types are not known either
+            check_shape(0, 0 if schema is None else len(schema.names))
         # What Arrow has no type for is no number.
-        kinds = [kind if isinstance(kind, pa.DataType) else pa.string() for kind in schema.types]
-        kinds = dict(zip(schema.names, kinds, strict=True))
+        known = [kind if isinstance(kind, pa.DataType) else pa.string() for kind in schema.types]
+        kinds = dict(zip(schema.names, known, strict=True))
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
         if not tensors:
-            return cls(X, numeric_part(rest).column_names)
-        return cls(X, list(tensors), _width(tensors, _numbers(rest)))
+            return cls(X, numeric_part(rest).column_names, n)
+        return cls(X, list(tensors), n, _width(tensors, _numbers(rest)))
 
     def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
         """A task for each block and a tree of joins. Lost workers are Ray's to replace; a pass is never resumed."""
@@ -94,15 +95,18 @@ class RaySource(Source):
             parts = [part for level in reversed(levels) for part in level]
             result: Small = ray.get(_remote(total_of).remote(shared, *parts))
         except RayTaskError as error:
-            if isinstance(error.cause, MosaicError):
-                raise error.cause from error
+            cause = error
+            while isinstance(cause, RayTaskError):  # one for each task that what went wrong was passed on to
+                cause = cause.cause
+            if isinstance(cause, MosaicError):
+                raise cause from error
             raise
         finally:
             for finished in under_way:
                 ray.cancel(finished)
         return result
 
-    def _blocks(self) -> Iterator[tuple[Any, int]]:
+    def _blocks(self) -> Generator[tuple[Any, int]]:
         """References to the blocks that have rows, in their order, and their lengths."""
         options = self.X.context.execution_options
         before, options.preserve_order = options.preserve_order, True
@@ -188,7 +192,7 @@ def _width(tensors: dict[str, Any], numbers: list[str]) -> int:
         raise InvalidInputError(
             f"column {name!r} of X holds tensors of {fault}; vectors are needed. Reshape them with X.map_batches."
         )
-    as_rows(np.empty((0, 0), kind.value_type.to_pandas_dtype()))
+    as_rows(np.empty((0, 0), kind.storage_type.value_type.to_pandas_dtype()))
     return int(shape[0])
 
 

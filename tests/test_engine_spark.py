@@ -1,0 +1,124 @@
+"""The recipe for Spark gives, bit for bit, what the same rows in memory give."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mosaic.engines.local import ArraySource
+from mosaic.exceptions import InvalidInputError
+from mosaic.passes import BLOCK_ROWS
+
+pytest.importorskip("pyarrow")
+pyspark = pytest.importorskip("pyspark")
+
+from examples.spark import SparkSource, numbered, run_on_spark  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
+]
+
+X = np.random.default_rng(0).normal(size=(30_001, 3)) * np.array([1.0, 1e6, 1e-6])
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums whose last bits depend on the order of the rows, on their numbers and on how they lie in memory."""
+
+    def map_block(self, rows, start):
+        weights = 1.0 + np.arange(start, start + len(rows))[:, None] % 7
+        return {"sum": (weights * rows).sum(axis=0), "gram": rows.T @ rows, "each": rows.sum(axis=1)}
+
+    def merge(self, left, right):
+        each = np.concatenate([left["each"], right["each"]])
+        return {"sum": left["sum"] + right["sum"], "gram": left["gram"] + right["gram"], "each": each}
+
+
+@dataclass(frozen=True)
+class Refusing(Sums):
+    """Finds fault with one block."""
+
+    def map_block(self, rows, start):
+        if start == 2 * BLOCK_ROWS:
+            raise InvalidInputError(f"row {start} is odd. Drop it.")
+        return super().map_block(rows, start)
+
+
+EXPECTED = ArraySource(X).run(Sums())
+
+
+def agree(found, expected=EXPECTED):
+    assert found.keys() == expected.keys()
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))  # workers know these tests
+        builder = pyspark.sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        session = (
+            builder.config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+        pyspark.SparkContext._gateway.shutdown()
+        pyspark.SparkContext._gateway.proc.stdin.close()
+        pyspark.SparkContext._gateway.proc.wait(30)
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    """Row numbers, numbers, and a string, in two partitions."""
+    table = pd.DataFrame(X, columns=list("abc")).assign(name="Ada", row=np.arange(len(X)))
+    return spark.createDataFrame(table)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 5])
+def test_partitions_of_neighbours_give_what_the_array_gives(frame, partitions):
+    source = SparkSource(frame.repartitionByRange(partitions, "row"))
+    assert (source.n, source.n_features, source.names) == (30_001, 3, ["a", "b", "c"])
+    agree(source.run(Sums()))
+
+
+def test_rows_that_are_scattered_over_partitions_give_what_the_array_gives(frame):
+    agree(run_on_spark(frame.repartition(3), Sums()))
+
+
+def test_numbers_are_given_in_the_order_of_the_rows(frame):
+    plain = frame.orderBy("row").drop("row")
+    source = SparkSource(numbered(plain))
+    seen = []
+    agree(source.run(Sums(), watch=lambda rows, partial: seen.append(rows)))
+    assert seen == [len(X)]
+
+
+def test_missing_and_other_numbers_are_taken_as_in_any_data_frame(spark):
+    rows = [(0, 1, True, None), (1, 2, False, 0.5), (2, None, True, 1.5)]
+    source = SparkSource(spark.createDataFrame(rows, "row long, a int, b boolean, c double"))
+    numbers = np.array([[1, 1, np.nan], [2, 0, 0.5], [np.nan, 1, 1.5]])
+    agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
+
+
+def test_a_fault_that_the_task_finds_comes_out_as_it_is(frame):
+    with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
+        SparkSource(frame.repartitionByRange(2, "row")).run(Refusing())
+
+
+def test_frames_without_row_numbers_or_numbers_are_refused(frame):
+    with pytest.raises(InvalidInputError, match=r"no column 'row'.*numbered"):
+        SparkSource(frame.drop("row"))
+    with pytest.raises(InvalidInputError, match=r"one feature; got shape \(30001, 0\)"):
+        SparkSource(frame.select("name", "row"))
