@@ -20,6 +20,10 @@ $(VENV)/.dev: pyproject.toml
 	$(PIP) --editable '.[dev]'
 	touch $(VENV)/.user $@
 
+$(VENV)/.all: $(VENV)/.dev
+	$(PIP) --editable '.[dev,ray,spark]'
+	touch $@
+
 $(VENV)/.bench: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[bench]'
@@ -31,7 +35,7 @@ demo: $(VENV)/.user
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-test-all: $(VENV)/.dev
+test-all: $(VENV)/.all
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
 lint: $(VENV)/.dev
@@ -49,6 +53,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/scale.py
 
 experiments: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small

@@ -434,3 +434,15 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0])
         sizes.append(max(largest))
     assert sizes[0] == sizes[1]
+
+
+def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
+    np.testing.assert_array_equal(plain.predict(npy), plain.predict(X))
+    np.testing.assert_allclose(plain.transform(npy), plain.transform(X), rtol=1e-12)
+    np.testing.assert_allclose(plain.score_samples(str(npy)), plain.score_samples(X), rtol=1e-9)
+    assert plain.score(npy) == pytest.approx(plain.score(X), rel=1e-9)
+    np.save(npy.with_name("narrow.npy"), X[:, :3])
+    with pytest.raises(InvalidInputError, match="X has 3 columns of numbers, the data of fit had 4"):
+        plain.predict(npy.with_name("narrow.npy"))
+    da = pytest.importorskip("dask.array")
+    np.testing.assert_array_equal(plain.predict(da.from_array(X[:9000], chunks=(4000, 4))), plain.predict(X[:9000]))

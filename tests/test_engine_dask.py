@@ -202,8 +202,8 @@ def test_waiting_rows_do_not_keep_their_chunk_in_memory():
 
 
 def test_threads_of_blas_change_nothing_and_are_as_many_as_before():
-    wide = np.random.default_rng(0).normal(size=(9000, 600))
-    source = DaskSource.of(da.from_array(wide, chunks=(1500, 600)))
+    wide = np.random.default_rng(0).normal(size=(9000, 500))
+    source = DaskSource.of(da.from_array(wide, chunks=(1500, 500)))
     with threadpool_limits(1):
         expected = ArraySource(wide).run(Sums())
     with threadpool_limits(2):

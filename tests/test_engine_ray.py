@@ -100,8 +100,8 @@ def parts(k):
 
 
 def lazy(function, blocks=6):
-    """A data set that is computed anew in every pass."""
-    return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None)
+    """A data set that is computed anew in every pass, several blocks at a time."""
+    return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None, num_cpus=0.25)
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 17, 60])
@@ -119,11 +119,11 @@ def test_blocks_of_a_row_of_several_blocks_and_of_nothing_give_what_the_array_gi
 def test_blocks_that_are_done_in_another_order_give_what_the_array_gives():
     values = X
 
-    def first_ones_last(batch):
-        time.sleep(0.5 if batch["id"][0] < 10_000 else 0.0)
+    def first_one_last(batch):
+        time.sleep(1.0 if batch["id"][0] == 0 else 0.0)
         return {"x": values[batch["id"]]}
 
-    data = lazy(first_ones_last)
+    data = lazy(first_one_last)
     source = RaySource.of(data)
     agree(source.run(Sums()))
     agree(source.run(Sums()))

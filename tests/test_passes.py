@@ -115,7 +115,7 @@ def test_a_pass_can_be_taken_up_anywhere():
 
 
 def test_answers_for_rows_come_in_their_order():
-    found = open_source(X).run(PerRow(lambda rows: {"first": rows[:, 0], "sum": rows.sum(axis=1)}))
+    found = open_source(X).run(PerRow(lambda rows, _: {"first": rows[:, 0], "sum": rows.sum(axis=1)}))
     np.testing.assert_array_equal(found["first"], X[:, 0])
     np.testing.assert_array_equal(found["sum"], X.sum(axis=1))
 

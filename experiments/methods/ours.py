@@ -31,6 +31,29 @@ def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma:
     return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
 
 
+def select_by_candidates(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
+    """Algorithm 3: Algorithm 1 on r random candidates, and in I rounds the r̂ worst represented rows are added to them.
+
+    Notes
+    -----
+    1. The paper states neither r, r̂ nor I. Here r = max(200, n / 10), at most n; r̂ = r / 10; I = 3.
+    """
+    n = X.shape[0]
+    r = min(n, max(FEWEST_CANDIDATES, n // 10))
+    model = MOSAIC(
+        k,
+        mode="paper",
+        strategy="sketch",
+        n_initial=r,
+        n_added=max(r // 10, 1),
+        n_rounds=ROUNDS,
+        alpha=alpha,
+        gamma=_bandwidth(gamma),
+        random_state=seed,
+    ).fit(X)
+    return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
+
+
 def detect(X: Any, seed: int, **parameters: Any) -> Scores:
     """No settings; variants have parameters."""
     model = MOSAICOutlierDetector(random_state=seed, **parameters).fit(X)
@@ -48,6 +71,8 @@ def _bandwidth(gamma: Any) -> Any:
     return EffectiveCount(gamma) if isinstance(gamma, float) else gamma
 
 
+#: Candidates of the scalable variant, at least, and its rounds.
+FEWEST_CANDIDATES, ROUNDS = 200, 3
 #: The paper states neither strength nor bandwidth. "auto" is the bandwidth of its first author's later work, which depends on
 #: the units of the data.
 SETTINGS = tuple(
@@ -56,6 +81,7 @@ SETTINGS = tuple(
 SELECTORS = (
     Selector("MOSAIC", "ours", select, largest=10_000_000),
     Selector("MOSAIC (paper)", "ours", select_like_the_paper, SETTINGS, largest=5000),
+    Selector("MOSAIC (paper, scalable)", "ours", select_by_candidates, SETTINGS, largest=1_000_000),
 )
 DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from experiments.items import SELECTORS
+from experiments.items import SCALABLE, SELECTORS
 from experiments.job import Job
 
 Line: TypeAlias = Mapping[str, Any]
@@ -97,6 +97,11 @@ def latest(lines: Iterable[Line], item: str | None = None) -> list[Line]:
         if item is None or line["item"] == item:
             found[tuple(line[name] for name in Job.__dataclass_fields__)] = line
     return [found[key] for key in sorted(found, key=in_order)]
+
+
+def ranked(lines: Iterable[Line]) -> list[Line]:
+    """Without the scalable variant, which is compared with the method that it stands for and has no rank."""
+    return [line for line in lines if line["method"] != SCALABLE]
 
 
 def in_order(case: Case) -> tuple[tuple[bool, Any], ...]:

@@ -15,6 +15,7 @@ from experiments.paper._lines import (
     label,
     latest,
     mean_ranks,
+    ranked,
     tiers,
 )
 from experiments.paper._markdown import table as markdown
@@ -25,7 +26,7 @@ ITEM = "classification"
 
 def columns_of(lines: Sequence[Line], dataset: str) -> dict[str, tuple[Column, Measure]]:
     """Heading → cells of a set: classifiers × k."""
-    mine = [line for line in latest(lines, ITEM) if line["dataset"] == dataset]
+    mine = [line for line in ranked(latest(lines, ITEM)) if line["dataset"] == dataset]
     return {
         f"{measure.title}, k = {k}": (column, measure)
         for measure in MEASURES[ITEM]
@@ -35,7 +36,7 @@ def columns_of(lines: Sequence[Line], dataset: str) -> dict[str, tuple[Column, M
 
 def table(lines: Sequence[Line], dataset: str) -> str:
     """Mean ± spread over seeds, methods × (classifier, k), and the mean over these columns of the rank."""
-    mine = [line for line in latest(lines, ITEM) if line["dataset"] == dataset]
+    mine = [line for line in ranked(latest(lines, ITEM)) if line["dataset"] == dataset]
     columns = columns_of(mine, dataset)
     ranking = mean_ranks([(column, measure.higher) for column, measure in columns.values()])
     return table_of_columns(
@@ -48,7 +49,7 @@ def table(lines: Sequence[Line], dataset: str) -> str:
 
 def rank_table(lines: Sequence[Line]) -> str:
     """Mean over sets, classifiers and k of the rank, the best first; methods that were not run everywhere are left out."""
-    mine = latest(lines, ITEM)
+    mine = ranked(latest(lines, ITEM))
     columns = [columns_of(mine, dataset) for dataset in sets_of(mine)]
     ranking = mean_ranks([(column, measure.higher) for each in columns for column, measure in each.values()])
     tier = tiers(mine)

@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, pvariance
 
-from experiments.paper._lines import FIELDS, MEASURES, Case, Column, Line, Measure, best, cells, label, latest, tiers
+from experiments.paper._lines import (
+    FIELDS,
+    MEASURES,
+    Case,
+    Column,
+    Line,
+    Measure,
+    best,
+    cells,
+    label,
+    latest,
+    ranked,
+    tiers,
+)
 from experiments.paper._markdown import table as markdown
 
 OURS = "MOSAIC"
@@ -90,7 +103,7 @@ def table(lines: Sequence[Line], count: int = 3) -> str:
 def _columns(lines: Sequence[Line]) -> list[tuple[str, Case, Measure, Column]]:
     found: list[tuple[str, Case, Measure, Column]] = []
     for item, measures in MEASURES.items():
-        mine = [line for line in lines if line["item"] == item]
+        mine = [line for line in ranked(lines) if line["item"] == item]
         for measure in measures:
             found += [(item, case, measure, column) for case, column in cells(mine, measure, FIELDS).items()]
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.items import DECIDING, halves, jobs_of
+from experiments.items import DECIDING, SCALABLE, halves, jobs_of
 from experiments.paper import ablation, f1_table
 from experiments.paper._lines import (
     AUC,
@@ -26,6 +26,7 @@ from experiments.paper._lines import (
     label,
     latest,
     mean_ranks,
+    ranked,
     tiers,
 )
 from experiments.paper._markdown import table_of_columns
@@ -108,7 +109,7 @@ half: it was looked at while choosing."""
 
 def columns_of(lines: Sequence[Line], items: Sequence[str], measure: Measure) -> Mapping[Case, Column]:
     """Case → column, over the items together; no set is in two of them."""
-    return cells([line for line in lines if line["item"] in items], measure, FIELDS)
+    return cells([line for line in ranked(lines) if line["item"] in items], measure, FIELDS)
 
 
 def shown(found: Mapping[str, Standing]) -> list[str]:
@@ -130,7 +131,7 @@ def _family(lines: Sequence[Line], family: Family) -> list[str]:
     tier, cases = tiers(lines), [case for case, column in each[first].items() if best(column, first.higher)]
     words = f"{family.words} {len(cases)} cases of {len({case[0] for case in cases})} sets."
     asked = dict.fromkeys(job.method for item in family.items for job in jobs_of(item))
-    absent = [label(method, tier.get(method, "peer")) for method in asked if method not in found[first]]
+    absent = [label(method, tier.get(method, "peer")) for method in asked if method not in (*found[first], SCALABLE)]
     if absent:
         words += f" Without any run: {', '.join(absent)}."
     return [words, table(columns, list(found[first]), tier), *_halves(each[first], first, tier)]

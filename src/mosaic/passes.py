@@ -10,6 +10,7 @@ it does not matter who has done what, in which order, or how often a part was co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -128,12 +129,11 @@ def _add_node(task: Task, partial: Partial, level: int, i: int, small: Small) ->
 class PerRow:
     """A pass that keeps something of every row, in their order: arrays with a row for each row of the data."""
 
-    function: Any
+    function: Callable[[Any, int], Small]
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """What the function says of these rows."""
-        found: Small = self.function(rows)
-        return found
+        """What the function says of these rows, the first of which is row ``start``."""
+        return self.function(rows, start)
 
     def merge(self, left: Small, right: Small) -> Small:
         """One after the other."""

@@ -5,17 +5,36 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
-from experiments.items import PAPER
+from experiments.items import ITEMS, PAPER, SCALABLE, SELECTORS, jobs_of
 from experiments.job import Job
-from experiments.paper import classification, f1_table, losses, page, robustness, structured, verdicts
+from experiments.paper import classification, f1_table, losses, page, robustness, scalable, structured, verdicts
 from experiments.paper._figures import LARGEST, style
-from experiments.paper._lines import AUC, F1_INLIER, F1_OUTLIER, NEAREST, OUTLIER_SHARE, Cell, cells, ranks, why_not
+from experiments.paper._lines import (
+    AUC,
+    F1_INLIER,
+    F1_OUTLIER,
+    NEAREST,
+    OUTLIER_SHARE,
+    SVM,
+    Cell,
+    cells,
+    ranks,
+    why_not,
+)
 from experiments.paper._markdown import Footnotes, number
 
-TIER = {"MOSAIC": "ours", "MOSAIC (paper)": "ours", "SMRS": "paper", "DS3": "paper", "L1-KPCA": "paper"}
+TIER = {
+    "MOSAIC": "ours",
+    "MOSAIC (paper)": "ours",
+    SCALABLE: "ours",
+    "SMRS": "paper",
+    "DS3": "paper",
+    "L1-KPCA": "paper",
+}
 TIER |= {"M-kmeans": "surrogate", "FDR (surrogate)": "surrogate", "RML (surrogate)": "surrogate"}
 
 
@@ -269,6 +288,79 @@ def test_claim_that_depends_on_an_unstated_setting_cannot_be_told(accuracies, st
         assert verdict.measurement == (
             "holds in 1 of 2 readings: fails for SVM accuracy, k = 10 (MOSAIC (paper) 0.100, SMRS 0.500)"
         )
+
+
+def accuracies(method, values, dataset="digits", svm=0.5):
+    """values: k → one a seed."""
+    return [
+        line("classification", method, dataset, seed, 0.0, k, accuracy_1nn=value, accuracy_svm=svm)
+        for k, some in values.items()
+        for seed, value in enumerate(some)
+    ]
+
+
+def test_loss_of_the_scalable_variant_is_over_pairs_and_every_set_counts_once():
+    lines = [*accuracies("MOSAIC (paper)", {10: [0.5, 0.6], 30: [0.7, 0.9]})]
+    lines += accuracies(SCALABLE, {10: [0.4, 0.6], 30: [0.6, 0.8]}, svm=0.75)
+    lines += [*accuracies("MOSAIC (paper)", {10: [0.301, 0.9]}, "usps"), *accuracies(SCALABLE, {10: [0.326]}, "usps")]
+    lines += accuracies(SCALABLE, {10: [0.0]}, "mnist")  # nothing to compare with
+    # Of digits 0.675 and 0.6; of usps, seed 0 only, 0.301 and 0.326.
+    found = scalable.loss(lines, NEAREST)
+    assert (found.full, found.scalable) == pytest.approx((0.488, 0.463))
+    assert scalable.loss(lines, SVM).value == pytest.approx(-0.125)
+    assert scalable.worst(lines, NEAREST) == ("digits", pytest.approx(0.075))
+    assert scalable.worst(lines, SVM) == ("usps", pytest.approx(0.0))
+    table = scalable.table(lines)
+    # Differences of the seeds of digits are -0.1 and -0.05.
+    assert row_of(table, "digits")[:3] == ["0.675 ± 0.106", "0.600 ± 0.141", "-0.075 ± 0.035"]
+    assert row_of(table, "usps") == ["0.301", "0.326", "+0.025", "0.500", "0.500", "+0.000"]
+    assert row_of(table, "all sets") == ["0.488", "0.463", "-0.025", "0.500", "0.625", "+0.125"]
+    assert "mnist" not in table
+    assert scalable.table(accuracies("MOSAIC (paper)", {10: [0.5]})) == ""
+
+
+@pytest.mark.parametrize(
+    ("nearest", "svm", "status"),
+    [
+        (0.48, 0.9, verdicts.REPRODUCED),
+        (0.479, 0.47, verdicts.NOT_REPRODUCED),
+        (0.479, 0.5, verdicts.NOT_STATED),  # it depends on the classifier
+    ],
+)
+def test_scalable_variant_loses_little_up_to_two_hundredths(nearest, svm, status):
+    lines = [*accuracies("MOSAIC (paper)", {10: [0.5]}), *accuracies(SCALABLE, {10: [nearest]}, svm=svm)]
+    verdict = status_of(lines, "classification", "scalable")
+    assert verdict.status == status
+    loss = f"{0.5 - nearest:.3f}"
+    words = f"1-NN accuracy {nearest:.3f}, MOSAIC (paper) 0.500, loss {loss} (most on digits: {loss}); SVM accuracy"
+    assert verdict.measurement.startswith(words)
+
+
+def test_scalable_variant_changes_no_rank_and_no_number_of_others():
+    without = [*lines_of_all_items(), *accuracies("SMRS", {30: [0.4]}), *accuracies("MOSAIC (paper)", {30: [0.6]})]
+    lines = [*without, *accuracies(SCALABLE, {10: [0.9, 0.1], 30: [0.95]}, svm=0.01)]
+    assert classification.table(lines, "digits") == classification.table(without, "digits")
+    assert classification.rank_table(lines) == classification.rank_table(without)
+    assert losses.find(lines) == losses.find(without)
+    before = page.build(without, []).splitlines()
+    added = [text for text in page.build(lines, []).splitlines() if text not in before]
+    assert "### Accuracy of the scalable variant" in added
+    counts = [text for text in added if text.startswith("| classification |")]
+    assert [text.split(" | ")[1] for text in counts] == [
+        "digits (2)",
+        "The scalable variant loses little accuracy.",
+    ]
+    section = page.build(lines, []).split(f"## {page.QUALITY}")[1]
+    assert section == page.build(without, []).split(f"## {page.QUALITY}")[1]
+
+
+def test_scalable_variant_runs_in_two_items_on_the_cases_of_the_full_one():
+    assert SCALABLE not in SELECTORS
+    for item in ITEMS:
+        jobs = jobs_of(item)
+        mine = [replace(job, method="MOSAIC (paper)") for job in jobs if job.method == SCALABLE]
+        full = [job for job in jobs if job.method == "MOSAIC (paper)"]
+        assert mine == (full if item in ("classification", "running_time") else [])
 
 
 def test_structured_claim_needs_a_win_at_every_ratio():

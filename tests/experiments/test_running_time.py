@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from experiments.methods import CannotRun, all_selectors, all_solvers
+from experiments.items import SCALABLE
+from experiments.methods import CannotRun, all_selectors, all_solvers, ours
 from experiments.methods import solvers as so
 from experiments.paper import running_time as rt
 from experiments.paper import verdicts
@@ -18,7 +19,7 @@ from mosaic import MOSAIC
 from oracles import lasso_solution, objective
 
 TIER = {"SMRS": "paper", "DS3": "paper", "SSM": "paper", "K-medoids": "paper", "M-kmeans": "surrogate"}
-TIER |= dict.fromkeys(("MOSAIC", "MOSAIC (paper)", *rt.SOLVERS), "ours")
+TIER |= dict.fromkeys(("MOSAIC", "MOSAIC (paper)", SCALABLE, *rt.SOLVERS), "ours")
 
 
 def line(method, n, seconds=None, seed=0, **rest):
@@ -214,9 +215,72 @@ def test_who_wins_counts_all_selectors_and_no_solvers():
 
 def test_without_runs_nothing_can_be_told():
     rows = rt.verdict([])
-    assert [row[2] for row in rows] == [verdicts.NO_RUNS] * 3
+    assert [row[2] for row in rows] == [verdicts.NO_RUNS] * 4
     assert rows[0][3] == "no runs of this item"
     assert {len(row) for row in rows} == {5}
+
+
+# The scalable variant
+
+
+def of_scalable(lines):
+    """Status and words against the ADMM, and against MOSAIC (paper)."""
+    return [row[2:4] for row in rt.verdict(lines) if row[1].startswith("The scalable variant")]
+
+
+def test_scalable_variant_saves_much_time_if_the_full_one_takes_three_times_as_long():
+    fast = [line(SCALABLE, 100, 9.0), line(SCALABLE, 200, 2.0)]
+    admm, full = of_scalable([*fast, line("paper's ADMM", 200, 6.0), line("MOSAIC (paper)", 200, 5.9)])
+    assert (admm[0], full[0]) == (verdicts.REPRODUCED, verdicts.NOT_REPRODUCED)
+    assert admm[1] == "seconds as multiples of those of MOSAIC (paper, scalable): paper's ADMM 3.0 (n = 200)"
+    admm, full = of_scalable([*fast, line("paper's ADMM", 200, 5.9), line("MOSAIC (paper)", 200, 6.0)])
+    assert (admm[0], full[0]) == (verdicts.NOT_REPRODUCED, verdicts.REPRODUCED)
+
+
+def test_scalable_variant_is_compared_at_the_largest_size_of_both():
+    lines = [line(SCALABLE, n, 1.0) for n in (100, 200, 400)]
+    lines += [line("MOSAIC (paper)", 100, 9.0), line("MOSAIC (paper)", 200, 1.0)]
+    lines += [line("paper's ADMM", 100, 1.0), line("paper's ADMM", 200, cannot="took more than 60 s")]
+    lines += [line("working set", 100, 0.1)]
+    admm, full = of_scalable(lines)
+    assert full[0] == verdicts.NOT_REPRODUCED
+    assert "MOSAIC (paper) 1.0 (n = 200)" in full[1]
+    assert admm[0] == verdicts.REPRODUCED
+    assert admm[1].endswith("paper's ADMM > 60 (n = 200), working set 0.10 (n = 100)")  # the last one does not count
+
+
+def test_scalable_variant_is_in_a_table_of_its_own_and_changes_no_other(tmp_path):
+    lines = [line(m, n, n / 100 + i) for i, m in enumerate((*TIER, "random")) for n in (100, 200, 400) if m != SCALABLE]
+    more = [*lines, *(line(SCALABLE, n, 1e-3) for n in (100, 200, 800))]
+    assert rt.table(lines) == rt.table(more)
+    assert rt.verdict(lines)[:2] == rt.verdict(more)[:2]
+    figures = [rt.figure(some, tmp_path / "one.png").read_bytes() for some in (lines, more)]
+    assert figures[0] == figures[1]
+    assert rt.scalable_table(lines) == ""
+    own = rt.scalable_table(more)
+    assert [text.split(" |")[0] for text in own.splitlines()[2:6]] == [
+        "| MOSAIC (paper)", "| MOSAIC (paper, scalable)", "| paper's ADMM", "| working set",
+    ]  # fmt: skip
+    more += [line("paper's ADMM", 800, cannot="took more than 60 s")]
+    assert row_of(rt.scalable_table(more), "MOSAIC (paper) / scalable") == ["7000", "8000", "—", "—", "—"]
+    assert row_of(rt.scalable_table(more), "paper's ADMM / scalable")[3] == "> 60000"
+    assert row_of(own, SCALABLE) == ["0.0010", "0.0010", "—<sup>1</sup>", "0.0010", "0.0"]
+
+
+def test_scalable_variant_asks_for_the_stated_candidates_and_picks_rows(monkeypatch, rng):
+    asked = []
+
+    class Watched(MOSAIC):
+        def fit(self, X, y=None):
+            asked.append((self.n_initial, self.n_added, self.n_rounds, self.alpha, self.strategy, self.mode))
+            return super().fit(X, y)
+
+    monkeypatch.setattr(ours, "MOSAIC", Watched)
+    for n in (60, 300, 2500):
+        picks = all_selectors()[SCALABLE].run(rng.normal(size=(n, 2)), 5, 0, alpha=2.0, gamma=20.0)
+        assert 1 <= len(picks.indices) == len(set(picks.indices.tolist())) <= 5
+        assert picks.indices.max() < n
+    assert asked == [(r, a, 3, 2.0, "sketch", "paper") for r, a in ((60, 6), (200, 20), (250, 25))]
 
 
 # Figure

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial, reduce
+from contextlib import AbstractContextManager, suppress
+from functools import cache, partial, reduce
 from math import isnan
 from queue import SimpleQueue
-from threading import Lock
 from typing import Any
 from uuid import uuid4
 
@@ -111,10 +110,11 @@ class DaskSource(Source):
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
         whole, progress = self._graph(payload, name, tell=watch is not None), _Progress(self._chunks, watch)
         client = getattr(get_scheduler(), "__self__", None)
-        if hasattr(client, "subscribe_topic"):
-            result = _on_cluster(client, whole, len(payload), name, progress)
-        else:
-            result = _on_this_machine(whole, name, progress)
+        with _one_thread():
+            if hasattr(client, "subscribe_topic"):
+                result = _on_cluster(client, whole, len(payload), name, progress)
+            else:
+                result = _on_this_machine(whole, name, progress)
         progress.end(self.n)
         return result
 
@@ -201,13 +201,11 @@ def map_chunk(task: Task, parts: list[Any], start: int, stop: int, n: int, mark:
             "Call X.compute_chunk_sizes(), or persist X where it is different every time it is computed."
         )
     known = Partial(n)
-    with ONE_THREAD:
+    with _one_thread():
         for first in [start, *range((start // BLOCK_ROWS + 1) * BLOCK_ROWS, stop, BLOCK_ROWS)]:
             last = min(stop, (first // BLOCK_ROWS + 1) * BLOCK_ROWS)
-            # A copy, so that rows that wait for the rest of their block do not keep the chunk in memory.
             rows = np.concatenate([as_rows(part[first - start : last - start]) for part in parts], axis=1)
-            # Sums are in another order where columns and not rows are stored one after the other.
-            known = join(task, known, map_rows(task, np.ascontiguousarray(rows), first, n))
+            known = join(task, known, map_rows(task, rows, first, n))
     if mark is not None:
         _tell(mark)
     return known
@@ -215,13 +213,13 @@ def map_chunk(task: Task, parts: list[Any], start: int, stop: int, n: int, mark:
 
 def join_all(task: Task, parts: list[Partial]) -> Partial:
     """Neighbours as one, in their order. Blocks that become whole are mapped here."""
-    with ONE_THREAD:
+    with _one_thread():
         return reduce(partial(join, task), parts)
 
 
 def total_of(task: Task, whole: Partial) -> Small:
     """What the pass returns."""
-    with ONE_THREAD:
+    with _one_thread():
         return total(task, whole)
 
 
@@ -259,26 +257,17 @@ def _delayed(origin: Any, layer: dict[Any, Any], key: str) -> Any:
     return Delayed(key, HighLevelGraph.from_collections(key, layer, dependencies=[origin]))
 
 
-class _OneThread:
-    """BLAS with one thread while any thread of this process is in here: more of them would cut, and round, sums differently."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside = Lock(), 0
-        self.blas: ThreadpoolController | None = None
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if self.inside == 0:
-                # Looking for the libraries takes milliseconds, as long as mapping some hundred rows.
-                self.blas = self.blas or ThreadpoolController()
-                self.limit = self.blas.limit(limits=1)
-            self.inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limit.restore_original_limits()
+@cache
+def _libraries() -> ThreadpoolController:
+    """BLAS as it is loaded. To look for it takes milliseconds, as long as to map some hundred rows."""
+    return ThreadpoolController()
 
 
-ONE_THREAD = _OneThread()
+def _one_thread() -> AbstractContextManager[Any]:
+    """BLAS with one thread: several cut, and round, sums differently.
+
+    A process has one such limit, which belongs to the thread that set it first. So the client sets it around a pass, for
+    threads of its own, and workers set it for theirs, where Dask has not done so when it started them.
+    """
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1)
+    return limit

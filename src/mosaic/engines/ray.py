@@ -95,11 +95,8 @@ class RaySource(Source):
             parts = [part for level in reversed(levels) for part in level]
             result: Small = ray.get(_remote(total_of).remote(shared, *parts))
         except RayTaskError as error:
-            cause = error
-            while isinstance(cause, RayTaskError):  # one for each task that what went wrong was passed on to
-                cause = cause.cause
-            if isinstance(cause, MosaicError):
-                raise cause from error
+            if isinstance(error.cause, MosaicError):
+                raise error.cause from error
             raise
         finally:
             for finished in under_way:
@@ -129,8 +126,7 @@ def map_block(task: Task, block: Any, columns: list[str], vectors: bool, start: 
     with threadpool_limits(1):
         for first in [start, *range((start // BLOCK_ROWS + 1) * BLOCK_ROWS, stop, BLOCK_ROWS)]:
             last = min(stop, (first // BLOCK_ROWS + 1) * BLOCK_ROWS)
-            part = np.ascontiguousarray(as_rows(rows[first - start : last - start]))
-            known = join(task, known, map_rows(task, part, first, n))
+            known = join(task, known, map_rows(task, as_rows(rows[first - start : last - start]), first, n))
     return stop - start, known
 
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray, divided, refuse_missing
+from mosaic.engines import is_source, open_source
 from mosaic.estimators._points import read_points
 from mosaic.estimators._representatives import Representatives
+from mosaic.exceptions import InvalidInputError
+from mosaic.passes import PerRow, Small
+
+
+@dataclass(frozen=True)
+class Question:
+    """One of a model's methods for points, as a task for rows."""
+
+    model: Any
+    name: str
+
+    def __call__(self, rows: Any, start: int) -> Small:
+        """The answers for the rows of a block."""
+        refuse_missing(rows, None, first_row=start)
+        return {"answer": getattr(self.model, self.name)(divided(rows, self.model.column_scale_))}
 
 
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
@@ -65,6 +82,16 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         higher rank makes a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float, optional
         Bytes that a fit may use, by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
+    strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
+        All points at full rank, all points at a lower one, or few candidates for all points by passes over the rows (the paper's
+        Algorithm 3), which is for data that is not in memory. "auto" decides by size, memory and what X is; ``docs/scale.md``.
+    n_initial, n_added, n_rounds : int, optional
+        Of passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
+        adds (r̂; a tenth of them), and rounds (I; by default up to three, while they promise to lower the gap).
+    checkpoint : path, optional
+        Of passes: a file that keeps what is done. After an interruption the same fit goes on from there, to the identical answer.
+    n_jobs : int, optional
+        Of passes on one machine: threads, -1 for all cores.
     random_state : int, generator or None, default 0
         Same seed, same answer, in whatever order the rows come.
     verbose : bool, default False
@@ -98,6 +125,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        set for k > m. Where the number is read off the curve ("auto", coverage, min_support), or diversity is given, nothing
        is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are solved for once and never chosen twice.
+    5. After a fit by passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
+       ``representation_error_`` are found by one more pass when the first of them is asked for, and ``coverage_`` is that of a sample.
 
     Examples
     --------
@@ -115,28 +144,48 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     def predict(self, X: Any) -> IntArray:
         """Which representative stands for each point: its place in ``representative_indices_``, -1 for outliers.
 
-        The answer for a point depends on the point alone, not on what else is in X.
+        The answer for a point depends on the point alone, not on what else is in X. Files and collections that ``fit`` reads in
+        passes are read so here, too.
         """
-        check_is_fitted(self)
-        Y = read_points(self, X, reset=False)
-        return self._nearest(Y, self._count_model.counts(Y) if self._rejects else None)
+        return np.asarray(self._ask(X, "_labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        check_is_fitted(self)
-        return self._chosen_kernel.cross(read_points(self, X, reset=False))
+        return np.asarray(self._ask(X, "_similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data it would stand for. Low is odd."""
-        check_is_fitted(self)
-        return np.log(self._count_model.counts(read_points(self, X, reset=False)))
+        return np.asarray(self._ask(X, "_log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
+        explained, total = self._ask(X, "_explained_at").sum(axis=0)
+        return float(explained / total)
+
+    def _ask(self, X: Any, question: str) -> Any:
+        """An answer for each point, from a method for points whose columns are divided."""
         check_is_fitted(self)
-        Y = read_points(self, X, reset=False)
+        if not is_source(X):
+            return getattr(self, question)(read_points(self, X, reset=False))
+        source = open_source(X, self.n_jobs)
+        if source.n_features != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}. Pass the same columns."
+            )
+        return source.run(PerRow(Question(self, question)))["answer"]
+
+    def _labels_at(self, Y: Any) -> IntArray:
+        return self._nearest(Y, self._count_model.counts(Y) if self._rejects else None)
+
+    def _similarities_at(self, Y: Any) -> FloatArray:
+        return self._chosen_kernel.cross(Y)
+
+    def _log_counts_at(self, Y: Any) -> FloatArray:
+        return np.log(self._count_model.counts(Y))
+
+    def _explained_at(self, Y: Any) -> FloatArray:
         diagonal = self._chosen_kernel.diagonal_at(Y)
-        return 1.0 - float(self._errors_at(Y) @ diagonal) / float(diagonal.sum())
+        return np.column_stack([(1.0 - self._errors_at(Y)) * diagonal, diagonal])
 
     @property
     def _n_features_out(self) -> int:

@@ -331,7 +331,7 @@ class RowAnswers:
 
     model: Any
 
-    def __call__(self, rows: Any) -> Small:
+    def __call__(self, rows: Any, start: int) -> Small:
         """For the rows of a block."""
         answers: Small = self.model._answers(divided(np.asarray(rows), self.model.column_scale_))
         return answers
