@@ -116,16 +116,23 @@ def test_blocks_of_a_row_of_several_blocks_and_of_nothing_give_what_the_array_gi
     agree(RaySource.of(ray.data.from_numpy(np.split(X, cuts))).run(Sums()))
 
 
-def test_blocks_that_are_done_in_another_order_give_what_the_array_gives():
-    values = X
+def test_blocks_that_are_done_in_another_order_give_what_the_array_gives(tmp_path):
+    values, armed, others = X, tmp_path / "armed", tmp_path / "others"
 
     def first_one_last(batch):
-        time.sleep(1.0 if batch["id"][0] == 0 else 0.0)
+        patience = time.monotonic() + 20
+        if batch["id"][0] > 0:
+            others.touch()
+        elif armed.exists():
+            while not others.exists() and time.monotonic() < patience:
+                time.sleep(0.05)
+            time.sleep(0.5)
         return {"x": values[batch["id"]]}
 
     data = lazy(first_one_last)
     source = RaySource.of(data)
-    agree(source.run(Sums()))
+    others.unlink()
+    armed.touch()
     agree(source.run(Sums()))
     assert not data.context.execution_options.preserve_order  # as the user has left it
 

@@ -126,7 +126,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are solved for once and never chosen twice.
     5. After a fit by passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
-       ``representation_error_`` are found by one more pass when the first of them is asked for, and ``coverage_`` is that of a sample.
+       ``representation_error_`` are found by one more pass when the first of them is asked for; ``coverage_`` is a sample's.
 
     Examples
     --------
