@@ -99,9 +99,9 @@ def parts(k):
     return ray.data.from_numpy(np.array_split(X, k))
 
 
-def lazy(function, blocks=6):
-    """A data set that is computed anew in every pass, several blocks at a time."""
-    return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None, num_cpus=0.25)
+def lazy(function, blocks=6, cpus=1.0):
+    """A data set that is computed anew in every pass."""
+    return ray.data.range(len(X), override_num_blocks=blocks).map_batches(function, batch_size=None, num_cpus=cpus)
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 17, 60])
@@ -129,7 +129,7 @@ def test_blocks_that_are_done_in_another_order_give_what_the_array_gives(tmp_pat
             time.sleep(0.5)
         return {"x": values[batch["id"]]}
 
-    data = lazy(first_one_last)
+    data = lazy(first_one_last, cpus=0.5)  # two at a time
     source = RaySource.of(data)
     others.unlink()
     armed.touch()

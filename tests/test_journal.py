@@ -273,6 +273,17 @@ def test_a_checkpoint_of_other_settings_is_refused_by_fit(tmp_path):
     MOSAIC(5, strategy="sketch", n_initial=40, checkpoint=path, n_jobs=2, verbose=False).fit(data)
 
 
+@pytest.mark.parametrize("state", [None, np.random.default_rng(5)])
+def test_a_seed_that_was_drawn_is_drawn_once(tmp_path, state):
+    data = datasets.swiss_roll(3000, random_state=0)
+    settings = {"strategy": "sketch", "n_initial": 40, "gamma": 0.01, "outliers": "keep"}
+    one, two = (MOSAIC(5, random_state=state, checkpoint=tmp_path / "state", **settings).fit(data) for _ in range(2))
+    np.testing.assert_array_equal(one.representative_indices_, two.representative_indices_)
+    assert one._solved.random_state == two._solved.random_state
+    other = MOSAIC(5, random_state=state, **settings).fit(data)
+    assert other._solved.random_state != one._solved.random_state
+
+
 @pytest.mark.parametrize("path", ["nowhere/state", ".", 7])
 def test_a_checkpoint_that_cannot_be_is_refused_before_anything_is_done(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)

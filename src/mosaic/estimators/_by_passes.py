@@ -55,7 +55,7 @@ class FitByPasses:
         self, source: Source, wants: Wants, quotas: Any, constraints: dict[str, Any], narrator: Narrator
     ) -> None:
         """A sample in memory; the program is that of all rows."""
-        n, seed = source.n, seed_of(self.random_state)
+        n = source.n
         k = wants.number(n)
         wants = wants if k is None else replace(wants, n_representatives=k)
         wished = n / wants.min_support if wants.min_support else k
@@ -63,6 +63,7 @@ class FitByPasses:
         demanded = {name: known(value) for name, value in {"quotas": quotas, **constraints}.items()}
         narrator.expect(n, plan.n_rounds)
         journal = open_journal(self, source, narrator.on_pass, demanded)
+        seed = journal.remember("seed", seed_of(self.random_state))
         must = constraints["must_include"]
         rows = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
         sketch, kernel, scale = sketch_of(self, journal, plan, wished, rows, seed, narrator.on_round)

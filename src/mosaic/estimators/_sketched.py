@@ -179,6 +179,8 @@ def open_journal(
                 f"checkpoint={str(path)!r} cannot be written: it must be a file in a folder that exists. Create the folder."
             )
     settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in NO_MATTER}
+    if not isinstance(estimator.random_state, Integral):  # the seed that it gave is remembered
+        settings["random_state"] = type(estimator.random_state).__name__
     plain = {name: value if _is_plain(value) else repr(value) for name, value in (settings | demanded).items()}
     return Journal(source, path, plain, tell)
 
