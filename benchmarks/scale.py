@@ -77,10 +77,11 @@ def mixture(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
 
 
 def peak() -> float:
-    """Largest resident memory of this process so far, in bytes."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    """Largest resident memory of this process so far, in bytes; what getrusage tells begins with that of the parent."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return 1024.0 * int(line.split()[1])
+    raise RuntimeError("the kernel does not tell the peak of memory")
 
 
 def floor_rates(r: int) -> dict[str, float]:
@@ -198,7 +199,7 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
     from mosaic.engines import open_source
     from mosaic.kernels import RBF
     from mosaic.program import encode
-    from mosaic.sketch import Look, Sample, run_sketch
+    from mosaic.sketch import draw, run_sketch
     from mosaic.tuning import fit_bandwidth, neighbours_wanted
 
     if name == "blobs":
@@ -209,12 +210,14 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
         X = datasets.swiss_roll(n).astype(np.float32)
     started = time.process_time()
     source = open_source(X)
-    sample = Sample.of(source.run(Look(16_384, 0)))
+
+    def run(_: str, task: Any) -> Any:
+        return source.run(task)
+
+    sample = draw(run, n, 16_384, 0)
     gamma = fit_bandwidth(RBF(sample.rows), neighbours_wanted(len(sample), PICKS), r)
     kernel = RBF(X, gamma)
-    sketch = run_sketch(
-        lambda _, task: source.run(task), kernel.over, sample, n, n_initial=r, n_added=r // 10, n_rounds=1, alpha=100.0
-    )
+    sketch = run_sketch(run, kernel.over, sample, n_initial=r, n_added=r // 10, n_rounds=1, alpha=100.0)
     ours = time.process_time() - started
     lam = sketch.problem.lam
 
@@ -396,7 +399,7 @@ def speed(folder: Path, sizes: tuple[int, ...]) -> str:
     largest = [line for line in lines if line[0] == f"{max(sizes):,}"]
     if largest:
         n, took = max(sizes), float(largest[1][6].replace(",", ""))
-        text += f"\nBy extrapolation, not measured: {10 * n:,} rows of a memory map, as many candidates, {took / 6:,.0f} minutes.\n"
+        text += f"\nBy extrapolation, not measured: {10 * n:,} rows of a memory map, same candidates, {took / 6:,.0f} minutes.\n"
     return text
 
 
@@ -406,8 +409,8 @@ def quality(cases: tuple[tuple[str, int, int, int | None], ...]) -> str:
     for case in cases:
         run = in_a_process("quality", *case)
         lines.append(
-            [f"{run['name']}, {run['n']:,}", str(run["r"]), seconds(run["seconds"]), f"{run['explained']:.4f}", f"{run['gap']:.4f}",
-             seconds(run["whole_seconds"]), str(run["whole_rank"]), f"{run['whole_explained']:.4f}", f"{run['whole_gap']:.4f}",
+            [f"{run['name']}, {run['n']:,}", str(run["r"]), seconds(run["seconds"]), f"{run['explained']:.4f}",
+             f"{run['gap']:.4f}", seconds(run["whole_seconds"]), str(run["whole_rank"]), f"{run['whole_explained']:.4f}", f"{run['whole_gap']:.4f}",
              f"{run['explained'] / run['whole_explained']:.4f}", f"{run['seconds'] / run['whole_seconds']:.2f}"]
         )  # fmt: skip
     head = [
@@ -432,8 +435,8 @@ def peers(sizes: tuple[int, ...]) -> str:
         for method in METHODS:
             run = in_a_process("peer", method, n)
             lines.append(
-                [f"{n:,}", method, f"{run['accuracy']:.3f}", str(run["outliers"]), f"{run['distance']:.3f}", seconds(run["seconds"]),
-                 f"{run['peak'] / MEBIBYTE:,.0f}", run["remark"]]
+                [f"{n:,}", method, f"{run['accuracy']:.3f}", str(run["outliers"]), f"{run['distance']:.3f}",
+                 seconds(run["seconds"]), f"{run['peak'] / MEBIBYTE:,.0f}", run["remark"]]
             )  # fmt: skip
     head = ["points", "method", "1-NN accuracy", "outliers picked", "mean distance", "seconds", "peak, MiB", ""]
     return table(head, lines)

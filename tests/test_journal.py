@@ -14,7 +14,9 @@ import pytest
 
 from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.engines import Journal, journal, open_source
+from mosaic.estimators._sketched import memory_by_passes
 from mosaic.passes import BLOCK_ROWS, n_blocks
+from mosaic.sketch import GramSum
 
 N = 5 * BLOCK_ROWS + 77
 X = np.random.default_rng(0).normal(size=(N, 4))
@@ -246,16 +248,15 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_message(tmp_path):
     data, path = datasets.swiss_roll(40_000, random_state=0), tmp_path / "state"
     settings = {"strategy": "sketch", "n_initial": 50, "n_rounds": 1, "checkpoint": path}
 
-    from mosaic.sketch import GramSum
+    summed = GramSum.map_block
 
-    class Interrupted(GramSum):
-        def map_block(self, rows, start):
-            if start >= 3 * BLOCK_ROWS:
-                raise KeyboardInterrupt
-            return super().map_block(rows, start)
+    def interrupted(self, rows, start):
+        if start >= 3 * BLOCK_ROWS:
+            raise KeyboardInterrupt
+        return summed(self, rows, start)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mosaic.sketch.rounds.GramSum", Interrupted)
+        patch.setattr(GramSum, "map_block", interrupted)
         with pytest.raises(KeyboardInterrupt, match="in the pass 'gram 0'"):
             MOSAIC(5, **settings).fit(data)
     resumed, whole = MOSAIC(5, **settings).fit(data), MOSAIC(5, **(settings | {"checkpoint": None})).fit(data)
@@ -271,6 +272,44 @@ def test_a_checkpoint_of_other_settings_is_refused_by_fit(tmp_path):
     with pytest.raises(InvalidInputError, match="was written with must_include=None"):
         MOSAIC(5, strategy="sketch", n_initial=40, checkpoint=path).fit(data, must_include=[3])
     MOSAIC(5, strategy="sketch", n_initial=40, checkpoint=path, n_jobs=2, verbose=False).fit(data)
+
+
+def test_results_of_another_task_are_refused(tmp_path, monkeypatch):
+    """Another release would choose other candidates, and sums for one set of them are no sums for another."""
+    data, path = datasets.swiss_roll(3000, random_state=0), tmp_path / "state"
+    settings = {"strategy": "sketch", "n_initial": 40, "checkpoint": path, "gamma": 0.01, "outliers": "keep"}
+    MOSAIC(5, **settings).fit(data)
+    monkeypatch.setattr("mosaic.sketch.rounds.SAMPLE_GAP", 0.2)
+    with pytest.raises(InvalidInputError, match=r"the pass 'gram 0' in .*state was made for another task"):
+        MOSAIC(5, **settings).fit(data)
+
+
+def test_a_budget_that_changes_the_plan_is_refused(tmp_path):
+    data, path = datasets.swiss_roll(3000, random_state=0), tmp_path / "state"
+    MOSAIC(5, strategy="sketch", checkpoint=path).fit(data)
+    less = memory_by_passes(3000, 300, 3)
+    with pytest.raises(InvalidInputError, match=r"was written with n_added=50, now it is \d+ \(and 1 more"):
+        MOSAIC(5, strategy="sketch", checkpoint=path, memory_budget=less).fit(data)
+
+
+def test_numpy_numbers_and_functions_are_known_again(tmp_path):
+    data, path = np.random.default_rng(0).normal(size=(2000, 3)), tmp_path / "state"
+    settings = {"strategy": "sketch", "n_initial": 20, "checkpoint": path, "kernel": quadratic, "outliers": "keep"}
+    one = MOSAIC(np.int64(5), **settings).fit(data)
+    two = MOSAIC(5, **settings).fit(data)
+    np.testing.assert_array_equal(one.representative_indices_, two.representative_indices_)
+    header = json.loads(np.load(path)["header"].tobytes())
+    assert "0x" not in header["settings"]["kernel"]
+
+
+def quadratic(A, B):
+    return (1.0 + A @ B.T) ** 2
+
+
+def test_an_array_is_no_checkpoint(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    with pytest.raises(InvalidInputError, match=r"X.npy is no checkpoint, or a damaged one"):
+        fresh(tmp_path / "X.npy")
 
 
 @pytest.mark.parametrize("state", [None, np.random.default_rng(5)])

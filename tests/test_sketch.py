@@ -12,7 +12,7 @@ from mosaic.engines import open_source
 from mosaic.estimators._sketched import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.program import encode
-from mosaic.sketch import Basis, GramSum, Look, Sample, Scores, first_candidates, run_sketch
+from mosaic.sketch import Basis, GramSum, Scores, draw, first_candidates, run_sketch
 from mosaic.sketch.rounds import _needed, _solve
 from mosaic.wishes import Wishes
 
@@ -29,10 +29,13 @@ KERNELS = {
 def sketch(kernel, **settings):
     """Of all points of a kernel, none of them left out of the sample."""
     rows = kernel.X
-    source = open_source(rows)
-    sample = Sample.of(source.run(Look(len(rows), seed=0)))
     settings = {"n_initial": 60, "n_added": 15, "alpha": 20.0, **settings}
-    return run_sketch(lambda _, task: source.run(task), kernel.over, sample, len(rows), **settings)
+    return run_sketch(runner(rows), kernel.over, draw(runner(rows), len(rows), len(rows), 0), **settings)
+
+
+def runner(rows):
+    source = open_source(rows)
+    return lambda _, task: source.run(task)
 
 
 def all_of(kernel):
@@ -69,7 +72,7 @@ def test_primal_is_the_value_of_the_rows_that_are_told(case):
 
 def test_sums_are_those_of_all_rows():
     kernel = KERNELS["rbf"]
-    basis, pivots = Basis.of(kernel, np.arange(0, 700, 9))
+    basis, pivots, _ = Basis.of(kernel, np.arange(0, 700, 9))
     sums = open_source(X).run(GramSum(basis))
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
@@ -79,7 +82,7 @@ def test_sums_are_those_of_all_rows():
 def test_columns_are_divided_before_the_kernel_sees_them():
     scale = np.array([2.0, 3.0, 0.5])
     kernel = RBF(X / scale, 0.3)
-    basis, pivots = Basis.of(kernel, np.arange(0, 700, 20))
+    basis, pivots, _ = Basis.of(kernel, np.arange(0, 700, 20))
     sums = open_source(X).run(GramSum(basis, scale))
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
@@ -87,15 +90,20 @@ def test_columns_are_divided_before_the_kernel_sees_them():
 
 def test_candidates_in_the_span_of_others_are_not_in_the_basis():
     candidates = np.arange(50)
-    basis, pivots = Basis.of(KERNELS["linear"], candidates)
+    basis, pivots, spanned = Basis.of(KERNELS["linear"], candidates)
     assert len(pivots) == basis.kernel.n == 3
+    np.testing.assert_array_equal(spanned, candidates)  # they may have rows
     copies = KERNELS["rbf"].over(np.concatenate([X[:20], X[:20] + 1e-9]))
-    assert len(Basis.of(copies, np.arange(40))[1]) == 20
+    _, pivots, spanned = Basis.of(copies, np.arange(40))
+    assert (len(pivots), len(spanned)) == (20, 40)
+    apart = KERNELS["rbf"].over(np.concatenate([X[:20], X[:20] + 1e-3]))
+    _, pivots, spanned = Basis.of(apart, np.arange(40))
+    assert len(pivots) == len(spanned) < 40  # what is neither apart nor in the span is no candidate
 
 
 def brute_scores(kernel, candidates, solved):
     K = all_of(kernel)
-    basis, pivots = Basis.of(kernel, candidates)
+    basis, pivots, _ = Basis.of(kernel, candidates)
     F = solve_triangular(basis.L, K[pivots], lower=True).T
     z = np.linalg.norm(F @ solved.point.E, axis=1)
     R = np.zeros((kernel.n, kernel.n))
@@ -111,7 +119,7 @@ def brute_scores(kernel, candidates, solved):
 @pytest.fixture(scope="module")
 def scored():
     kernel, candidates = KERNELS["rbf"], np.arange(0, 700, 25)
-    basis, pivots = Basis.of(kernel, candidates)
+    basis, pivots, _ = Basis.of(kernel, candidates)
     sums = open_source(X).run(GramSum(basis))
     solved = _solve(basis, candidates, kernel, sums, 20.0, None, None, 1e-4)
     return kernel, candidates, basis, pivots, sums, solved, brute_scores(kernel, candidates, solved)
@@ -196,11 +204,8 @@ def test_the_paper_adds_the_points_that_are_represented_worst():
 def test_sketch_explains_nearly_as_much_as_the_whole_program_at_the_same_strength():
     rows = datasets.swiss_roll(6000, random_state=3)
     kernel = RBF(rows, 0.03)
-    source = open_source(rows)
-    sample = Sample.of(source.run(Look(2000, seed=0)))
-    found = run_sketch(
-        lambda _, task: source.run(task), kernel.over, sample, 6000, n_initial=150, n_added=30, alpha=50.0
-    )
+    sample = draw(runner(rows), 6000, 2000, 0)
+    found = run_sketch(runner(rows), kernel.over, sample, n_initial=150, n_added=30, alpha=50.0)
     whole = encode(kernel, lam=found.problem.lam, tol=1e-3)
 
     def explained(certificate, norms, lam):
@@ -223,30 +228,45 @@ def test_sample_does_not_depend_on_the_order_of_rows_and_counts_every_copy():
     looks = []
     for seed in (1, 2):
         order = np.random.default_rng(seed).permutation(len(numbers))
-        sample = Sample.of(open_source(distinct[numbers[order]]).run(Look(300, seed=7)))
+        sample = draw(runner(distinct[numbers[order]]), len(distinct[numbers[order]]), 300, 7)
         looks.append(sample)
         where = {row.tobytes(): number for number, row in enumerate(distinct)}
         own = np.array([where[row.tobytes()] for row in sample.rows])
         np.testing.assert_array_equal(sample.counts, np.bincount(numbers)[own])
         np.testing.assert_array_equal(sample.first, [np.flatnonzero(numbers[order] == number)[0] for number in own])
+        assert sample.weights.sum() == pytest.approx(len(numbers))
     np.testing.assert_array_equal(looks[0].rows, looks[1].rows)
     assert len(looks[0]) == 300
 
 
+def test_points_that_are_there_often_are_never_missed():
+    rng = np.random.default_rng(0)
+    distinct = rng.normal(size=(20_000, 2))
+    often = np.array([3, 77, 5000])
+    numbers = rng.permutation(np.concatenate([np.arange(20_000), np.repeat(often, 3000)]))
+    rows = distinct[numbers]
+    for seed in range(5):
+        sample = draw(runner(rows), len(rows), 100, seed)
+        found = [int(np.flatnonzero((sample.rows == distinct[number]).all(axis=1))[0]) for number in often]
+        np.testing.assert_array_equal(sample.counts[found], 3001)
+        np.testing.assert_array_equal(sample.weights[found], 3001.0)
+        others = np.delete(sample.weights, found)
+        np.testing.assert_allclose(others, (len(rows) - 9003) / len(others))
+
+
 def test_sample_holds_all_distinct_points_where_they_are_few_and_another_seed_draws_others():
     rows = np.repeat(X[:50], 400, axis=0)
-    sample = Sample.of(open_source(rows).run(Look(300, seed=0)))
+    sample = draw(runner(rows), len(rows), 300, 0)
     assert len(sample) == 50
     assert (sample.counts == 400).all()
-    first, second = (Sample.of(open_source(X).run(Look(100, seed=seed))).first for seed in (0, 1))
+    first, second = (draw(runner(X), len(X), 100, seed).first for seed in (0, 1))
     assert len(np.intersect1d(first, second)) < 40
 
 
 def test_every_point_is_drawn_equally_often():
-    source = open_source(X)
     drawn = np.zeros(700)
     for seed in range(300):
-        drawn[Sample.of(source.run(Look(70, seed=seed))).first] += 1
+        drawn[draw(runner(X), 700, 70, seed).first] += 1
     # 300 draws of a tenth: 30 ± 5.2
     assert abs(drawn.mean() - 30) < 1e-9
     assert drawn.std() == pytest.approx(5.2, rel=0.15)

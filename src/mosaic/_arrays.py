@@ -32,6 +32,31 @@ def subsample(n: int, size: int, random_state: Seed) -> IntArray:
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
 
 
+def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> tuple[IntArray, FloatArray]:
+    """At most about ``size`` of some points with weights, in order, and weights with which they stand for all.
+
+    Those that weigh at least their share of all, total/size, are among them with what they weigh; the others are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> some, weights = subsample_of_weights(np.array([1.0, 1.0, 96.0, 1.0, 1.0]), 3, 0)
+    >>> bool(2 in some), len(some), float(weights.sum())
+    (True, 3, 100.0)
+    """
+    total = float(weights.sum())
+    if len(weights) <= size:
+        return np.arange(len(weights)), weights
+    heavy = np.flatnonzero(weights * size >= total)
+    light = np.setdiff1d(np.arange(len(weights)), heavy)
+    drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
+    some = np.sort(np.concatenate([heavy, drawn]))
+    kept = weights[some].astype(np.float64)
+    stands = np.isin(some, drawn)
+    kept[stands] *= (total - float(weights[heavy].sum())) / float(weights[drawn].sum())
+    return some, kept
+
+
 def row_norms_squared(A: FloatArray) -> FloatArray:
     """‖a_i‖₂² for every row."""
     return np.asarray(np.einsum("ij,ij->i", A, A))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, subsample
+from mosaic._arrays import FloatArray, IntArray, row_blocks, subsample_of_weights
 from mosaic.counts import CountModel, counts_against
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
@@ -171,13 +171,13 @@ class Encoding:
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)
-    #: Of a random sample of points, the weight of all that it was drawn from.
-    drawn_from: float | None = field(default=None, repr=False)
+    #: Of a random sample of points, for how many each stands.
+    stands_for: FloatArray | None = field(default=None, repr=False)
 
     @property
     def total(self) -> float:
         """Weight of all the points that one could stand for."""
-        return float(self.weights.sum()) if self.drawn_from is None else self.drawn_from
+        return float((self.weights if self.stands_for is None else self.stands_for).sum())
 
     @cached_property
     def support(self) -> IntArray:
@@ -242,12 +242,11 @@ class Encoding:
     def _targets(self) -> tuple[IntArray, FloatArray]:
         """Distinct points that effective counts sum over, and their weights: all, or a sample that stands for all."""
         n = len(self.groups.first)
-        if float(n) * n * self.factor.rank <= MOST_OPERATIONS and self.drawn_from is None:
+        if self.stands_for is not None:
+            return subsample_of_weights(self.stands_for, SAMPLED_TARGETS, 0)
+        if float(n) * n * self.factor.rank <= MOST_OPERATIONS:
             return np.arange(n), self.weights
-        # Of points that stand for many, counts will be asked for many: fewer targets will do.
-        size = max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))) if self.drawn_from is None else SAMPLED_TARGETS
-        targets = subsample(n, size, 0)
-        return targets, self.weights[targets] * (self.total / self.weights[targets].sum())
+        return subsample_of_weights(self.weights, max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))), 0)
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """Effective counts for any point, new or known. ``codes`` are ``row_codes`` of the distinct points."""

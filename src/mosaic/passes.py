@@ -5,7 +5,7 @@ a fixed size by their row numbers, every block is mapped to something small, and
 fixed binary tree over the block numbers: node (level, i) is the merger of nodes (level − 1, 2i) and (level − 1, 2i + 1).
 What a worker has seen is a set of nodes, and of pieces of blocks that begin or end in somebody else's share; two such sets are
 joined by putting pieces and nodes together wherever they fit. Joining is associative and commutative to the last bit, so
-it does not matter who has done what, in which order, or how often a part was computed again elsewhere.
+it does not matter who has done what, or in which order, or whose part was lost and computed again by somebody else.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def map_rows(task: Task, rows: Any, start: int, n: int) -> Partial:
     """
     partial = Partial(n)
     stop = start + rows.shape[0]
-    for block in range(start // BLOCK_ROWS, n_blocks(stop)):
+    for block in range(start // BLOCK_ROWS, n_blocks(stop)) if stop > start else ():
         first, last = max(start, block * BLOCK_ROWS), min(stop, (block + 1) * BLOCK_ROWS)
         _add_piece(task, partial, block, first - block * BLOCK_ROWS, rows[first - start : last - start])
     return partial

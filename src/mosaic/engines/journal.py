@@ -7,6 +7,7 @@ a kill ends where an undisturbed run would have. Data is known by a fingerprint,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -14,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,7 @@ class Journal:
         self.path = None if path is None else Path(path)
         self.settings = {"rows": source.n, "columns": source.n_features, **(settings or {})}
         self.done: dict[str, Small] = {}
+        self.tasks: dict[str, str] = {}
         self.fingerprint: Any = None
         self._under_way: tuple[str, Partial] | None = None
         if self.path is not None and self.path.exists():
@@ -96,6 +98,12 @@ class Journal:
 
     def run(self, name: str, task: Task, *, keep: bool = True) -> Small:
         """What the pass of this name gives; it is made if it was not made before. What is large is not kept."""
+        identity = identity_of(task)
+        if self.tasks.setdefault(name, identity) != identity and keep:
+            raise InvalidInputError(
+                f"the pass '{name}' in {self.path} was made for another task: another release has written it, or a machine that "
+                "rounds differently. Delete the file to begin anew."
+            )
         if name in self.done:
             return self.done[name]
         small = self._pass(name, task, keep)
@@ -157,7 +165,8 @@ class Journal:
         """Write all that is known under another name, then rename: at every moment the file is whole, old or new."""
         if self.path is None:
             return
-        header = {"format": FORMAT, "version": VERSION, "settings": self.settings, "fingerprint": self.fingerprint}
+        header = {"format": FORMAT, "version": VERSION, "settings": self.settings}
+        header |= {"fingerprint": self.fingerprint, "tasks": self.tasks}
         arrays = {f"done/{name}/{key}": value for name, small in self.done.items() for key, value in small.items()}
         if self._under_way is not None:
             name, partial = self._under_way
@@ -180,31 +189,34 @@ class Journal:
 
     def _load(self, path: Path) -> None:
         try:
+            with path.open("rb") as file, zipfile.ZipFile(file):
+                pass  # an array alone can be loaded, too
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 header = json.loads(stored["header"].tobytes())
                 arrays = {name: stored[name] for name in stored.files if name != "header"}
             if header["format"] != FORMAT:
                 raise ValueError(f"it is a file of the kind {header['format']!r}")
+            version, settings, fingerprint, tasks = (header[k] for k in ("version", "settings", "fingerprint", "tasks"))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise InvalidInputError(
                 f"{path} is no checkpoint, or a damaged one: {error}. Delete it to begin anew, or name another file."
             ) from error
-        if header["version"] != VERSION:
+        if version != VERSION:
             raise InvalidInputError(
-                f"{path} is a checkpoint of version {header['version']}; this is version {VERSION}. "
+                f"{path} is a checkpoint of version {version}; this is version {VERSION}. "
                 "Delete it to begin anew, or go on with the release that wrote it."
             )
         other = [
             name for name in self.settings | header["settings"] if _differs(self.settings, header["settings"], name)
         ]
         if other:
-            theirs, ours = (side.get(other[0], "unknown") for side in (header["settings"], self.settings))
+            theirs, ours = (side.get(other[0], "unknown") for side in (settings, self.settings))
             raise InvalidInputError(
                 f"{path} was written with {other[0]}={theirs}, now it is {ours}"
                 + (f" (and {len(other) - 1} more differences)" if len(other) > 1 else "")
                 + ". Go back to those settings, name another file, or delete this one to begin anew."
             )
-        self.fingerprint = header["fingerprint"]
+        self.fingerprint, self.tasks = fingerprint, tasks
         partial = Partial(self.source.n)
         for name, value in arrays.items():
             part, *rest = name.split("/")
@@ -216,6 +228,31 @@ class Journal:
                 partial.pieces.setdefault(int(rest[0]), []).append((int(rest[1]), value))
         if "under_way" in header:
             self._under_way = (header["under_way"], partial)
+
+
+def identity_of(task: Any) -> str:
+    """A digest of all numbers in a task, equal for tasks that do the same."""
+    digest = hashlib.sha256()
+
+    def take(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.shape}{value.dtype}".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+        elif is_dataclass(value) and not isinstance(value, type):
+            digest.update(type(value).__name__.encode())
+            for part in fields(value):
+                take(getattr(value, part.name))
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                digest.update(str(key).encode())
+                take(part)
+        elif isinstance(value, str | int | float | tuple | None):
+            digest.update(repr(value).encode())
+        else:  # a model, a function
+            digest.update(type(value).__qualname__.encode())
+
+    take(task)
+    return digest.hexdigest()[:16]
 
 
 def _differs(ours: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from abc import abstractmethod
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from mosaic.engines.base import Source, Watch, as_rows, check_shape
+from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Partial, Small, Task, join, map_rows, total
 
 #: Bytes of a memory map that may have been read before its pages are handed back.
@@ -36,6 +38,8 @@ class LocalSource(Source):
 
     def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
         """Pieces in their order, so that what is known of the first m rows is always a state to go on from."""
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise InvalidInputError(f"n_jobs must be a whole number other than 0, or None; got {self.n_jobs!r}.")
         done = Partial(self.n) if resume is None else resume
         begin = known_rows(done)
         left = [(a, b) for a, b in self.pieces() if b > begin]

@@ -36,7 +36,6 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     Examples
     --------
     >>> import numpy as np
-    import scipy.sparse as sp
     >>> source = open_source(np.eye(3))
     >>> source.kind, source.n, source.n_features
     ('array', 3, 3)

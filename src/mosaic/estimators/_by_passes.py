@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import IntArray, as_indices
+from mosaic._arrays import IntArray
 from mosaic.encoding import Encoding
 from mosaic.engines import Source, open_source
 from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Solved, Wants, choose
+from mosaic.estimators._demands import Demands
 from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._sketched import (
@@ -25,6 +26,7 @@ from mosaic.estimators._sketched import (
     known,
     open_journal,
     points_of,
+    rows_to_fetch,
     sketch_of,
 )
 from mosaic.estimators._solving import seed_of, warn_of_gap
@@ -62,16 +64,18 @@ class FitByPasses:
         plan = Plan.of(self, n, source.n_features, k)
         demanded = {name: known(value) for name, value in {"quotas": quotas, **constraints}.items()}
         narrator.expect(n, plan.n_rounds)
-        journal = open_journal(self, source, narrator.on_pass, demanded)
+        journal = open_journal(self, source, plan, narrator.on_pass, demanded)
         seed = journal.remember("seed", seed_of(self.random_state))
-        must = constraints["must_include"]
-        rows = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
-        sketch, kernel, scale = sketch_of(self, journal, plan, wished, rows, seed, narrator.on_round)
+        free = quotas is None and all(value is None for value in constraints.values())
+        whole = None if free else Demands.read(n, quotas=quotas, **constraints)
+        fetched = rows_to_fetch(whole, k, plan.sample, seed)
+        must = np.zeros(0, np.intp) if whole is None else whole.must
+        sketch, kernel, scale = sketch_of(self, journal, plan, wished, fetched, must, seed, narrator.on_round)
         encoding = encoding_of(sketch, kernel, n, self.tol)
         warn_of_gap(encoding, self.tol)
         narrator.say("effective counts")
         look = look_twice(self, kernel, encoding, points_of(sketch, kernel, None), seed)
-        demands = demands_in_memory(sketch, n, quotas, constraints)
+        demands = demands_in_memory(sketch, whole)
         solved = Solved(
             points_of(sketch, kernel, n),
             kernel,
@@ -92,6 +96,8 @@ class FitByPasses:
         model._keep(solved, look.model, scale, encoding)
         model._adopt(wants, choice)
         model.n_features_in_ = source.n_features
+        if source.names is not None:
+            model.feature_names_in_ = np.array(source.names, dtype=object)
         self._forget_passes()
         self._previous = None
         self._passes = Passes(n, journal, sketch, kernel, scale, model)
@@ -123,7 +129,7 @@ class FitByPasses:
         else:
             if passes.journal is None:
                 raise AttributeError(
-                    f"{name} was not asked for before this model was saved, and its rows are not saved with it. "
+                    f"{name} was not asked for before this model was saved or copied, and its rows do not come with it. "
                     "predict, score_samples and transform answer for rows that are passed to them."
                 )
             for answer, values in answers_for_rows(passes).items():
@@ -158,16 +164,17 @@ class FitByPasses:
     def _certificate_by_passes(self) -> SelectionCertificate:
         if self._passes.journal is None:
             raise InvalidInputError(  # an AttributeError would be taken for there being no such property
-                "certificate_ was not asked for before this model was saved, and its rows are not saved with it."
+                "certificate_ was not asked for before this model was saved or copied, and its rows do not come with it."
             )
         return certify_choice(self._passes, explain_by_passes(self._passes, None))
 
     def _rows_of_source(self, X: Any) -> Any:
-        """The representatives' rows, of data that is not in memory; they were kept."""
-        if "_passes" not in self.__dict__:
-            numbers, back = np.unique(self.representative_indices_, return_inverse=True)
-            return open_source(X).run(TakeRows(numbers))["rows"][back]
-        return self._passes.sketch.sample.rows[self._passes.model.representative_indices_]
+        """The representatives' rows, of data that is not in memory: one pass over it. Of a table, its columns of numbers."""
+        source = open_source(X, self.n_jobs)
+        if source.n != self._n_rows:
+            raise InvalidInputError(f"X must have the {self._n_rows} rows of fit, in their order; it has {source.n}.")
+        numbers, back = np.unique(self.representative_indices_, return_inverse=True)
+        return source.run(TakeRows(numbers))["rows"][back]
 
     def _n_outliers_said(self) -> str:
         if "_passes" in self.__dict__:

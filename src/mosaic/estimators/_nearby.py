@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, subsample
+from mosaic._arrays import FloatArray, IntArray, subsample_of_weights
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.estimators._points import Distinct
@@ -66,7 +66,7 @@ def look_twice(estimator: Any, kernel: Kernel, encoding: Encoding, points: Disti
     first = Look(encoding.effective_count, encoding, kernel, encoding.count_model(points.codes), encoding.total)
     if not (left_to_us(estimator) and isinstance(kernel, RBF)):
         return first
-    some = subsample(points.n, SAMPLE, seed)
+    some, _ = subsample_of_weights(points.weights, SAMPLE, seed)  # who is there often is not left out
     near = _narrow(estimator, kernel.X, points, some, seed)
     if near is None or near.cut is None:
         return first

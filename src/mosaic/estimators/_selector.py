@@ -172,6 +172,12 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
             raise InvalidInputError(
                 f"X has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}. Pass the same columns."
             )
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and source.names is not None and list(names) != list(source.names):
+            raise InvalidInputError(
+                f"X has the columns {', '.join(map(repr, source.names))}; those of fit were {', '.join(map(repr, names))}. Write "
+                "them in this order, or pass a data frame, whose columns are found by their names."
+            )
         return source.run(PerRow(Question(self, question)))["answer"]
 
     def _labels_at(self, Y: Any) -> IntArray:

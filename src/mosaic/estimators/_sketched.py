@@ -6,7 +6,6 @@ the program, its solution and its certificate speak of all rows, and answers for
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, divided, refuse_missing, row_codes, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, divided, refuse_missing, row_codes, row_norms_squared, subsample
 from mosaic.encoding import DesignRows, Encoding, Groups
 from mosaic.engines import Journal, Source
 from mosaic.estimators._certificate import SelectionCertificate
@@ -32,7 +31,7 @@ from mosaic.kernels import PointKernel
 from mosaic.lam_path import best_for_k
 from mosaic.passes import PerRow, Small, TakeRows, Task
 from mosaic.problem import DesignProblem
-from mosaic.sketch import Basis, GramSum, Look, Round, Sample, Scores, Sketch, features, run_sketch
+from mosaic.sketch import Basis, GramSum, Round, Scores, Sketch, counted, draw, features, run_sketch, with_rows
 from mosaic.solvers import Status
 from mosaic.tuning import DEFAULT_BUDGET, neighbours_wanted
 
@@ -47,7 +46,7 @@ PAPER_ROUNDS = 3
 #: Kernels between points that a pass can put new points to.
 BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
 #: Parameters that an answer does not depend on.
-NO_MATTER = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy")
+NO_MATTER = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy", "max_rank", "max_iter")
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,11 @@ class Passes:
 
 
 def open_journal(
-    estimator: Any, source: Source, tell: Callable[[str, int, float], None] | None, demanded: dict[str, Any]
+    estimator: Any,
+    source: Source,
+    plan: Plan,
+    tell: Callable[[str, int, float], None] | None,
+    demanded: dict[str, Any],
 ) -> Journal:
     """The journal of a fit, with all that its answer depends on."""
     path = estimator.checkpoint
@@ -176,21 +179,22 @@ def open_journal(
             raise InvalidInputError(f"checkpoint must be the path of a file, or None; got {path!r}.")
         if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
             raise InvalidInputError(
-                f"checkpoint={str(path)!r} cannot be written: it must be a file in a folder that exists. Create the folder."
+                f"checkpoint={str(path)!r} cannot be written: it must be a file in a folder that exists. Name such a file."
             )
     settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in NO_MATTER}
     if not isinstance(estimator.random_state, Integral):  # the seed that it gave is remembered
         settings["random_state"] = type(estimator.random_state).__name__
-    plain = {name: value if _is_plain(value) else repr(value) for name, value in (settings | demanded).items()}
-    return Journal(source, path, plain, tell)
+    sizes = {"n_initial": plan.n_initial, "n_added": plan.n_added, "n_rounds": plan.n_rounds, "sample": plan.sample}
+    return Journal(source, path, {name: _plain(value) for name, value in (settings | demanded | sizes).items()}, tell)
 
 
-def _is_plain(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it, equal for equal ones."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', repr(value))}"
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
 
 
 def sketch_of(
@@ -198,29 +202,29 @@ def sketch_of(
     journal: Journal,
     plan: Plan,
     k: float | None,
+    fetched: IntArray,
     must: IntArray,
     seed: int,
     callback: Callable[[Round], None] | None,
 ) -> tuple[Sketch, PointKernel, FloatArray | None]:
-    """The rounds: sample, similarity, program. The similarity is over the points in memory."""
+    """The rounds: sample, similarity, program. The similarity is over the points in memory, ``fetched`` rows among them."""
     source = journal.source
     names = None if source.names is None else tuple(source.names)
-    sample = Sample.of(journal.run("look", Look(plan.sample, seed, FiniteRows(names))))
-    weights = sample.counts.astype(np.float64)
-    scale = column_scale(estimator, sample.rows, None if (weights == 1).all() else weights)
+    sample = draw(journal.run, source.n, plan.sample, seed, FiniteRows(names))
+    weights = sample.weights
+    scale = column_scale(estimator, sample.rows, None if (weights == weights[0]).all() else weights)
     trivial = Distinct(np.arange(len(sample)), np.arange(len(sample)), weights, sample.codes)
     wanted = neighbours_wanted(len(sample), k)
     kernel = build_kernel(estimator, divided(sample.rows, scale), trivial, wanted, plan.n_initial, seed)
     assert isinstance(kernel, PointKernel)
-    n_drawn, first = len(sample), None
+    first = None
     if estimator.mode == "paper":
-        first = np.sort(np.random.default_rng(seed).permutation(n_drawn)[: plan.n_initial])
+        first = np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial])
     alpha, lam = strength(estimator)
     sketch = run_sketch(
         journal.run,
         kernel.over,
         sample,
-        source.n,
         n_initial=plan.n_initial,
         n_added=plan.n_added,
         n_rounds=plan.n_rounds,
@@ -233,10 +237,13 @@ def sketch_of(
         seed=seed,
         callback=callback,
     )
-    if len(must):
-        rows = journal.run("must include", TakeRows(np.sort(must)))["rows"]
-        named = Sample(rows, row_codes(rows), np.sort(must), np.ones(len(rows), np.int64))
-        sketch = replace(sketch, sample=sketch.sample.with_more(named))
+    if len(fetched):
+        rows = journal.run("rows that were named", TakeRows(fetched))["rows"]
+        order = np.argsort(~np.isin(fetched, must), kind="stable")  # of equal rows, one that must be included
+        codes, where = np.unique(row_codes(rows)[order], return_index=True)
+        named = with_rows(rows[order[where]], codes, fetched[order[where]])
+        with_copies = replace(counted(journal.run, "copies of rows that were named", named), first=named.first)
+        sketch = replace(sketch, sample=sketch.sample.named(with_copies))
     return sketch, kernel.over(divided(sketch.sample.rows, scale)), scale
 
 
@@ -269,31 +276,48 @@ def encoding_of(sketch: Sketch, kernel: PointKernel, n: int, tol: float = 1e-3) 
         weights=sketch.sample.counts.astype(np.float64),
         members=members,
         member_rows=DesignRows(F, members, sketch.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),
-        drawn_from=float(n),
+        stands_for=sketch.sample.weights * (n / float(sketch.sample.weights.sum())),
     )
 
 
 def points_of(sketch: Sketch, kernel: PointKernel, n: int | None) -> Distinct:
     """The points in memory as distinct ones. With n, weights say for how many rows each stands, else how often it is there."""
     sample, everyone = sketch.sample, np.arange(len(sketch.sample))
-    weights = sample.counts.astype(np.float64)
-    if n is not None:
-        drawn = everyone < sketch.n_drawn
-        weights[drawn] *= (n - weights[~drawn].sum()) / weights[drawn].sum()
+    weights = sample.counts.astype(np.float64) if n is None else sample.weights * (n / float(sample.weights.sum()))
     return Distinct(everyone, everyone, weights, row_codes(kernel.X))
 
 
-def demands_in_memory(sketch: Sketch, n: int, quotas: Any, constraints: dict[str, Any]) -> Demands:
-    """What was demanded of rows, for the points in memory; of copies of one point, of the row where it comes first."""
-    if all(value is None for value in constraints.values()) and quotas is None:
+def rows_to_fetch(whole: Demands | None, k: float | None, limit: int, seed: int) -> IntArray:
+    """Rows that must be in memory, in order: those that must be included, and enough of candidates and of each group.
+
+    What is named by few is not in a random sample of many.
+    """
+    if whole is None:
+        return np.zeros(0, np.intp)
+    kept = [whole.must]
+    if not whole.allowed.all() and whole.allowed.mean() < 0.5:
+        may = np.flatnonzero(whole.allowed)
+        kept.append(may[subsample(len(may), limit // 2, seed)])
+    if whole.quotas is not None:
+        each = min(limit // (2 * len(whole.names)) + 1, int(8 * (k or 100)))
+        for group in range(len(whole.names)):
+            members = np.flatnonzero((whole.group == group) & whole.allowed)
+            kept.append(members[subsample(len(members), each, seed)])
+    return np.unique(np.concatenate(kept))
+
+
+def demands_in_memory(sketch: Sketch, whole: Demands | None) -> Demands:
+    """What was demanded of rows, for the points in memory, each called by one of its rows."""
+    if whole is None:
         return Demands.read(len(sketch.sample))
-    whole, first = Demands.read(n, quotas=quotas, **constraints), sketch.sample.first
-    must = np.array([int(np.flatnonzero(first == row)[0]) for row in whole.must if (first == row).any()], np.intp)
-    if len(must) < len(whole.must):
-        lost = whole.must[~np.isin(whole.must, first)]
+    first = sketch.sample.first
+    twins = np.setdiff1d(whole.must, first)
+    if len(twins):
         raise InvalidInputError(
-            f"must_include names row {int(lost[0])}, which is a copy of an earlier row. Name the row where it comes first."
+            f"must_include names row {int(twins[0])}, which is equal to another one that it names. Name one of them."
         )
+    order = np.argsort(first)
+    must = order[np.searchsorted(first[order], whole.must)]
     return Demands(whole.allowed[first], must, whole.group[first], whole.names, whole.quotas)
 
 
@@ -361,7 +385,7 @@ def explain_by_passes(passes: Passes, i: int | None) -> Any:
     """The decisions behind the fit, or the explanation of a row that is in memory, in row numbers of the data."""
     model, first = passes.model, passes.sketch.sample.first
     if i is None:
-        drawn = f"A sample of {passes.sketch.n_drawn:,} of {passes.n:,} rows says so; the program is that of all rows."
+        drawn = f"A sample of {len(first):,} of {passes.n:,} rows says so; the program is that of all rows."
         return Settings([*explain_selector(model), drawn])
     if isinstance(i, bool) or not isinstance(i, Integral) or not -passes.n <= int(i) < passes.n:
         raise InvalidInputError(f"i must be a row number between 0 and {passes.n - 1}; got {i!r}.")
@@ -373,7 +397,7 @@ def explain_by_passes(passes: Passes, i: int | None) -> Any:
             "predict, transform and score_samples answer for any row."
         )
     told = explain_point(model, place)
-    scaled_up = passes.n / len(first)
+    stands = 0.0 if told.rank is None else float(model._solved.points.weights[model.labels_ == told.rank].sum())
     rows: dict[str, Any] = {
         "index": row,
         "reason": told.reason.replace(" rows;", f" of {len(first):,} rows in memory;")
@@ -382,7 +406,7 @@ def explain_by_passes(passes: Passes, i: int | None) -> Any:
         "represented_by": None if told.represented_by is None else int(first[told.represented_by]),
         "nearest": tuple((int(first[j]), s) for j, s in told.nearest),
         "members": tuple(int(first[j]) for j in told.members),
-        "stands_for": round(told.stands_for * scaled_up),
+        "stands_for": round(stands),
     }
     if told.represented_by is not None:
         rows["reason"] = rows["reason"].replace(

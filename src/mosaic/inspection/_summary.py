@@ -142,12 +142,12 @@ def _by_passes(
     facts = summarise(
         inner, None, names=called, max_points=max_points, random_state=random_state, parts=parts - {"bound"}
     )
-    share, belongs = n / len(first), model._solved.points.weights
+    weights = model._solved.points.weights
     picks = [
         replace(
             pick,
             row=int(first[pick.row]),
-            stands_for=round(pick.stands_for * share),
+            stands_for=round(float(weights[inner.labels_ == pick.rank].sum())),
             reason=model.explain(int(first[pick.row])).reason,
             members=[int(first[row]) for row in pick.members],
         )
@@ -157,7 +157,7 @@ def _by_passes(
     return replace(
         facts,
         n_points=n,
-        n_outliers=round(float(belongs[inner.is_outlier_].sum())),
+        n_outliers=round(float(weights[inner.is_outlier_].sum())),
         certificate=_certificate(model, "bound" in parts),
         map=None if facts.map is None else replace(facts.map, row=[int(first[row]) for row in facts.map.row]),
         representatives=picks,

@@ -2,10 +2,11 @@
 
 from mosaic.sketch.blocks import Basis, GramSum, Scores
 from mosaic.sketch.rounds import Round, Rule, Sketch, features, first_candidates, run_sketch
-from mosaic.sketch.sample import Look, Sample
+from mosaic.sketch.sample import Copies, Look, Sample, counted, draw, with_rows
 
 __all__ = [
     "Basis",
+    "Copies",
     "GramSum",
     "Look",
     "Round",
@@ -13,7 +14,10 @@ __all__ = [
     "Sample",
     "Scores",
     "Sketch",
+    "counted",
+    "draw",
     "features",
     "first_candidates",
     "run_sketch",
+    "with_rows",
 ]

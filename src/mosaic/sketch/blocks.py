@@ -17,8 +17,9 @@ from mosaic.sketch.sample import priority
 
 #: Rows whose kernel columns are held at once, inside of a block.
 ROWS_AT_ONCE = 1024
-#: Candidates of which less than this share of the largest diagonal entry is left are in the span of the others.
-DEPENDENT = 1e-9
+#: Candidates of which less than this share of the largest diagonal entry is left make L too ill-conditioned for a certificate;
+#: those of which less than that is left are in the span of the others, but for rounding, and may have a row all the same.
+DEPENDENT, IN_SPAN = 1e-7, 1e-11
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,17 @@ class Basis:
         return np.asarray(dtrtri(self.L, lower=1)[0])
 
     @classmethod
-    def of(cls, kernel: PointKernel, candidates: IntArray) -> tuple[Basis, IntArray]:
-        """From candidates among the points of a kernel: the basis, and those of them that it consists of."""
+    def of(cls, kernel: PointKernel, candidates: IntArray) -> tuple[Basis, IntArray, IntArray]:
+        """From candidates among the points of a kernel: the basis, those of them that it consists of, and those that it spans."""
         K = kernel.block(candidates, candidates)
-        _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * float(np.diagonal(K).max()))
+        largest = float(np.diagonal(K).max())
+        _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
-        return cls(kernel.take(candidates[kept]), L), candidates[kept]
+        basis = cls(kernel.take(candidates[kept]), L)
+        left = np.diagonal(K) - row_norms_squared(basis.features(K[:, kept].copy()).T)
+        left[kept] = 0.0
+        return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
 
     def features(self, columns: FloatArray) -> FloatArray:
         """f_i = L⁻¹ k_i as columns (p × m) from k_i as rows (m × p), which are overwritten."""

@@ -14,7 +14,7 @@ Notes
 1. The paper draws its first candidates uniformly. Ours are the support of the program solved on a random sample, completed
    by pivots of a randomly pivoted Cholesky factorisation of the sample's kernel.
 2. The paper adds the points with the largest errors, which are the outliers. Ours are violators of the dual
-   constraint, z_j > 1, spread out, and points drawn with probability proportional to Δ_jj.
+   constraint, z_j > 1, spread out, and distinct points drawn with probability proportional to Δ_jj.
 3. The paper's E belongs to the solution on S. Ours comes from the same sums with the whole sample as candidates: E may be
    any matrix, and this one hardly violates the constraints of points that are not in S.
 4. Candidates that the solution does not use and that K̂ does not need are let go before others come in.
@@ -36,7 +36,7 @@ from mosaic.kernels import PointKernel
 from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores
-from mosaic.sketch.sample import Sample
+from mosaic.sketch.sample import Sample, counted, with_rows
 from mosaic.solvers import Solution
 from mosaic.working_set import solve_design
 
@@ -71,7 +71,6 @@ class Sketch:
     Attributes
     ----------
     sample : the points in memory: a random sample of all, then those that came in
-    n_drawn : how many of them, the first ones, are the random sample
     candidates : numbers of the points that may have a row
     basis, pivots : the map to features, and numbers of the points that it consists of
     problem : the program on the candidates, C summed over all rows
@@ -84,7 +83,6 @@ class Sketch:
     """
 
     sample: Sample
-    n_drawn: int
     candidates: IntArray
     basis: Basis
     pivots: IntArray
@@ -167,7 +165,6 @@ def run_sketch(
     run: Run,
     kernel_of: Callable[[FloatArray], PointKernel],
     sample: Sample,
-    n: int,
     *,
     n_initial: int,
     n_added: int,
@@ -187,8 +184,7 @@ def run_sketch(
     ----------
     run : makes a pass over all rows; takes the name of the pass and its task
     kernel_of : the similarity, over given points
-    sample : a random sample of the distinct points (``Look``), its columns not yet divided by ``scale``
-    n : number of rows
+    sample : a random sample of the distinct points (``draw``), its columns not yet divided by ``scale``
     n_initial : candidates to begin with, the paper's r
     n_added : candidates that a round adds, the paper's r̂
     n_rounds : the paper's I, unless the gap is reached before; None for up to three, as long as they promise to help
@@ -204,31 +200,25 @@ def run_sketch(
     --------
     >>> import numpy as np
     >>> from mosaic.engines import open_source
-    >>> from mosaic.sketch import Look
     >>> from mosaic.kernels import RBF
+    >>> from mosaic.sketch import draw
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
     >>> source = open_source(X)
-    >>> found = run_sketch(
-    ...     lambda name, task: source.run(task),
-    ...     lambda rows: RBF(rows, 0.5),
-    ...     Sample.of(source.run(Look(1000, seed=0))),
-    ...     len(X),
-    ...     n_initial=80,
-    ...     n_added=20,
-    ...     alpha=10.0,
-    ... )
+    >>> def run(name, task):
+    ...     return source.run(task)
+    >>> sample = draw(run, len(X), size=1000, seed=0)
+    >>> found = run_sketch(run, lambda rows: RBF(rows, 0.5), sample, n_initial=80, n_added=20, alpha=10.0)
     >>> 0 <= found.certificate.gap < 0.01
     True
     """
-    weights = sample.counts * (n / float(sample.counts.sum()))
     kernel = kernel_of(divided(sample.rows, scale))
-    candidates = first_candidates(kernel, weights, n_initial, alpha, lam, seed) if first is None else first
-    n_drawn, most = len(sample), MOST_ROUNDS if n_rounds is None else n_rounds
+    candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
+    most = MOST_ROUNDS if n_rounds is None else n_rounds
     best: Sketch | None = None
     rounds: list[Round] = []
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
-        basis, pivots = Basis.of(kernel, candidates)
+        basis, pivots, candidates = Basis.of(kernel, candidates)
         sums = run(f"gram {number}", GramSum(basis, scale))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
@@ -239,9 +229,7 @@ def run_sketch(
         primal = solved.found.primal + 0.5 * strength * missed
         certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
         if best is None or primal <= best.certificate.primal:
-            best = Sketch(
-                sample, n_drawn, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate
-            )
+            best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
         rounds.append(Round(number, len(candidates), certificate.gap, missed / trace))
         if callback is not None:
             callback(rounds[-1])
@@ -249,6 +237,7 @@ def run_sketch(
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, scale, seed + number)
+        newcomers = counted(run, f"copies {number}", newcomers)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
         kernel = kernel_of(divided(sample.rows, scale))
@@ -276,8 +265,8 @@ def _newcomers(
 ) -> Sample:
     """Up to half of them the worst violators, spread out, the others drawn; or all those with the largest errors."""
     worst, drawn = (
-        Sample(scores[f"{name}_rows"], scores[f"{name}_codes"], scores[f"{name}_first"], np.ones(len(values), np.int64))
-        for name, values in (("worst", scores["worst_values"]), ("drawn", scores["drawn_values"]))
+        with_rows(scores[f"{name}_rows"], scores[f"{name}_codes"], scores[f"{name}_first"])
+        for name in ("worst", "drawn")
     )
     if rule == "error":
         return worst.take(np.arange(min(size, len(worst))))

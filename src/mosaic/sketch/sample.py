@@ -4,44 +4,92 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosaic._arrays import FloatArray, row_codes
-from mosaic.passes import Small
+from mosaic.passes import Small, Task
+
+#: Raises if something is wrong with rows, of which the first has the given number.
+Check: TypeAlias = Callable[[Any, int], None]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct points with their codes, the row where each comes first, and how many rows are equal to it."""
+    """Distinct points with their codes, the row where each comes first, and how many rows are equal to it.
+
+    ``weights`` say for how many rows each stands: copies, and, of a random sample, points that were not drawn.
+    """
 
     rows: FloatArray
     codes: NDArray[np.uint64]
     first: NDArray[np.int64]
     counts: NDArray[np.int64]
+    weights: FloatArray
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    @classmethod
-    def of(cls, small: Small) -> Sample:
-        """From what a pass has found."""
-        return cls(small["rows"], small["codes"], small["first"], small["counts"])
 
     def take(self, places: Any) -> Sample:
         """Some of them."""
         return Sample(*(part[places] for part in self._parts()))
 
     def with_more(self, other: Sample) -> Sample:
-        """These, and those of the others that are not among them."""
+        """These, and those of the others that are not among them; who is named by another row is called so from now on."""
         new = ~np.isin(other.codes, self.codes)
-        pairs = zip(self._parts(), other._parts(), strict=True)
-        return Sample(*(np.concatenate([mine, theirs[new]]) for mine, theirs in pairs))
+        rows, codes, first, counts, weights = (
+            np.concatenate([mine, theirs[new]]) for mine, theirs in zip(self._parts(), other._parts(), strict=True)
+        )
+        return Sample(rows, codes, first, counts, weights)
+
+    def named(self, other: Sample) -> Sample:
+        """These with the others, of which each is called by the row that it is given with."""
+        both = self.with_more(other)
+        first = both.first.copy()
+        order = np.argsort(both.codes)
+        first[order[np.searchsorted(both.codes[order], other.codes)]] = other.first
+        return Sample(both.rows, both.codes, first, both.counts, both.weights)
 
     def _parts(self) -> tuple[Any, ...]:
-        return self.rows, self.codes, self.first, self.counts
+        return self.rows, self.codes, self.first, self.counts, self.weights
+
+
+def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check: Check | None = None) -> Sample:
+    """A random sample of the distinct points among n rows, with all points of which there are at least n/size copies.
+
+    Two passes: a look, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
+    proportion to theirs.
+    """
+    look = run("look", Look(size, seed, check))
+    codes, where = np.unique(np.concatenate([look["codes"], look["often_codes"]]), return_index=True)
+    rows = np.concatenate([look["rows"], look["often_rows"]])[where]
+    drawn = np.isin(codes, look["codes"])
+    copies = run("copies", Copies(codes))
+    counts, first = copies["counts"], copies["first"]
+    frequent = counts * size >= n
+    kept = drawn | frequent
+    weights = counts.astype(np.float64)
+    others = kept & ~frequent
+    if others.any():
+        weights[others] *= (n - counts[frequent].sum()) / counts[others].sum()
+    return Sample(rows[kept], codes[kept], first[kept], counts[kept], weights[kept])
+
+
+def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int64]) -> Sample:
+    """Points that were not drawn, each for itself."""
+    return Sample(rows, codes, first, np.ones(len(codes), np.int64), np.ones(len(codes)))
+
+
+def counted(run: Callable[[str, Task], Small], name: str, points: Sample) -> Sample:
+    """Points that were not drawn, with their copies, and by the row where they come first."""
+    if not len(points):
+        return points
+    order = np.argsort(points.codes)
+    copies = run(name, Copies(points.codes[order]))
+    ordered = points.take(order)
+    return Sample(ordered.rows, ordered.codes, copies["first"], copies["counts"], copies["counts"].astype(np.float64))
 
 
 def priority(codes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -54,36 +102,60 @@ def priority(codes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Look:
-    """A first pass: a random sample of the distinct points, with exact numbers of copies.
+    """A first pass: a random sample of the distinct points, and all points that are there often.
 
     Every distinct point has a random number, and those with the smallest ones are the sample; so it does not depend on the
-    order of the rows, and no copy of a point in it is ever missed.
+    order of the rows. Points with more than n/size copies are found by counters that a crowd of rarer ones wears down
+    (Misra and Gries): no such point is ever missed, and some rarer ones may be among them.
     """
 
     size: int
     seed: int
-    check: Callable[[Any, int], None] | None = None
+    check: Check | None = None
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """The sample of a block. ``check`` raises if something is wrong with a row."""
+        """The sample of a block, and its counters. ``check`` raises if something is wrong with a row."""
         if self.check is not None:
             self.check(rows, start)
         codes, first, counts = np.unique(row_codes(rows), return_index=True, return_counts=True)
-        if len(codes) > self.size:
-            kept = np.sort(np.argsort(priority(codes, self.seed), kind="stable")[: self.size])
-            codes, first, counts = codes[kept], first[kept], counts[kept]
-        return {"codes": codes, "first": first + start, "counts": counts, "rows": np.asarray(rows[first])}
+        return self._kept(codes, counts, np.asarray(rows[first]), codes, np.asarray(rows[first]))
 
     def merge(self, left: Small, right: Small) -> Small:
-        """The sample of both."""
-        codes = np.concatenate([left["codes"], right["codes"]])
-        codes, where, back = np.unique(
-            codes, return_index=True, return_inverse=True
-        )  # the first is the one in ``left``
-        counts = np.bincount(back, np.concatenate([left["counts"], right["counts"]])).astype(np.int64)
+        """The sample and the counters of both."""
+        often = np.concatenate([left["often_codes"], right["often_codes"]])
+        often, where, back = np.unique(often, return_index=True, return_inverse=True)
+        counts = np.bincount(back, np.concatenate([left["often_counts"], right["often_counts"]])).astype(np.int64)
+        often_rows = np.concatenate([left["often_rows"], right["often_rows"]])[where]
+        codes, where = np.unique(np.concatenate([left["codes"], right["codes"]]), return_index=True)
+        return self._kept(often, counts, often_rows, codes, np.concatenate([left["rows"], right["rows"]])[where])
+
+    def _kept(self, often: Any, counts: Any, often_rows: Any, codes: Any, rows: Any) -> Small:
         if len(codes) > self.size:
-            kept = np.sort(np.argsort(priority(codes, self.seed), kind="stable")[: self.size])
-            codes, where, counts = codes[kept], where[kept], counts[kept]
-        first = np.concatenate([left["first"], right["first"]])[where]
-        rows = np.concatenate([left["rows"], right["rows"]])[where]
-        return {"codes": codes, "first": first, "counts": counts, "rows": rows}
+            lowest = np.argpartition(priority(codes, self.seed), self.size - 1)[: self.size]
+            codes, rows = codes[np.sort(lowest)], rows[np.sort(lowest)]
+        if len(often) > self.size:
+            counts = counts - np.partition(counts, len(counts) - self.size - 1)[len(counts) - self.size - 1]
+            left = counts > 0
+            often, counts, often_rows = often[left], counts[left], often_rows[left]
+        return {"codes": codes, "rows": rows, "often_codes": often, "often_counts": counts, "often_rows": often_rows}
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many rows are equal to each of some points, given by their codes in order, and the first of these rows."""
+
+    codes: NDArray[np.uint64]
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """In a block."""
+        codes = row_codes(rows)
+        place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        found = np.flatnonzero(self.codes[place] == codes)
+        counts = np.bincount(place[found], minlength=len(self.codes))
+        first = np.full(len(self.codes), np.iinfo(np.int64).max)
+        np.minimum.at(first, place[found], found + start)
+        return {"counts": counts, "first": first}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """In both."""
+        return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}
