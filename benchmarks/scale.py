@@ -410,8 +410,9 @@ def quality(cases: tuple[tuple[str, int, int, int | None], ...]) -> str:
         run = in_a_process("quality", *case)
         lines.append(
             [f"{run['name']}, {run['n']:,}", str(run["r"]), seconds(run["seconds"]), f"{run['explained']:.4f}",
-             f"{run['gap']:.4f}", seconds(run["whole_seconds"]), str(run["whole_rank"]), f"{run['whole_explained']:.4f}", f"{run['whole_gap']:.4f}",
-             f"{run['explained'] / run['whole_explained']:.4f}", f"{run['seconds'] / run['whole_seconds']:.2f}"]
+             f"{run['gap']:.4f}", seconds(run["whole_seconds"]), str(run["whole_rank"]), f"{run['whole_explained']:.4f}",
+             f"{run['whole_gap']:.4f}", f"{run['explained'] / run['whole_explained']:.4f}",
+             f"{run['seconds'] / run['whole_seconds']:.2f}"]
         )  # fmt: skip
     head = [
         "data",

@@ -492,3 +492,9 @@ def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
         plain.predict(npy.with_name("narrow.npy"))
     da = pytest.importorskip("dask.array")
     np.testing.assert_array_equal(plain.predict(da.from_array(X[:9000], chunks=(4000, 4))), plain.predict(X[:9000]))
+
+
+def test_a_void_certificate_is_warned_of_with_what_helps_by_passes():
+    noise = np.random.default_rng(0).normal(size=(4000, 12))
+    with pytest.warns(mosaic.ConvergenceWarning, match="Raise n_initial or n_rounds, or widen the kernel"):
+        MOSAIC(5, **(PLAIN | {"n_initial": 20, "gamma": 1.0})).fit(noise)

@@ -72,7 +72,7 @@ class FitByPasses:
         must = np.zeros(0, np.intp) if whole is None else whole.must
         sketch, kernel, scale = sketch_of(self, journal, plan, wished, fetched, must, seed, narrator.on_round)
         encoding = encoding_of(sketch, kernel, n, self.tol)
-        warn_of_gap(encoding, self.tol)
+        warn_of_gap(encoding, self.tol, "Raise n_initial or n_rounds, or widen the kernel (a smaller gamma).")
         narrator.say("effective counts")
         look = look_twice(self, kernel, encoding, points_of(sketch, kernel, None), seed)
         demands = demands_in_memory(sketch, whole)

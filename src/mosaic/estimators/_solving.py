@@ -123,12 +123,12 @@ def encode_exactly(
     ]
 
 
-def warn_of_gap(encoding: Encoding, tol: float) -> None:
-    """Say it if the solver did not finish, or if what it has proven is next to nothing."""
+def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
+    """Say it if the solver did not finish, or if what it has proven is next to nothing; and what to do, if not the usual."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
         warnings.warn(
-            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
+            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}",
             ConvergenceWarning,
             stacklevel=4,
         )
