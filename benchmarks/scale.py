@@ -303,7 +303,7 @@ def select(method: str, X: Any) -> tuple[Any, str]:
         sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
         from experiments.methods.geosketch import SELECTORS
 
-        return SELECTORS[0].run(X, k, 0).rows, "our version of it"
+        return SELECTORS[0].run(X, k, 0).indices, "our version of it"
     if method == "apricot":
         from apricot import FacilityLocationSelection
 

@@ -11,7 +11,7 @@ from mosaic._arrays import IntArray
 from mosaic.encoding import Encoding
 from mosaic.engines import Source, open_source
 from mosaic.estimators._certificate import SelectionCertificate
-from mosaic.estimators._choice import Solved, Wants, choose
+from mosaic.estimators._choice import Wants
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._nearby import look_twice
 from mosaic.estimators._progress import Narrator
@@ -76,19 +76,8 @@ class FitByPasses:
         narrator.say("effective counts")
         look = look_twice(self, kernel, encoding, points_of(sketch, kernel, None), seed)
         demands = demands_in_memory(sketch, whole)
-        solved = Solved(
-            points_of(sketch, kernel, n),
-            kernel,
-            encoding.influence,
-            look.counts,
-            demands,
-            seed,
-            look.total,
-            look.cut,
-            self._vectors(wants, kernel),
-        )
-        narrator.say("choosing")
-        choice = choose(solved, wants)
+        points = points_of(sketch, kernel, n)
+        solved, choice = self._chosen(points, encoding, look, demands, seed, wants, narrator)
         # A share of representatives is one of all rows.
         model: Any = type(self)(**(self.get_params(deep=False) | {"n_representatives": wants.n_representatives}))
         model._absent = kernel.X[:0]

@@ -35,6 +35,9 @@ Mode: TypeAlias = Literal["auto", "paper"]
 MOST_AUTOMATIC = 100
 #: Candidates that are compared, at most, where more would be possible.
 MOST_CANDIDATES = 5000
+#: Of more rows than this, so many that have no row in the encoding are candidates, too. Who expresses a crowd best is at its edge,
+#: and of many points few are needed for that; who is most similar to a crowd is in the midst of it (docs/decisions/0020).
+LARGE_POOL, MIDST = 5000, 2000
 #: The later setting of the paper's first author for diversity pruning. A threshold for OP is stated nowhere; ours:
 #: a point with m < 2 stands for nobody besides itself, unless that holds for all.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
@@ -267,6 +270,11 @@ def _candidates(solved: Solved, pool: IntArray, k: int, *, anyone: bool = False)
     points, demands = solved.points.group, solved.demands
     located = pool[(solved.influence[points[pool]] > 0) | np.isin(pool, demands.must)]
     chosen = located if not anyone and len(np.unique(points[located])) >= k else pool
+    if len(pool) > LARGE_POOL and chosen is located:
+        others = np.setdiff1d(pool, located)
+        chosen = np.concatenate(
+            [located, _canonical(solved, others)[subsample(len(others), MIDST, solved.random_state)]]
+        )
     if len(chosen) <= MOST_CANDIDATES:
         return _canonical(solved, chosen)
     by_influence = np.argsort(-solved.influence[points[chosen]], kind="stable")
@@ -350,7 +358,8 @@ def _cover_with(
     gains: list[float] = []
     doubtful = who.doubtful[places]
     # Those that are candidates for a large k only come last, so that the ranking is one and the same whatever k is.
-    last = np.where(solved.influence[places] == 0, 2, doubtful.astype(np.intp))
+    for_large_k = (solved.influence[places] == 0) & (len(pool) <= LARGE_POOL)
+    last = np.where(for_large_k, 2, doubtful.astype(np.intp))
     chosen = []
     for pick in cover(S, weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar):
         chosen.append(pick.candidate)

@@ -20,7 +20,7 @@ from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
-from mosaic.estimators._nearby import look_twice
+from mosaic.estimators._nearby import Look, look_twice
 from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
 from mosaic.estimators._settings import Settings, explain_selector
@@ -194,19 +194,7 @@ class Representatives(FitByPasses, CallbackSupport, ClusterMixin, BaseEstimator)
             encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
         narrator.say("effective counts")
         look = look_twice(self, kernel, encoding, points, seed)
-        solved = Solved(
-            points,
-            kernel,
-            encoding.influence,
-            look.counts,
-            demands,
-            seed,
-            look.total,
-            look.cut,
-            self._vectors(wants, kernel),
-        )
-        narrator.say("choosing")
-        choice = choose(solved, wants)
+        solved, choice = self._chosen(points, encoding, look, demands, seed, wants, narrator)
         # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
         self._forget_passes()
         self._absent = matrix[np.flatnonzero(points.group < 0)]
@@ -217,10 +205,22 @@ class Representatives(FitByPasses, CallbackSupport, ClusterMixin, BaseEstimator)
         self._keep(solved, look.model, scale, encoding)
         self._adopt(wants, choice)
 
-    def _vectors(self, wants: Wants, kernel: Kernel) -> Any:
-        """The points as vectors, if their similarity is left to us."""
-        ours = isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
-        return kernel.X if ours and isinstance(kernel, RBF) else None
+    def _chosen(
+        self,
+        points: Distinct,
+        encoding: Encoding,
+        look: Look,
+        demands: Demands,
+        seed: int,
+        wants: Wants,
+        narrator: Narrator,
+    ) -> tuple[Solved, Choice]:
+        """All that choosing needs, and what is chosen."""
+        narrator.say("choosing")
+        kernel, ours = encoding.kernel, isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
+        vectors = kernel.X if ours and isinstance(kernel, RBF) else None
+        solved = Solved(points, kernel, encoding.influence, look.counts, demands, seed, look.total, look.cut, vectors)
+        return solved, choose(solved, wants)
 
     def _keep(self, solved: Solved, count_model: CountModel, scale: FloatArray | None, encoding: Encoding) -> None:
         """What solving has found out."""
