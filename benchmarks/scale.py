@@ -1,7 +1,7 @@
 """What passes cost and what they give: rows a second against the floor, memory, quality against the whole program, peers.
 
 Parts: ``speed`` (memory, memory map, Dask with one and two workers), ``quality`` (the same program solved on all points),
-``peers`` (selectors that take a million points), ``paper`` (the paper's algorithm on few candidates against all of them).
+``peers`` (selectors that take a million points). The paper's own comparison is among its experiments (docs/results.md).
 Every run has a process of its own, so that its peak of memory is its own. All that a comparison has is run side by side.
 """
 
@@ -31,7 +31,6 @@ QUALITY = (
     ("blobs", 1_000_000, 1000, 1000),
 )
 PEER_SIZES = (100_000, 1_000_000)
-PAPER_SIZES = (250, 500, 1000, 2000, 4000)
 MEBIBYTE = 2**20
 
 
@@ -318,43 +317,6 @@ METHODS = (
 )  # fmt: skip
 
 
-def run_paper(n: int, seed: int) -> dict[str, Any]:
-    """Algorithm 1 on all points, by the paper's ADMM and by ours, and Algorithm 3, on digits (or a swiss roll beyond)."""
-    import numpy as np
-    from sklearn.datasets import load_digits
-    from sklearn.neighbors import KNeighborsClassifier
-
-    from mosaic import MOSAIC, datasets
-    from mosaic.kernels import EffectiveCount
-
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(seed).permutation(len(X))
-    labelled = n <= 1000
-    train = X[order[:n]] if labelled else datasets.swiss_roll(n, random_state=seed)
-    ways = {
-        "all points, the paper's ADMM": {"solver": "admm-paper", "max_iter": 300, "tol": 1e-2},
-        "all points, interior point": {"tol": 1e-2},
-        "scalable": {"strategy": "sketch", "n_initial": max(100, n // 10), "tol": 1e-2},
-    }
-    found: dict[str, Any] = {"n": n, "seed": seed}
-    import warnings
-
-    for way, settings in ways.items():
-        if n > 2000 and "ADMM" in way:
-            continue
-        model = MOSAIC(30, mode="paper", gamma=EffectiveCount(20.0), **settings)
-        started = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = model.fit(train).representative_indices_
-        entry = {"seconds": time.process_time() - started, "picks": len(rows)}
-        if labelled:
-            classifier = KNeighborsClassifier(1).fit(train[rows], y[order[:n]][rows])
-            entry["accuracy"] = float(classifier.score(X[order[n:]], y[order[n:]]))
-        found[way] = entry
-    return found
-
-
 # --- The report
 
 
@@ -443,40 +405,23 @@ def peers(sizes: tuple[int, ...]) -> str:
     return table(head, lines)
 
 
-def paper(sizes: tuple[int, ...]) -> str:
-    """Algorithm 3 against Algorithm 1."""
-    from statistics import mean, median
-
-    lines = []
-    for n in sizes:
-        runs = [in_a_process("paper", n, seed) for seed in range(3)]
-        for way in ("all points, the paper's ADMM", "all points, interior point", "scalable"):
-            if way not in runs[0]:
-                continue
-            accuracy = [run[way]["accuracy"] for run in runs if "accuracy" in run[way]]
-            took = median(run[way]["seconds"] for run in runs)
-            lines.append([f"{n:,}", way, seconds(took), f"{mean(accuracy):.3f}" if accuracy else "—"])
-    return table(["points", "way", "processor seconds", "1-NN accuracy from 30"], lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=["speed", "quality", "peers", "paper"], action="append")
+    parser.add_argument("--part", choices=["speed", "quality", "peers"], action="append")
     parser.add_argument("--largest", type=int, default=10**9, help="leave out larger sizes")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        one = {"speed": run_speed, "quality": run_quality, "peer": run_peer, "paper": run_paper}[given.one[0]]
+        one = {"speed": run_speed, "quality": run_quality, "peer": run_peer}[given.one[0]]
         print(json.dumps(one(*json.loads(given.one[1]))))
         return
-    parts = given.part or ["speed", "quality", "peers", "paper"]
+    parts = given.part or ["speed", "quality", "peers"]
     packages = ["numpy", "scipy", "scikit-learn", "dask", "distributed"]
     with tempfile.TemporaryDirectory() as folder:
         made = {
             "speed": lambda: speed(Path(folder), tuple(n for n in SPEED_SIZES if n <= given.largest)),
             "quality": lambda: quality(tuple(case for case in QUALITY if case[1] <= given.largest)),
             "peers": lambda: peers(tuple(n for n in PEER_SIZES if n <= given.largest)),
-            "paper": lambda: paper(PAPER_SIZES),
         }
         for part in parts:
             write(f"scale_{part}.md", header(f"Scale: {part}", packages) + "\n" + made[part]())

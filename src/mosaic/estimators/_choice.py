@@ -35,8 +35,8 @@ Mode: TypeAlias = Literal["auto", "paper"]
 MOST_AUTOMATIC = 100
 #: Candidates that are compared, at most, where more would be possible.
 MOST_CANDIDATES = 5000
-#: Of more rows than this, so many that have no row in the encoding are candidates, too. Who expresses a crowd best is at its edge,
-#: and of many points few are needed for that; who is most similar to a crowd is in the midst of it (docs/decisions/0020).
+#: Of more rows than this, so many that have no row in the encoding are candidates, too. Who expresses a crowd best is at its
+#: edge, and of many points few are needed for that; who is most similar to it is in its midst (docs/decisions/0020).
 LARGE_POOL, MIDST = 5000, 2000
 #: The later setting of the paper's first author for diversity pruning. A threshold for OP is stated nowhere; ours:
 #: a point with m < 2 stands for nobody besides itself, unless that holds for all.
