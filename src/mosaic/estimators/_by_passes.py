@@ -123,8 +123,9 @@ class FitByPasses:
                 )
             for answer, values in answers_for_rows(passes).items():
                 # What the model says of its own points comes first: it knows what was demanded of them.
-                values[passes.sketch.sample.first] = getattr(passes.model, answer)
-                setattr(self, answer, values)
+                own = np.array(values)  # what comes from other processes may be read-only
+                own[passes.sketch.sample.first] = getattr(passes.model, answer)
+                setattr(self, answer, own)
         return self.__dict__[name]
 
     def __getstate__(self) -> Any:
