@@ -1,6 +1,6 @@
 """The paper's Algorithm 3, as passes over blocks of rows and small programs between them."""
 
-from mosaic.sketch.blocks import Basis, GramSum, Scores
+from mosaic.sketch.blocks import Basis, GramSum, Scores, symmetric
 from mosaic.sketch.rounds import Round, Rule, Sketch, features, first_candidates, run_sketch
 from mosaic.sketch.sample import Copies, Look, Sample, counted, draw, with_rows
 
@@ -19,5 +19,6 @@ __all__ = [
     "features",
     "first_candidates",
     "run_sketch",
+    "symmetric",
     "with_rows",
 ]

@@ -75,11 +75,16 @@ class GramSum:
         return {name: left[name] + right[name] for name in left}
 
 
+def symmetric(lower: FloatArray) -> FloatArray:
+    """A symmetric matrix from its lower triangle."""
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+
+
 @dataclass(frozen=True)
 class Scores:
     """The look at everybody: max z_j², z_j = ‖Uᵀ f_j‖, who should come in next, and Δ_jj for the draw of others.
 
-    ``rule`` says who: "violation", those with the largest z_j > 1, or "error", those with the largest misrepresentation
+    Without V those with the largest z_j, the worst violators; with it those with the largest misrepresentation
     e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper.
     """
 

@@ -35,7 +35,7 @@ from mosaic.factor import factorize
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
-from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric
 from mosaic.sketch.sample import Sample, counted, with_rows
 from mosaic.solvers import Solution
 from mosaic.working_set import solve_design
@@ -134,9 +134,7 @@ def _solve(
     tol: float,
 ) -> _Solved:
     """C = L⁻¹ G L⁻ᵀ, then η on the candidates, and E from the same sums with all points in memory as candidates."""
-    G = np.tril(sums["G"])
-    G = G + np.tril(G, -1).T
-    C = solve_triangular(basis.L, solve_triangular(basis.L, G, lower=True).T, lower=True)
+    C = solve_triangular(basis.L, solve_triangular(basis.L, symmetric(sums["G"]), lower=True).T, lower=True)
     C = 0.5 * (C + C.T)
     trace = float(sums["trace"])
     missed = max(trace - float(np.trace(C)), 0.0)
@@ -287,8 +285,7 @@ def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solve
     Without pivot j alone tr Δ grows by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, K the similarity between the pivots.
     """
     A = basis.inverse.T @ basis.inverse  # K⁻¹
-    G = np.tril(sums["G"]) + np.tril(sums["G"], -1).T
-    growth = np.einsum("ij,jk,ki->i", A, G, A, optimize=True) / np.diagonal(A)
+    growth = np.einsum("ij,jk,ki->i", A, symmetric(sums["G"]), A, optimize=True) / np.diagonal(A)
     unused = np.isin(pivots, candidates[solved.found.value == 0])
     order = np.flatnonzero(unused)[np.argsort(growth[unused], kind="stable")][:most]
     dropped = order[np.cumsum(growth[order]) <= LET_GO * solved.missed]

@@ -37,7 +37,7 @@ class Sample:
         return Sample(*(part[places] for part in self._parts()))
 
     def with_more(self, other: Sample) -> Sample:
-        """These, and those of the others that are not among them; who is named by another row is called so from now on."""
+        """These, and those of the others that are not among them."""
         new = ~np.isin(other.codes, self.codes)
         rows, codes, first, counts, weights = (
             np.concatenate([mine, theirs[new]]) for mine, theirs in zip(self._parts(), other._parts(), strict=True)
