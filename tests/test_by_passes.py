@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
-from mosaic.estimators import _sketched
+from mosaic.estimators import _plan, _sketched
 from mosaic.inspection import summary
 
 N = 30_000
@@ -225,7 +225,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
 
 
 def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
-    monkeypatch.setattr(_sketched, "SAMPLE", 2000)
+    monkeypatch.setattr(_plan, "SAMPLE", 2000)
     named = np.array([5, 1700, 9999, 12_345, 29_000])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -236,8 +236,8 @@ def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
 
 
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
-    monkeypatch.setattr(_sketched, "SAMPLE", 600)
-    monkeypatch.setattr(_sketched, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(_plan, "SAMPLE", 600)
+    monkeypatch.setattr(_plan, "SMALLEST_SAMPLE", 600)
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 40.0, 27_000, axis=0)])
     for seed in range(3):
         found = MOSAIC(5, random_state=seed, strategy="sketch", n_initial=100).fit(data)
@@ -479,7 +479,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         largest.clear()
         MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0])
         sizes.append(max(largest))
-    assert max(sizes) <= 2 * _sketched.SAMPLE * (4 * 4 + 3 * 8)  # of the sample and the counters, rows and numbers
+    assert max(sizes) <= 2 * _plan.SAMPLE * (4 * 4 + 3 * 8)  # of the sample and the counters, rows and numbers
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):

@@ -14,7 +14,7 @@ import pytest
 
 from mosaic import MOSAIC, InvalidInputError, datasets
 from mosaic.engines import Journal, journal, open_source
-from mosaic.estimators._sketched import memory_by_passes
+from mosaic.estimators._plan import memory_by_passes
 from mosaic.passes import BLOCK_ROWS, n_blocks
 from mosaic.sketch import GramSum
 

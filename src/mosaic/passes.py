@@ -154,3 +154,24 @@ class TakeRows:
     def merge(self, left: Small, right: Small) -> Small:
         """One after the other."""
         return {"rows": np.concatenate([left["rows"], right["rows"]])}
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several tasks in one pass."""
+
+    tasks: dict[str, Task]
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """What each of them makes of a block."""
+        return {f"{name}:{k}": v for name, task in self.tasks.items() for k, v in task.map_block(rows, start).items()}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """What each of them makes of two."""
+        merged: Small = {}
+        for name, task in self.tasks.items():
+            parts = [
+                {k.partition(":")[2]: v for k, v in side.items() if k.startswith(name + ":")} for side in (left, right)
+            ]
+            merged |= {f"{name}:{k}": v for k, v in task.merge(*parts).items()}
+        return merged

@@ -11,9 +11,9 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray
 from mosaic.estimators._choice import rank
 from mosaic.estimators._nearby import SAMPLE
+from mosaic.estimators._plan import Plan, memory_by_passes, work_by_passes
 from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._sketched import Plan, memory_by_passes, work_by_passes
 from mosaic.estimators._solving import build_kernel, left_to_us, seed_of
 from mosaic.estimators._strategy import rank_for, read_for
 from mosaic.exceptions import InvalidInputError

@@ -14,10 +14,10 @@ from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._choice import Wants
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._nearby import look_twice
+from mosaic.estimators._plan import Plan
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._sketched import (
     Passes,
-    Plan,
     answers_for_rows,
     certify_choice,
     demands_in_memory,

@@ -22,95 +22,34 @@ from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._columns import column_scale
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import explain_point
+from mosaic.estimators._plan import Plan
 from mosaic.estimators._points import Distinct
 from mosaic.estimators._settings import Settings, explain_selector
 from mosaic.estimators._solving import build_kernel, strength
-from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import PointKernel
 from mosaic.lam_path import best_for_k
-from mosaic.passes import PerRow, Small, TakeRows, Task
+from mosaic.passes import PerRow, Small, TakeRows, Task, Together
 from mosaic.problem import DesignProblem
-from mosaic.sketch import Basis, GramSum, Round, Scores, Sketch, counted, draw, features, run_sketch, with_rows
+from mosaic.sketch import (
+    Basis,
+    GramSum,
+    Round,
+    Scores,
+    Sketch,
+    counted,
+    draw,
+    features,
+    run_sketch,
+    symmetric,
+    with_rows,
+)
 from mosaic.solvers import Status
-from mosaic.tuning import DEFAULT_BUDGET, neighbours_wanted
+from mosaic.tuning import neighbours_wanted
 
-#: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
-SAMPLE, SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 16_384, 8, 1 << 28, 2048
-#: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
-MOST_CANDIDATES, FEWEST_CANDIDATES, MOST_WORK = 500, 100, 1e12
-#: A round adds this part of the first candidates.
-ADDED = 10
-#: Rounds of the paper's variant, where nobody says how many.
-PAPER_ROUNDS = 3
-#: Kernels between points that a pass can put new points to.
-BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
 #: Parameters that an answer does not depend on.
 NO_MATTER = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy", "max_rank", "max_iter")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Sizes of a fit by passes: points in memory, candidates at first, candidates that a round adds, and rounds."""
-
-    sample: int
-    n_initial: int
-    n_added: int
-    n_rounds: int | None
-
-    @classmethod
-    def of(cls, estimator: Any, n: int, n_features: int, k: int | None) -> Plan:
-        """What the estimator asks for, or what n and the memory budget suggest."""
-        budget = DEFAULT_BUDGET if estimator.memory_budget is None else float(estimator.memory_budget)
-        sample = min(max(SAMPLE, SAMPLE_A_PICK * (k or 0)), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
-        _whole("n_initial", estimator.n_initial, 2)
-        _whole("n_added", estimator.n_added, 1)
-        _whole("n_rounds", estimator.n_rounds, 1)
-        r = estimator.n_initial
-        if r is None:
-            r = int(np.clip(np.sqrt(MOST_WORK / n), FEWEST_CANDIDATES, MOST_CANDIDATES))
-            while r > FEWEST_CANDIDATES and memory_by_passes(sample, r, n_features) > budget:
-                r = int(0.9 * r)
-        r = min(int(r), n)
-        needed = memory_by_passes(min(sample, n), r, n_features)
-        if needed > budget:
-            raise MemoryBudgetError(
-                f"passes with {r:,} candidates over {n_features:,} features need about {needed / 2**20:,.0f} MiB; the budget "
-                f"is {budget / 2**20:,.0f} MiB. Raise memory_budget or lower n_initial."
-            )
-        rounds = estimator.n_rounds
-        if rounds is None and estimator.mode == "paper":
-            rounds = PAPER_ROUNDS
-        added = max(r // ADDED, 1) if estimator.n_added is None else int(estimator.n_added)
-        return cls(min(sample, n), r, added, rounds)
-
-
-def memory_by_passes(sample: int, r: int, n_features: int) -> float:
-    """Bytes at the peak: points and their features thrice, the solver's matrices, sums on the tree, and blocks of rows."""
-    solver = 5.0 * 8 * min(sample, max(3000, 4 * r)) ** 2
-    return 3.0 * 8 * sample * (n_features + r) + solver + 16.0 * 8 * r * r + 4.0 * 8 * 8192 * n_features
-
-
-def work_by_passes(n: int, plan: Plan) -> float:
-    """Multiplications of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
-    r = float(plan.n_initial)
-    return n * r * (1.5 * r + 100.0) + 60.0 * plan.sample * r * r + 1e10
-
-
-def refuse_what_passes_cannot(estimator: Any, sample_weight: Any) -> None:
-    """Say it, where passes are not for these settings."""
-    kernel, instead = estimator.kernel, "Use strategy='low-rank' on an array in memory."
-    if isinstance(kernel, str) and kernel not in BY_PASSES:
-        raise InvalidInputError(
-            f"strategy='sketch' takes the kernels {', '.join(map(repr, BY_PASSES))} or a function of two sets of points; got "
-            f"{kernel!r}, which needs all points at once. {instead}"
-        )
-    if sample_weight is not None:
-        raise InvalidInputError(f"strategy='sketch' takes no sample_weight; copies of a row are counted. {instead}")
-    if estimator.solver not in ("auto", "interior-point"):
-        raise InvalidInputError(
-            f"strategy='sketch' is solved by interior point; got solver={estimator.solver!r}. Use solver='auto'."
-        )
 
 
 @dataclass(frozen=True)
@@ -122,27 +61,6 @@ class FiniteRows:
     def __call__(self, rows: Any, start: int) -> None:
         """Raise if one is not finite."""
         refuse_missing(rows, self.names, first_row=start)
-
-
-@dataclass(frozen=True)
-class Together:
-    """Several tasks in one pass."""
-
-    tasks: dict[str, Task]
-
-    def map_block(self, rows: Any, start: int) -> Small:
-        """What each of them makes of a block."""
-        return {f"{name}:{k}": v for name, task in self.tasks.items() for k, v in task.map_block(rows, start).items()}
-
-    def merge(self, left: Small, right: Small) -> Small:
-        """What each of them makes of two."""
-        merged: Small = {}
-        for name, task in self.tasks.items():
-            parts = [
-                {k.partition(":")[2]: v for k, v in side.items() if k.startswith(name + ":")} for side in (left, right)
-            ]
-            merged |= {f"{name}:{k}": v for k, v in task.merge(*parts).items()}
-        return merged
 
 
 @dataclass(frozen=True)
@@ -338,10 +256,8 @@ def certify_choice(passes: Passes, sentences: tuple[str, ...]) -> SelectionCerti
     }
     assert passes.journal is not None
     found = passes.journal.run(f"certificate {_digest(chosen)}", Together(tasks))
-    G = np.tril(found["gram:G"])
-    G = G + np.tril(G, -1).T
     K = kernel.block(chosen, chosen) + ridge * np.eye(k)
-    error = trace - float(np.trace(np.linalg.solve(K, G)))
+    error = trace - float(np.trace(np.linalg.solve(K, symmetric(found["gram:G"]))))
     largest = max(best.largest_score, float(np.sqrt(found["scores:largest"])))
     bound = replace(best, largest_score=largest).bound(k, ridge)
     return SelectionCertificate(sketch.certificate, k, error, bound, ridge, sentences)
@@ -413,8 +329,3 @@ def explain_by_passes(passes: Passes, i: int | None) -> Any:
             f"row {told.represented_by} stands", f"row {rows['represented_by']} stands"
         )
     return replace(told, **rows)
-
-
-def _whole(name: str, value: Any, smallest: int) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < smallest):
-        raise InvalidInputError(f"{name} must be a whole number >= {smallest} or None; got {value!r}.")

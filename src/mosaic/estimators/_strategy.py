@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
 from mosaic.engines import Source, is_source, open_source
-from mosaic.estimators._sketched import (
+from mosaic.estimators._plan import (
     BY_PASSES,
     FEWEST_CANDIDATES,
     SAMPLE,
