@@ -124,7 +124,7 @@ def test_without_certificate_no_further_program_is_solved(monkeypatch: pytest.Mo
 
 
 def test_infinite_bounds_become_none_and_are_not_told(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
-    worthless = replace(model.certificate_, bound=0.0)
+    worthless = replace(model.certificate_, bounds=replace(model.certificate_.bounds, inner=0.0))
     assert worthless.excess == np.inf
     monkeypatch.setattr(type(model), "certificate_", property(lambda self: worthless))
     facts = summary(model)

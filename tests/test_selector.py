@@ -398,7 +398,7 @@ def test_explanation_of_a_representative():
         assert told.stands_for == len(members)
         assert told.members[0] == i
         assert set(told.members) <= set(members.tolist())
-        assert told.reason.startswith(f"chosen, rank {rank} of 20: it stands for {len(members)} rows")
+        assert told.reason.startswith(f"chosen as number {rank + 1} of 20: it stands for {len(members)} rows")
 
 
 def test_explanation_of_an_outlier():

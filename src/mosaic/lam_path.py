@@ -27,6 +27,27 @@ from mosaic.working_set import solve_design
 
 
 @dataclass(frozen=True)
+class Bound:
+    """Three numbers of one E, and the ridge g: a lower bound for err_g of every set, whatever its size.
+
+    Examples
+    --------
+    >>> Bound(inner=6.0, energy=2.0, largest_score=1.0, ridge=1.0).at(4)
+    6.0
+    """
+
+    inner: float  # ⟨E, T⟩
+    energy: float  # ‖E‖²
+    largest_score: float  # max_j z_j over all candidates
+    ridge: float
+    outside: float = 0.0
+
+    def at(self, k: int) -> float:
+        """⟨E,T⟩² / (‖E‖² + (k/g) max z²) + outside ≤ err_g(S) for every S of k candidates."""
+        return self.inner**2 / (self.energy + k / self.ridge * self.largest_score**2) + self.outside
+
+
+@dataclass(frozen=True)
 class PathPoint:
     """A solution at one strength, with the three numbers that the bound needs."""
 
@@ -46,9 +67,13 @@ class PathPoint:
         """E, for the problem that this solves."""
         return problem.with_lam(self.lam).dual_point(self.solution.value)
 
+    def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
+        """What it proves of sets of any size."""
+        return Bound(self.inner, self.energy, self.largest_score, ridge, outside)
+
     def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
         """⟨E,T⟩² / (‖E‖² + (k/g) max z²) + outside ≤ err_g(S) for every S of k candidates."""
-        return self.inner**2 / (self.energy + k / ridge * self.largest_score**2) + outside
+        return self.bounds(ridge, outside).at(k)
 
 
 def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:

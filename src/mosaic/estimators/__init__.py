@@ -4,6 +4,7 @@ from mosaic.estimators._beforehand import CoverageCurve, estimate, path
 from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._explanation import Explanation
+from mosaic.estimators._progress import listening
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "MOSAICSampler",
     "SelectionCertificate",
     "estimate",
+    "listening",
     "path",
 ]

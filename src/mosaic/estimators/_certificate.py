@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mosaic.encoding import Certificate
+from mosaic.lam_path import Bound
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class SelectionCertificate:
     k : number of representatives
     error : what they leave unexplained of all points, err_g, with ridge g
     bound : what *every* set of k points leaves at least
+    bounds : the same for sets of any size, ``bounds.at(k)``; it is tightest for this k
     ridge : g, the mean of k_ii
     excess : error / bound − 1
     settings : what was decided about the data, in sentences
@@ -27,9 +29,18 @@ class SelectionCertificate:
     encoding: Certificate
     k: int
     error: float
-    bound: float
-    ridge: float
+    bounds: Bound
     settings: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> float:
+        """What every set of k points leaves at least."""
+        return self.bounds.at(self.k)
+
+    @property
+    def ridge(self) -> float:
+        """The price g of coefficients."""
+        return self.bounds.ridge
 
     @property
     def gap(self) -> float:
@@ -49,7 +60,7 @@ class SelectionCertificate:
     @property
     def excess(self) -> float:
         """How much more is left unexplained than by the best k points, at most."""
-        return max(self.error / self.bound - 1.0, 0.0) if self.bound > 0 else float("inf")
+        return excess(self.error, self.bound)
 
     def __str__(self) -> str:
         these, best = (f"These {self.k} leave", f"{self.k}") if self.k > 1 else ("This one leaves", "one")
@@ -58,6 +69,17 @@ class SelectionCertificate:
             f"the program behind them is solved to a gap of {_percent(self.gap)} "
             f"(kernel error {_percent(self.kernel_error)} at rank {self.rank} included)."
         )
+
+
+def excess(error: float, bound: float) -> float:
+    """Error / bound − 1: how much more is left than by the best set, at most.
+
+    Examples
+    --------
+    >>> round(excess(1.1, 1.0), 9), excess(1.0, 0.0)
+    (0.1, inf)
+    """
+    return max(error / bound - 1.0, 0.0) if bound > 0 else float("inf")
 
 
 def _percent(share: float) -> str:

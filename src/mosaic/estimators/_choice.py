@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
@@ -188,9 +188,16 @@ def choose(solved: Solved, wants: Wants) -> Choice:
     return Choice(rows, solved.points.group[rows], gains, cut, flagged, groups)
 
 
-def rank(solved: Solved, wants: Wants, limit: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix."""
+def rank(
+    solved: Solved, wants: Wants, limit: int, first: IntArray | None = None
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix.
+
+    With ``first``, these rows come first, as they are.
+    """
     cut, flagged, _ = flag(solved, wants)
+    if first is not None:
+        solved = replace(solved, demands=replace(solved.demands, must=first))
     who = _Participants.of(solved, wants, cut, flagged)
     rows, gains = _cover_with(solved, wants, min(limit, len(who.pool)), who, as_far_as=True)
     share = ExplainedShare(solved.kernel, who.targets, who.weights)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray, subsample
 from mosaic.estimators._groups import find_groups
+from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._points import Distinct, read_points, read_scaled
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._pyod import PyODAdapter
@@ -26,7 +27,7 @@ from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
 REFERENCE_SIZE = 1000
 
 
-class MOSAICOutlierDetector(OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are points that stand for nobody but themselves.
 
     The score of a point is the log of its effective count: the number of points, itself included, whose representation it

@@ -113,7 +113,7 @@ def _reason(model: Any, i: int, status: str, rank: int | None, label: int, simil
         must = " It had to be included." if i in model._solved.demands.must else ""
         what = "its influence" if model._wanted.mode == "paper" else "what it adds to the mean similarity"
         return (
-            f"chosen, rank {rank} of {len(model.representative_indices_)}: it stands for {len(members)} rows; "
+            f"chosen as number {(rank or 0) + 1} of {len(model.representative_indices_)}: it stands for {len(members)} rows; "
             f"{what} is {gain:.3g}.{must}"
         )
     if status == "outlier":

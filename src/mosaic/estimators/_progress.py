@@ -1,14 +1,17 @@
 """Telling how far a long run is: one line that is rewritten on a terminal, a few lines elsewhere, silence when not asked.
 
-Whoever wants more gives scikit-learn callbacks: a pass is a task, and every hundredth part of it a task within.
+Whoever wants more gives scikit-learn callbacks: a pass is a task, and every hundredth part of it a task within. A program
+that draws a bar of its own listens (``listening``).
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self, TypeAlias
 
 from mosaic.program import Progress
 from mosaic.sketch import Round
@@ -26,7 +29,11 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
         return method
 
 
-__all__ = ["CallbackSupport", "Narrator", "with_callbacks"]
+__all__ = ["CallbackSupport", "Listener", "Narrator", "listening", "with_callbacks"]
+
+#: Is told the stage of a fit, what is to be said about it, and the share of it that is done, where that is known.
+Listener: TypeAlias = Callable[[str, str, float | None], None]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 #: Stages of a fit as a person would call them.
 STAGES = {"factor": "similarities", "round": "solving", "iteration": "solving", "choose": "choosing"}
@@ -34,12 +41,33 @@ STAGES = {"factor": "similarities", "round": "solving", "iteration": "solving", 
 PARTS = 100
 
 
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within it, fits tell the listener how far they are; what ``verbose`` would write is not written.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> stages = []
+    >>> with listening(lambda stage, text, share: stages.append(stage)):
+    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
+    >>> stages[0], stages[-1]
+    ('similarities', 'done')
+    """
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
 class Narrator:
     """Writes the stage, its step and what is left to gain to stderr, at most a few times a second, and calls callbacks."""
 
     def __init__(self, estimator: Any):
         self.estimator = estimator
-        self.name, self.verbose = type(estimator).__name__, bool(estimator.verbose)
+        self.name, self.listener = type(estimator).__name__, _LISTENER.get()
+        self.verbose = bool(estimator.verbose) and self.listener is None
         self.started = self.written = time.monotonic()
         self.live = self.verbose and sys.stderr.isatty()
         self.stage = ""
@@ -64,7 +92,7 @@ class Narrator:
     @property
     def callback(self) -> Callable[[Progress], None] | None:
         """What the exact layer calls, or None when nobody listens."""
-        return self._on_progress if self.verbose else None
+        return self._on_progress if self.verbose or self.listener else None
 
     def _on_progress(self, progress: Progress) -> None:
         stage = STAGES.get(progress.stage, progress.stage)
@@ -89,7 +117,8 @@ class Narrator:
         gap = "" if self.gap is None else f", gap {self.gap:.1e}"
         speed = f", {rows / seconds:,.0f} rows/s" if seconds > 0.1 else ""
         at_most = f", {left} passes left at most" if left > 0 and name.split()[0] in (*passes, "look") else ""
-        self._write(name, f"{where}: {100 * rows / self.n:.0f} %{speed}{gap}{at_most}")
+        share = rows / self.n
+        self._write(name, f"{where}: {100 * share:.0f} %{speed}{gap}{at_most}", share)
 
     def _call_back(self, name: str, rows: int) -> None:
         if self.root is None:
@@ -114,7 +143,9 @@ class Narrator:
         """A stage without steps begins."""
         self._write(stage, stage)
 
-    def _write(self, stage: str, text: str) -> None:
+    def _write(self, stage: str, text: str, share: float | None = None) -> None:
+        if self.listener is not None:
+            self.listener(stage, text, share)
         now = time.monotonic()
         if not self.verbose or (stage == self.stage and now - self.written < (0.2 if self.live else 5.0)):
             return
@@ -125,6 +156,8 @@ class Narrator:
 
     def done(self, text: str) -> None:
         """The last word."""
+        if self.listener is not None:
+            self.listener("done", text, 1.0)
         if self.verbose:
             line = f"[{self.name}] {time.monotonic() - self.started:5.1f} s  {text}"
             sys.stderr.write(f"\r{line:<110}\n" if self.live else line + "\n")

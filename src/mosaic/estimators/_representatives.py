@@ -21,6 +21,7 @@ from mosaic.estimators._choice import Choice, Solved, Wants, choose
 from mosaic.estimators._demands import Demands
 from mosaic.estimators._explanation import Explanation, explain_point
 from mosaic.estimators._nearby import Look, look_twice
+from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._points import Distinct, read_scaled
 from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
 from mosaic.estimators._settings import Settings, explain_selector
@@ -29,7 +30,7 @@ from mosaic.estimators._strategy import Strategy, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF, Kernel
-from mosaic.lam_path import bound_for_k
+from mosaic.lam_path import best_for_k
 from mosaic.metrics import unexplained
 from mosaic.outliers import outlier_probability
 from mosaic.problem import DesignProblem, weighted_gram
@@ -38,7 +39,7 @@ from mosaic.selection import without_rounding
 from mosaic.tuning import neighbours_wanted
 
 
-class Representatives(FitByPasses, CallbackSupport, ClusterMixin, BaseEstimator):
+class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
 
     representative_indices_: IntArray
@@ -359,10 +360,10 @@ class Representatives(FitByPasses, CallbackSupport, ClusterMixin, BaseEstimator)
             problem = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
             ridge = float(weights @ kernel.diagonal()) / float(weights.sum())
             k = len(self._choice.points)
-            bound = bound_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots)
+            bounds = best_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots).bounds(ridge)
             error = float(weights @ unexplained(kernel, self._choice.points, ridge))
             self._certificate = SelectionCertificate(
-                self._encoding_certificate, k, error, bound, ridge, explain_selector(self)
+                self._encoding_certificate, k, error, bounds, explain_selector(self)
             )
         return self._certificate
 

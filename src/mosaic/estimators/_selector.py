@@ -138,7 +138,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
-    Row ...: chosen, rank 0 of 20: it stands for ... rows; what it adds to the mean similarity is ...
+    Row ...: chosen as number 1 of 20: it stands for ... rows; what it adds to the mean similarity is ...
     """
 
     def predict(self, X: Any) -> IntArray:

@@ -259,8 +259,8 @@ def certify_choice(passes: Passes, sentences: tuple[str, ...]) -> SelectionCerti
     K = kernel.block(chosen, chosen) + ridge * np.eye(k)
     error = trace - float(np.trace(np.linalg.solve(K, symmetric(found["gram:G"]))))
     largest = max(best.largest_score, float(np.sqrt(found["scores:largest"])))
-    bound = replace(best, largest_score=largest).bound(k, ridge)
-    return SelectionCertificate(sketch.certificate, k, error, bound, ridge, sentences)
+    bounds = replace(best, largest_score=largest).bounds(ridge)
+    return SelectionCertificate(sketch.certificate, k, error, bounds, sentences)
 
 
 def _digest(chosen: IntArray) -> str:

@@ -23,6 +23,8 @@ from mosaic.kernels import RBF, Diffusion, Kernel, Laplacian, make_kernel
 
 #: Features up to which principal axes are exact, and landmarks that stand for more features or for a kernel.
 MOST_LANDMARKS = 200
+#: Part of its extent that a frame goes beyond the points that belong.
+MARGIN = 0.35
 #: Directions of K_LL with a smaller share than this are rounding and not information.
 RELATIVE_CUT = 1e-12
 
@@ -128,3 +130,30 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
     total = float(np.maximum(w, 0.0).sum())
     shares = np.maximum(w[:-3:-1], 0.0) / total if total > 0 else np.zeros(2)
     return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
+
+
+class Frame(NamedTuple):
+    """Points in shares of a frame's width and height, its corners, and who is beyond it and put to its edge."""
+
+    shares: FloatArray
+    low: FloatArray
+    high: FloatArray
+    outside: BoolArray
+
+
+def framed(points: FloatArray, belongs: BoolArray) -> Frame:
+    """A frame around those who belong, with a margin; a single outlier far away would else flatten everybody.
+
+    Examples
+    --------
+    >>> frame = framed(np.array([[0.0, 0.0], [1.0, 2.0], [9.0, 1.0]]), np.array([True, True, False]))
+    >>> frame.shares.round(2).tolist(), frame.outside.tolist()
+    ([[0.0, 0.0], [0.74, 1.0], [1.0, 0.5]], [False, False, True])
+    """
+    inside = points[belongs] if belongs.any() else points
+    low, high = inside.min(axis=0), inside.max(axis=0)
+    room = MARGIN * np.where(high > low, high - low, 1.0)
+    low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
+    high = np.where(high > low, high, low + 1.0)
+    shares = np.clip((points - low) / (high - low), 0.0, 1.0)
+    return Frame(shares, low, high, ((points < low) | (points > high)).any(axis=1))

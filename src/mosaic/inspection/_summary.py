@@ -264,8 +264,10 @@ def _trade_off(estimator: Any, detects: bool) -> list[TradeOff]:
     return [TradeOff(size, round(float(weights[low & (sizes < size)].sum()))) for size in GROUP_SIZES]
 
 
-def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
+def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOST_BINS) -> FloatArray:
     """Edges t + j·w of equal bins that cover all values; t is the threshold, or the lowest value if there is none.
+
+    There are ``most`` of them, or a few more; fewer for few values.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
     """
     low, high = float(values.min()), float(values.max())
     start = low if threshold is None else threshold
-    width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, MOST_BINS)
+    width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, most)
     if width < 1e-9:  # all alike: a bar needs a width nevertheless
         width = 0.1
     first, last = int(np.floor((low - start) / width)), int(np.ceil((high - start) / width))

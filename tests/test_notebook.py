@@ -1,0 +1,104 @@
+"""What a notebook shows of an estimator, and what a program hears that listens to a fit."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic.estimators import listening
+from mosaic.inspection import card
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return datasets.blobs_with_gross_outliers()
+
+
+@pytest.mark.parametrize("kind", [MOSAIC, MOSAICSampler])
+def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
+    model = kind(20)
+    before = model._repr_html_()
+    assert "mosaic-card" not in before
+    html = model.fit(blobs.X)._repr_html_()
+    assert "20 representatives stand for" in html
+    assert "8 outliers set aside" in html
+    assert "provably" not in html  # nobody has asked for a proof, which takes time
+    assert model._certificate is None
+    assert html.count("<circle") > 300
+    assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
+
+
+def test_proof_is_shown_once_it_is_known(blobs):
+    model = MOSAIC(20).fit(blobs.X)
+    excess = 100 * model.certificate_.excess
+    assert f"provably within {excess:.2g} % of the best 20" in card(model)
+    assert "representation_error_" in model._repr_html_()
+
+
+def test_map_has_every_representative_and_outlier(blobs):
+    model = MOSAIC(20).fit(blobs.X)
+    svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", card(model), re.S)[0])
+    titles = [title.text for title in svg.iter("title")]
+    assert sorted(titles) == sorted(f"row {row}, representative" for row in model.representative_indices_)
+    crosses = next(svg.iter("path")).get("d")
+    assert crosses.count("M") == 8
+
+
+def test_detector_shows_its_outliers_without_a_map(blobs):
+    html = card(MOSAICOutlierDetector().fit(blobs.X))
+    assert "8 outliers among 400 points." in html
+    assert "<svg" not in html
+    assert "and 2 more" in html
+
+
+def test_names_of_columns_are_escaped_in_the_map():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(datasets.swiss_roll(60)[:, :2], columns=["<script>alert(1)</script>", '"><img src=x>'])
+    html = card(MOSAIC(5).fit(X))
+    assert "<script>" not in html
+    assert "<img" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_fit_by_passes_is_shown_too():
+    X = datasets.swiss_roll(3000).astype(np.float32)
+    html = card(MOSAIC(10, strategy="sketch", n_initial=100).fit(X))
+    assert "10 representatives stand for" in html
+    assert "of 3,000 points" in html
+
+
+def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):
+    pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(blobs.X)
+    assert "mosaic-card" not in pipeline._repr_html_()
+    with config_context(display="text"):
+        assert not hasattr(MOSAIC(5), "_repr_html_")
+
+
+def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
+    heard = []
+    with listening(lambda stage, text, share: heard.append((stage, text, share))):
+        MOSAIC(10, verbose=True).fit(datasets.swiss_roll(300))
+        MOSAICOutlierDetector(verbose=True).fit(datasets.swiss_roll(300))
+    stages = [stage for stage, _, _ in heard]
+    for stage in ("similarities", "solving", "choosing", "scoring", "done"):
+        assert stage in stages
+    assert capsys.readouterr().err == ""
+    before = len(heard)
+    MOSAIC(10).fit(datasets.swiss_roll(300))
+    assert len(heard) == before
+
+
+def test_a_listener_hears_how_much_of_a_pass_is_done():
+    shares = []
+    with listening(lambda stage, text, share: shares.append(share)):
+        MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(20_000).astype(np.float32))
+    known = [share for share in shares if share is not None]
+    assert all(0 <= share <= 1 for share in known)
+    assert len(set(known)) > 2
