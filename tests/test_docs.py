@@ -1,28 +1,255 @@
-"""The pages speak of things that exist."""
+"""The pages speak of things that exist, and their code does what they say."""
 
 from __future__ import annotations
 
+import io
 import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from doc_blocks import Block, blocks_of, commands_of, run_blocks
+
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+FRONT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), *FRONT])
+BLOCKS = {page: blocks_of(page.read_text()) for page in PAGES}
+RUN = ("python", "console", "setup")
+#: What is not code, and says so.
+OTHER = ("", "text", "json", "html", "csv")
+#: Commands that a reader has anyway.
+TOOLS = {"cd", "cat", "git", "head", "ls", "open", "source"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _tests_of_pages() -> Iterator[object]:
+    """What is quick of each page; of pages with more than that, all, and what some library is needed for."""
+    for page in PAGES:
+        blocks = [block for block in BLOCKS[page] if block.language in RUN]
+        if not blocks:
+            continue
+        quick = [block for block in blocks if not block.slow and not block.needs]
+        if any(block.language != "setup" for block in quick):
+            yield pytest.param(page, quick, id=_name(page))
+        if any(block.slow and not block.needs for block in blocks):
+            some = [block for block in blocks if not block.needs]
+            yield pytest.param(page, some, id=f"{_name(page)}-slow", marks=pytest.mark.slow)
+        for needs in sorted({block.needs for block in blocks if block.needs}):
+            these = [block for block in blocks if block in quick or block.needs == needs]
+            here = all(block.runs_here for block in these)
+            marks = [pytest.mark.skipif(not here, reason=f"{' and '.join(needs)} is not installed")]
+            marks += [pytest.mark.slow] if any(block.slow for block in these) else []
+            marks += [pytest.mark.xdist_group("ray")] if "ray" in needs else []  # one cluster for all
+            yield pytest.param(page, these, id=f"{_name(page)}-{'-'.join(needs)}", marks=marks)
+
+
+# Ray Data warns of settings that it makes itself.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
+@pytest.mark.parametrize(("page", "blocks"), list(_tests_of_pages()))
+def test_code_does_what_the_page_says(page, blocks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    run_blocks(blocks, tmp_path, str(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_that_are_not_run_exist(page):
+    faults = [
+        f"{page.name}, line {block.line}: {fault}"
+        for block in BLOCKS[page]
+        if block.language == "sh"
+        for words in simple_commands(block.text)
+        if (fault := fault_of(words)) is not None
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_block_is_run_checked_or_no_code(page):
+    unknown = {block.language for block in BLOCKS[page]} - {*RUN, *OTHER, "sh"}
+    assert not unknown, f"{page.name} has blocks of {unknown}, which nobody runs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_named_tests_exist(page):
     for file, name in re.findall(r"(tests/[\w/]+\.py)::(test_\w+)", page.read_text()):
         assert f"def {name}(" in (ROOT / file).read_text(), f"{page.name} names {file}::{name}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_to_headings(page):
+    for target, heading in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+        other = page.parent / target if target else page
+        titles = re.findall(r"^#+ (.*)$", other.read_text(), re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert heading in anchors, f"{page.name} links to {target}#{heading}"
+
+
 def test_every_formula_page_names_a_test():
     for page in ROOT.glob("docs/math/*.md"):
         assert "tests/" in page.read_text() or page.name == "index.md"
+
+
+def simple_commands(text: str) -> Iterator[list[str]]:
+    """The commands of a shell block as words, without comments, assignments and what comes after a redirection."""
+    for line in text.replace("\\\n", " ").splitlines():
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words: list[str] = []
+        for word in [*lexer, ";"]:
+            if set(word) <= set(";&|()"):
+                kept = words[: next((at for at, w in enumerate(words) if set(w) <= set("<>")), None)]
+                while kept and re.match(r"\w+=", kept[0]):
+                    kept = kept[1:]
+                if kept:
+                    yield kept
+                words = []
+            else:
+                words.append(word)
+
+
+def fault_of(words: list[str]) -> str | None:
+    """What is wrong with a command, or None."""
+    first, *rest = words
+    if first == "python" and rest[:2] == ["-m", "pip"]:
+        first, rest = "pip", rest[2:]
+    if first == "make":
+        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        missing = [word for word in rest if "=" not in word and not word.startswith("-") and word not in targets]
+        return f"make has no target {missing[0]}" if missing else None
+    if first == "pip":
+        extras = set(re.findall(r"[\w-]+", " ".join(re.findall(r"\[(.*?)\]", " ".join(rest)))))
+        missing = sorted(extras - set(PROJECT["optional-dependencies"]))
+        names = [word for word in rest[1:] if not word.startswith((".", "-", PROJECT["name"]))]
+        return f"no extra is called {missing[0]}" if missing else f"{names[0]} is not ours" if names else None
+    if first == "mosaic":
+        return _fault_of_mosaic(rest)
+    if first in ("python", "python3"):
+        return _fault_of_python(rest)
+    if "/" in first:
+        return None if (ROOT / first).exists() else f"there is no {first}"
+    return None if first in TOOLS else f"{first} is no command that we know"
+
+
+def _fault_of_python(words: list[str]) -> str | None:
+    if words[:1] == ["-m"]:
+        return None if find_spec(words[1]) is not None else f"there is no module {words[1]}"
+    files = [word for word in words if word.endswith(".py")]
+    missing = [file for file in files if not (ROOT / file).exists()]
+    return f"there is no {missing[0]}" if missing else None
+
+
+def _fault_of_mosaic(words: list[str]) -> str | None:
+    """Whether a command and its options are in the help."""
+    from mosaic.cli import main
+
+    command = words[:1] if words and not words[0].startswith("-") else []
+    told, status = io.StringIO(), 0
+    with redirect_stdout(told), redirect_stderr(told):
+        try:
+            status = main([*command, "--help"])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+    if status != 0:
+        return f"mosaic has no command {' '.join(command)}"
+    options = [word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
+    missing = [word for word in options if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", told.getvalue())]
+    return f"mosaic {' '.join(command)} has no option {missing[0]}" if missing else None
+
+
+def _page(*blocks: str) -> list[Block]:
+    return blocks_of("\n\n".join(blocks))
+
+
+def test_blocks_and_what_is_said_about_them_are_found():
+    page = _page(
+        "# A page",
+        "<!-- slow -->\n```python\n1\n```",
+        "<!-- needs: one, two -->\n\n```console\n$ ls\n```",
+        "```\nno\n```",
+    )
+    assert [(b.language, b.text, b.slow, b.needs) for b in page] == [
+        ("python", "1\n", True, ()),
+        ("console", "$ ls\n", False, ("one", "two")),
+        ("", "no\n", False, ()),
+    ]
+    assert page[0].line == 5
+    assert not page[1].runs_here
+
+
+def test_commands_go_on_after_a_backslash():
+    assert list(commands_of("$ a \\\n  b\nout\n$ c\n")) == [("a \\\n  b", "out\n"), ("c", "")]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["```python\n>>> x = 1\n>>> x + 1\n2\n```", "```python\ny = x + 1\n```", "```python\n>>> y\n2\n```"],
+        ["<!-- setup\nx = 3\n-->\n```python\n>>> x\n3\n```"],
+        ["```console\n$ echo one   two; echo three >&2\none ...\nthree\n$ cd /; export A=b\n$ pwd; echo $A\n/\nb\n```"],
+        ["```console\n$ exit_with() { return 3; }; exit_with\n$ echo $?\n3\n```"],
+        [
+            "```python\nfrom pathlib import Path\n\nPath('file').write_text('text')\n```",
+            "```console\n$ cat file\ntext\n```",
+        ],
+        ["<!-- terminal -->\n```console\n$ test -t 1 && tput cols; printf 'half\\rwhole\\n'\n100\nwhole\n```"],
+        ["```console\n$ python -c 'import sys; print(sys.stdout.isatty())'\nFalse\n```"],
+    ],
+)
+def test_pages_that_tell_the_truth_pass(blocks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(_page(*blocks), tmp_path, "page.md")
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ("```python\n>>> 1 + 1\n3\n```", "Expected:\n    3"),
+        ("```python\nassert False, 'no'\n```", "no"),
+        ("```console\n$ echo one\ntwo\n```", "should print\ntwo\n\nand prints\none"),
+        ("```console\n$ echo one\n```", "and prints\none"),
+        ("```console\n$ true\nsomething\n```", "should print\nsomething"),
+        ("```console\n$ false\n```", "failed with status 1"),
+        ("```console\n$ exit 0\n$ echo one\none\n```", "stopped early"),
+        ("```console\nno command\n```", "begins with a command"),
+    ],
+)
+def test_pages_that_do_not_are_caught(block, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        run_blocks(_page(block), tmp_path, "page.md")
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("make test  # all of it", None),
+        ("cd there && make nonsense", "make has no target nonsense"),
+        ("pip install 'mosaic-select[plots,report]'", None),
+        ("python -m pip install '.[sound]'", "no extra is called sound"),
+        ("pip install mosaic-other another", "mosaic-other is not ours"),
+        ("python benchmarks/scale.py --part speed > out.txt", None),
+        ("python benchmarks/nothing.py", "there is no benchmarks/nothing.py"),
+        ("A=1 python -m experiments.run \\\n  --slice small", None),
+        ("python -m experiments.walk", "there is no module experiments.walk"),
+        (".ci/run", None),
+        ("frobnicate", "frobnicate is no command that we know"),
+    ],
+)
+def test_commands_that_do_not_exist_are_caught(command, fault):
+    assert [fault_of(words) for words in simple_commands(command)][-1] == fault

@@ -1,0 +1,88 @@
+"""Deduplicate, clean and select: from a table as it is to a few rows that can be trusted.
+
+What one learns here:
+
+- a table goes in as it is: ids and other text stay out of distances, units do not matter, columns come back;
+- copies, exact or nearly so, do not take two places;
+- rows of noise are set aside, and the report says why;
+- as many as are worth it (``min_support``), or a number for each site (``groups``, ``quotas``).
+
+The table is made here: readings of machines at four sites, one of them small, with 50 exact copies, 50 that differ in the
+fifth digit, and 20 rows of noise. It needs pandas; a Polars frame or an Arrow table would do as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from _shared import out_folder, stands_for, write_answer
+
+from mosaic import MOSAIC
+
+SITES = {"north": 420, "south": 170, "east": 80, "west": 30}
+MEASURED = ["speed", "current", "temperature", "vibration"]
+
+folder = out_folder("clean_and_select", __doc__)
+
+
+def readings(rng: np.random.Generator) -> pd.DataFrame:
+    """Machines at some load, sites with ways of their own; the column "truth" is for checking and is never looked at."""
+    number = np.repeat(np.arange(len(SITES)), list(SITES.values()))
+    load = rng.beta(1.5, 1.5, len(number))
+    exact = {
+        "speed": 600 + 900 * load,
+        "current": 5 + 20 * load**2 + 2.5 * number,
+        "temperature": 30 + 40 * load**1.5 + 5 * (number % 2),
+        "vibration": 1 + 3 * np.sin(np.pi * load) + 0.6 * number,
+    }
+    errors = {"speed": 15.0, "current": 0.4, "temperature": 0.8, "vibration": 0.12}
+    honest = pd.DataFrame({name: values + rng.normal(0, errors[name], len(number)) for name, values in exact.items()})
+    honest = honest.assign(site=np.repeat(list(SITES), list(SITES.values())), truth="reading")
+    copies = honest.sample(50, random_state=1).assign(truth="copy")
+    nearly = honest.sample(50, random_state=2).assign(truth="near copy")
+    nearly[MEASURED] *= 1 + 1e-5 * rng.normal(size=nearly[MEASURED].shape)
+    noise = honest.sample(20, random_state=3).assign(truth="noise")
+    low, high = honest[MEASURED].min(), honest[MEASURED].max()
+    noise[MEASURED] = rng.uniform(low - (high - low) / 2, high + (high - low) / 2, noise[MEASURED].shape)
+    frame = pd.concat([honest, copies, nearly, noise]).sample(frac=1, random_state=4).reset_index(drop=True)
+    frame.insert(0, "reading", [f"R{number:04d}" for number in range(len(frame))])
+    return frame
+
+
+# 1. The table.
+frame = readings(np.random.default_rng(0))
+seen = frame.drop(columns="truth")
+print(f"{len(frame)} rows: {frame['truth'].value_counts().to_dict()}; columns {', '.join(seen.columns)}.\n")
+
+# 2. Twenty-four rows. Columns of text are not measured, and come back with the picks.
+model = MOSAIC(24).fit(seen)
+picks = model.select(frame)
+print(f"Twenty-four of them, {', '.join(picks['reading'][:5])} … first, with all columns: {list(picks.columns)}.")
+print(f"Noise among the picks: {(picks['truth'] == 'noise').sum()}.")
+flagged = frame.loc[model.is_outlier_, "truth"].value_counts().to_dict()
+print(f"Set aside as outliers: {flagged}, of 20 rows of noise.")
+print(f"  {model.explain(int(np.flatnonzero(model.is_outlier_)[0]))}")
+
+# 3. No reading twice: how far apart the two closest picks are, in deviations of each column.
+scaled = (picks[MEASURED] / frame.loc[~model.is_outlier_, MEASURED].std()).to_numpy()
+gaps = np.linalg.norm(scaled[:, None] - scaled[None], axis=2)[~np.eye(len(scaled), dtype=bool)]
+print(
+    f"Copies among the picks: {picks[MEASURED].duplicated().sum()}; the two closest are {gaps.min():.2f} deviations apart.\n"
+)
+
+# 4. As many as are worth it: each stands for thirty rows at least.
+worth = MOSAIC(min_support=30).fit(seen)
+print(
+    f"With min_support=30 there are {worth.n_representatives_}; the smallest stands for {stands_for(worth).min()} rows."
+)
+
+# 5. Six for each site, the small one included, which has few picks otherwise.
+print(f"Without being asked, sites have {picks['site'].value_counts().to_dict()} picks.")
+fair = MOSAIC(24).fit(seen, groups=frame["site"], quotas="equal")
+chosen = fair.select(frame)
+print(
+    f"With equal quotas they have {chosen['site'].value_counts().to_dict()}; noise: {(chosen['truth'] == 'noise').sum()}."
+)
+
+columns = {name: seen[name].to_list() for name in ["site", *MEASURED]}
+write_answer(fair, folder, "Readings to keep", names=frame["reading"].to_list(), columns=columns, groups=frame["site"])
