@@ -12,7 +12,7 @@ setup: $(VENV)/.dev
 
 $(VENV)/.user: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --editable '.[plots]'
+	$(PIP) --editable '.[cli]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml
@@ -30,7 +30,7 @@ $(VENV)/.bench: pyproject.toml
 	touch $@
 
 demo: $(VENV)/.user
-	$(BIN)/python examples/demo.py
+	$(BIN)/mosaic demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup
@@ -54,6 +54,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/selection.py
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/door.py
 
 experiments: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small

@@ -42,6 +42,14 @@ def test_proof_is_shown_once_it_is_known(blobs):
     assert "representation_error_" in model._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("outliers", "told"),
+    [("reject", "; 8 outliers set aside."), ("report", "; 8 outliers reported."), ("keep", "400 points.")],
+)
+def test_sentence_says_what_became_of_outliers(blobs, outliers, told):
+    assert told in card(MOSAIC(5, outliers=outliers).fit(blobs.X))
+
+
 def test_map_has_every_representative_and_outlier(blobs):
     model = MOSAIC(20).fit(blobs.X)
     svg = ElementTree.fromstring(re.search(r"<svg.*</svg>", card(model), re.S)[0])
@@ -72,6 +80,7 @@ def test_fit_by_passes_is_shown_too():
     html = card(MOSAIC(10, strategy="sketch", n_initial=100).fit(X))
     assert "10 representatives stand for" in html
     assert "of 3,000 points" in html
+    assert "; about " in html or "no outliers" in html
 
 
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):

@@ -1,18 +1,22 @@
 """MOSAIC: which few points stand for the rest, which do not belong, and how good that answer is."""
 
-from mosaic import datasets, metrics
-from mosaic.encoding import Certificate, Encoding
-from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
-from mosaic.exceptions import (
-    ConvergenceWarning,
-    InvalidInputError,
-    MemoryBudgetError,
-    MissingDependencyError,
-    MosaicError,
-    NotPositiveSemidefiniteError,
-)
-from mosaic.kernels import EffectiveCount
-from mosaic.program import Progress, solve
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mosaic import datasets, inspection, io, metrics, report
+    from mosaic.encoding import Certificate, Encoding
+    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
+    from mosaic.exceptions import (
+        ConvergenceWarning,
+        InvalidInputError,
+        MemoryBudgetError,
+        MissingDependencyError,
+        MosaicError,
+        NotPositiveSemidefiniteError,
+    )
+    from mosaic.kernels import EffectiveCount
+    from mosaic.program import Progress, solve
 
 __version__ = "0.1.0.dev0"
 
@@ -32,7 +36,42 @@ __all__ = [
     "Progress",
     "datasets",
     "estimate",
+    "inspection",
+    "io",
     "metrics",
     "path",
+    "report",
     "solve",
 ]
+
+# Where each name lives. It is imported when it is first asked for: the command line answers before scikit-learn is there.
+_HOMES = {
+    "mosaic.encoding": ("Certificate", "Encoding"),
+    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "path"),
+    "mosaic.exceptions": (
+        "ConvergenceWarning",
+        "InvalidInputError",
+        "MemoryBudgetError",
+        "MissingDependencyError",
+        "MosaicError",
+        "NotPositiveSemidefiniteError",
+    ),
+    "mosaic.kernels": ("EffectiveCount",),
+    "mosaic.program": ("Progress", "solve"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    elif name in __all__:
+        value = import_module(f"mosaic.{name}")
+    else:
+        raise AttributeError(f"module 'mosaic' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -160,12 +160,27 @@ def _open_anndata(adata: Any, n_jobs: int | None) -> Source:
 
 
 def _open_h5ad(path: Path, n_jobs: int | None) -> Source:
-    # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
     h5py, io = library("h5py", path), library("anndata.io", path)
+    with readable(path), h5py.File(path, "r") as file:
+        names = [str(name) for name in io.read_elem(file["var"][file["var"].attrs["_index"]])]
+    return open_h5ad_array(path, "X", names, n_jobs)
+
+
+def open_h5ad_array(
+    path: Path, name: str, names: Sequence[str] | None = None, n_jobs: int | None = None
+) -> StoredArray:
+    """Rows of one array of an .h5ad file, dense or CSR; nothing else of it is taken into memory.
+
+    Parameters
+    ----------
+    path : of the file
+    name : of the array in it, as ``"X"`` or ``"layers/counts"``
+    names : of its columns
+    n_jobs : threads that read and map
+    """
+    # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
     with readable(path):
-        with h5py.File(path, "r") as file:
-            names = [str(name) for name in io.read_elem(file["var"][file["var"].attrs["_index"]])]
-        X = _InFile(str(path), "X").open()
+        X = _InFile(str(path), name).open()
     return StoredArray(X, "AnnData file", str(path), n_jobs, names)
 
 

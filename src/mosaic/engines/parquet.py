@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,17 +30,18 @@ class ParquetSource(LocalSource):
     ----------
     path : of a file or a folder
     n_jobs : threads that read and map
+    columns : of numbers, those that are read, in this order; all, if None
     """
 
     names: list[str]
 
-    def __init__(self, path: Path, n_jobs: int | None = None):
+    def __init__(self, path: Path, n_jobs: int | None = None, columns: Sequence[str] | None = None):
         self.kind, self.n_jobs = "Parquet folder" if path.is_dir() else "Parquet file", n_jobs
-        found = [(file, *_head(file)) for file in _files(path)]
-        found = [(file, head, columns) for file, head, columns in found if head.num_rows] or found[:1]
+        found = [(file, *_head(file, columns)) for file in parquet_files(path)]
+        found = [(file, head, kinds) for file, head, kinds in found if head.num_rows] or found[:1]
         self.names = list(found[0][2])
-        for file, _, columns in found:
-            if odd := set(columns) ^ set(self.names):
+        for file, _, kinds in found:
+            if odd := set(kinds) ^ set(self.names):
                 raise InvalidInputError(
                     f"{file} and {found[0][0].name} differ in their columns of numbers: {listed(sorted(odd))}. Write all files "
                     "of the folder with the same columns and types."
@@ -50,7 +51,7 @@ class ParquetSource(LocalSource):
         self._ends = np.cumsum([self._files[i][1].row_group(g).num_rows for i, g in self._groups], dtype=np.int64)
         self.n, self.n_features = sum(head.num_rows for _, head in self._files), len(self.names)
         check_shape(self.n, self.n_features, str(path))
-        single = all(kind == "float" for _, _, columns in found for kind in columns.values())
+        single = all(kind == "float" for _, _, kinds in found for kind in kinds.values())
         self._dtype = np.dtype(np.float32 if single else np.float64)
 
     def pieces(self) -> Iterator[tuple[int, int]]:
@@ -81,7 +82,8 @@ class ParquetSource(LocalSource):
         return rows
 
 
-def _files(path: Path) -> list[Path]:
+def parquet_files(path: Path) -> list[Path]:
+    """The files of a folder, in the order of their names; a file alone."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
@@ -97,8 +99,14 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _head(file: Path) -> tuple[Any, dict[str, str]]:
-    """What a file says of its row groups, and the names and types of its columns of numbers."""
+def row_names(schema: Any) -> list[str]:
+    """Columns that pandas has written as the index of a frame."""
+    pandas = schema.pandas_metadata or {"index_columns": []}
+    return [index for index in pandas["index_columns"] if isinstance(index, str)]
+
+
+def _head(file: Path, wanted: Sequence[str] | None = None) -> tuple[Any, dict[str, str]]:
+    """What a file says of its row groups, and the names and types of its columns of numbers, or of those that are wanted."""
     parquet, types = library("pyarrow.parquet", file), library("pyarrow.types", file)
     with readable(file), parquet.ParquetFile(file) as opened:
         head, schema = opened.metadata, opened.schema_arrow
@@ -108,9 +116,9 @@ def _head(file: Path) -> tuple[Any, dict[str, str]]:
             f"{file} has more than one column called {twice[0]!r}. Rename them or drop all but one."
         )
     kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    pandas = schema.pandas_metadata or {"columns": []}
     others = [column.get("field_name") for column in pandas["columns"] if column["pandas_type"] == "categorical"]
-    others += [index for index in pandas["index_columns"] if isinstance(index, str)]
+    others += row_names(schema)
     columns = [field for field in schema if field.name not in others and any(kind(field.type) for kind in kinds)]
     if not columns and head.num_rows:
         found = listed([f"{field.name} ({field.type})" for field in schema]) or "none at all"
@@ -118,7 +126,15 @@ def _head(file: Path) -> tuple[Any, dict[str, str]]:
             f"{file} has no column of numbers, only {found}. Convert the columns that stand for numbers, for example with "
             "pandas.to_numeric, and save it again."
         )
-    return head, {field.name: str(field.type) for field in columns}
+    names = {field.name: str(field.type) for field in columns}
+    if wanted is None:
+        return head, names
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        raise InvalidInputError(
+            f"{file} has no columns of numbers called {listed(absent)}; it has {listed(list(names))}. Check the names."
+        )
+    return head, {name: names[name] for name in wanted}
 
 
 def _numbers(column: Any, dtype: np.dtype[Any]) -> Any:

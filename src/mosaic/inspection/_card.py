@@ -57,10 +57,19 @@ def sentence(facts: Summary) -> str:
         return f"{facts.title}."
     text = f"{counted(k, 'representative')} {'stands' if k == 1 else 'stand'} for {100 * (facts.coverage or 0.0):.1f} %"
     text += f" of {counted(facts.n_points, 'point')}"
-    text += f"; {counted(facts.n_outliers, 'outlier')} set aside" if facts.n_outliers else "; no outliers"
+    text += _on_outliers(facts)
     if facts.certificate.excess is not None:
         text += f"; provably within {100 * facts.certificate.excess:.2g} % of the best {k}"
     return f"{text}."
+
+
+def _on_outliers(facts: Summary) -> str:
+    fate = facts.settings["parameters"]["outliers"]
+    if fate == "keep":  # nobody has looked for any
+        return ""
+    about = "about " if facts.scaled else ""
+    done = "set aside" if fate == "reject" else "reported"
+    return f"; {about}{counted(facts.n_outliers, 'outlier')} {done}" if facts.n_outliers else "; no outliers"
 
 
 def _svg(shown: PointMap) -> str:

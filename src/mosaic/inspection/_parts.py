@@ -160,6 +160,7 @@ class Summary:
     outliers : OutlierPart
     curve : CurvePart
     settings : parameters, what was made of them, constraints and versions, to do it again
+    scaled : whether numbers of rows are scaled up from a sample, as after a fit by passes
 
     Notes
     -----
@@ -179,6 +180,7 @@ class Summary:
     outliers: OutlierPart = field(repr=False)
     curve: CurvePart | None = field(repr=False)
     settings: dict[str, Any] = field(repr=False)
+    scaled: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The same as dicts and lists of plain values, which ``json.dumps`` takes."""

@@ -157,6 +157,7 @@ def _by_passes(
     return replace(
         facts,
         n_points=n,
+        scaled=True,
         n_outliers=round(float(weights[inner.is_outlier_].sum())),
         certificate=_certificate(model, "bound" in parts),
         map=None if facts.map is None else replace(facts.map, row=[int(first[row]) for row in facts.map.row]),

@@ -1,0 +1,139 @@
+"""demo: handwritten digits with images of noise among them, for whoever wants to see something first."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+from sklearn.datasets import load_digits
+
+from mosaic import datasets
+from mosaic.cli._commands import Answer
+from mosaic.cli._explanations import explanation_of
+from mosaic.cli._faults import writing
+from mosaic.cli._output import width, write, write_json, write_notes, write_wrapped
+from mosaic.cli._progress import Bar, warnings_as
+from mosaic.cli._work import Work
+from mosaic.estimators import MOSAIC
+from mosaic.io import check_output, write_rows
+from mosaic.io._records import InMemory
+from mosaic.io._table import Table
+from mosaic.report import write_report
+from mosaic.report._subject import thumbnail
+
+#: Representatives, and how many of them a terminal shows as pictures.
+K, DRAWN = 20, 6
+#: Digits for one image of noise.
+PER_NOISE = 20
+SIDE, DARKEST = 8, 16.0
+SHADES = " .:-=+*#%@"
+#: How files begin, or what is in them, that an earlier demo has written.
+OWN = {"picks.csv": b"image,what,mosaic_rank", "report.html": b"mosaic demo"}
+
+
+class Digits(Table):
+    """Pictures of 8 × 8 pixels in memory, as if they were a file."""
+
+    def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
+        """Ink on paper."""
+        paper = 1.0 - self.X.reshape(-1, SIDE, SIDE)[np.asarray(rows, np.intp)] / DARKEST
+        return [thumbnail(picture, side) for picture in paper]
+
+
+def digits_with_noise() -> Digits:
+    """Handwritten digits that scikit-learn brings along, and one image of noise for twenty of them."""
+    digits = load_digits()
+    n = len(digits.data)
+    noise = datasets.noise_images(n // PER_NOISE, digits.data)
+    what = [f"a {label}" for label in digits.target] + ["noise"] * len(noise)
+    names = [f"digit-{i:04d}" for i in range(n)] + [f"noise-{i:02d}" for i in range(len(noise))]
+    X = np.vstack([digits.data, noise])
+    records = InMemory(pa.table({"image": names, "what": what}))
+    kind = "handwritten digits and noise"
+    return Digits(Path("digits"), kind, X, records, id_name="image", groups=np.array(what), ids=pa.array(names))
+
+
+def draw(images: Any) -> str:
+    """8×8 images side by side, as text.
+
+    Examples
+    --------
+    >>> print(draw(np.eye(8)[None] * 16).splitlines()[1])
+      @@
+    """
+    lines = []
+    for row in range(SIDE):
+        cells = ("".join(SHADES[int(v * 9 / DARKEST)] * 2 for v in image[row]) for image in images)
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def demo(args: Namespace) -> int:
+    """``mosaic demo``."""
+    folder = Path(args.folder)
+    with writing(args.folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in OWN:
+        with writing(str(folder / name)):
+            check_output(folder / name, args.force or _is_own(folder / name))
+    warned: list[str] = []
+    with digits_with_noise() as table:
+        noise = int((table.groups == "noise").sum())
+        if not args.json:
+            write(f"{table.n - noise:,} digits and {noise} images of noise. Nothing is said about which is which.\n")
+        with Bar(args.quiet or args.json) as bar, warnings_as(warned), bar.listening():
+            work = Work(args, table, bar, warned)
+            started = time.perf_counter()
+            model = MOSAIC(K, verbose=bar.verbose).fit(table.X)
+            seconds = time.perf_counter() - started
+            answer = Answer.of(work, model, bound=True)
+            bar.say("report")
+            picks, page = str(folder / "picks.csv"), str(folder / "report.html")
+            with writing(picks):
+                write_rows(picks, answer.picks, force=True)
+            with writing(page):
+                write_report(
+                    model, page, table=table, title="Digits with noise among them", command="mosaic demo", force=True
+                )
+            answer.outputs.update(picks=picks, report=page)
+        caught = int((table.groups[model.is_outlier_] == "noise").sum())
+        if args.json:
+            found = {"n_noise": noise, "n_noise_found": caught, "folder": args.folder}
+            write_json(answer.to_json("mosaic/demo/1") | found)
+        else:
+            _write(work, model, answer, seconds, noise, caught)
+    return 0
+
+
+def _write(work: Work, model: MOSAIC, answer: Answer, seconds: float, noise: int, caught: int) -> None:
+    """For people: pictures of the first, the outliers, why, and the certificate."""
+    table, picks = work.table, model.representative_indices_
+    shown = picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
+    write(f"{len(picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")
+    write(draw(table.X[shown].reshape(-1, SIDE, SIDE)))
+    numbers = [pick.stands_for for pick in answer.summary.representatives or []]
+    labels = (f"{table.groups[row]}, for {numbers[rank]}" for rank, row in enumerate(shown))
+    write("  ".join(f"{label:<{2 * SIDE}}" for label in labels).rstrip() + "\n")
+    found = answer.summary.n_outliers
+    write(f"{found} outliers found: {caught} of {noise} images of noise, {found - caught} digits.")
+    odd = np.flatnonzero(model.is_outlier_)
+    for row in [*odd[-1:].tolist(), int(picks[0])]:
+        told = explanation_of(work, model, row)
+        write_wrapped(f"{told['called']}: {told['reason']}", "  ")
+    write()
+    write_wrapped(str(model.certificate_))
+    write_notes(answer.notes)
+    write(f"\nLook at {answer.outputs['report']}; the picks are in {answer.outputs['picks']}.")
+
+
+def _is_own(file: Path) -> bool:
+    """Whether an earlier demo has written this file."""
+    try:
+        return file.is_file() and OWN[file.name] in file.read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,158 @@
+"""Errors, as a person and as a program reads them, and the exit code of each kind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic.cli._life import visible
+from mosaic.cli._parser import UsageError
+from mosaic.cli._signals import Ended
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError, MosaicError
+
+#: Kinds of faults, and exit codes.
+CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class OutputError(MosaicError):
+    """A file that was asked for cannot be written."""
+
+    def __init__(self, file: str, fault: str, remedy: str | None = None):
+        super().__init__(" ".join(part for part in (f"{file}: {fault}", remedy) if part))
+        self.file, self.fault, self.remedy = file, fault, remedy
+
+
+class DataError(InvalidInputError):
+    """The file can be read, but what is in it cannot be used."""
+
+    def __init__(self, file: str, fault: str):
+        super().__init__(f"{file}: {fault}")
+        self.file, self.fault = file, fault
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong: its kind, all of it in words and, where that is known, file, place in it, fault and remedy."""
+
+    kind: str
+    message: str
+    file: str | None = None
+    where: str | None = None
+    fault: str | None = None
+    remedy: str | None = None
+    exit_code: int = 1
+
+    @classmethod
+    def of(cls, error: BaseException) -> Fault:
+        """What an exception says."""
+        kind = kind_of(error)
+        code = getattr(error, "code", CODES[kind]) if isinstance(error, Ended) else CODES[kind]
+        parts = {name: getattr(error, name, None) for name in ("file", "where", "fault", "remedy")}
+        told = {name: None if value is None else str(value) for name, value in parts.items()}
+        return cls(kind, _message(error, kind), **told, exit_code=code)
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--json`` gives it."""
+        return {"schema": "mosaic/error/1", "error": vars(self)}
+
+
+def kind_of(error: BaseException) -> str:
+    """The kind of a fault."""
+    if isinstance(error, KeyboardInterrupt | Ended):
+        return "interrupted"
+    if isinstance(error, OutputError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
+        return "output"
+    if isinstance(error, MemoryError):  # ours among them
+        return "memory"
+    if isinstance(error, MissingDependencyError) or _is_optional(error):
+        return "missing"
+    if isinstance(error, DataError) or _is_file_fault(error):
+        return "input"
+    return "usage" if isinstance(error, UsageError | InvalidInputError) else "unexpected"
+
+
+def _is_optional(error: BaseException) -> bool:
+    """Whether a library of others is not there."""
+    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    return name.partition(".")[0] not in ("", "mosaic")
+
+
+def _is_file_fault(error: BaseException) -> bool:
+    """Whether reading has failed; where nothing was opened, nothing was read."""
+    files = sys.modules.get("mosaic.io")
+    return files is not None and isinstance(error, files.FileFault)
+
+
+def _message(error: BaseException, kind: str) -> str:
+    if kind == "interrupted":
+        ended = isinstance(error, Ended)
+        name = f" by {signal.Signals(error.args[0]).name}" if ended else ""
+        return f"interrupted{name}; no half-written file is left"
+    if isinstance(error, MemoryError) and not isinstance(error, MemoryBudgetError):
+        return f"the machine has no more memory ({error or 'it did not say how much was asked for'}). Lower --memory-budget"
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingDependencyError) and kind == "missing":
+        return f"{error.name} is not installed: pip install 'mosaic-select[cli]'"
+    if kind == "unexpected":
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
+    return str(error)
+
+
+def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
+    """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
+    found = Fault.of(error)
+    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
+        traceback.print_exception(error)
+    if args.json if args is not None else "--json" in words:
+        from mosaic.cli._output import write_json
+
+        try:
+            write_json(found.to_json())
+            sys.stdout.flush()
+        except BrokenPipeError:
+            pass
+        return found.exit_code
+    who = error.command if isinstance(error, UsageError) else "mosaic"
+    usage = error.usage if isinstance(error, UsageError) else ""
+    message = "\n".join(visible(line) for line in found.message.splitlines())
+    end = "" if message.endswith((".", "?", "!")) else "."
+    start = f"{who}: " if found.kind == "interrupted" else f"{who}: error: "
+    sys.stderr.write(f"{usage}{start}{message}{end}\n")
+    return found.exit_code
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Within, whatever goes wrong with a file is about the output."""
+    try:
+        yield
+    except (InvalidInputError, OSError) as error:
+        if isinstance(error, MissingDependencyError | MemoryError | BrokenPipeError | OutputError):
+            raise
+        if isinstance(error, OSError):
+            remedy = "Make room, or write elsewhere." if error.errno in DISK_FULL else "Write to another place."
+            raise OutputError(path, f"it cannot be written: {error.strerror or error}.", remedy) from error
+        fault = getattr(error, "fault", None)
+        if fault is None:
+            raise OutputError(path, str(error)) from error
+        raise OutputError(path, f"{str(fault).rstrip('.')}.", getattr(error, "remedy", None)) from error
+
+
+@contextmanager
+def using(path: str) -> Iterator[None]:
+    """Within, a complaint about X is one about the file."""
+    try:
+        yield
+    except InvalidInputError as error:
+        if str(error).startswith("X ") and kind_of(error) == "usage":
+            raise DataError(path, str(error)) from error
+        raise

@@ -1,0 +1,8 @@
+"""Files in and out: tables, arrays and pictures as they are on disk."""
+
+from mosaic.io._faults import FileFault
+from mosaic.io._open import open_table
+from mosaic.io._table import Table
+from mosaic.io._write import check_output, csv_bytes, replacing, write_rows
+
+__all__ = ["FileFault", "Table", "check_output", "csv_bytes", "open_table", "replacing", "write_rows"]

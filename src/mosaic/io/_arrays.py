@@ -1,0 +1,208 @@
+"""Arrays in: NumPy's own files, SciPy's sparse ones and Matrix Market."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.engines._reading import listed
+from mosaic.io._columns import Wishes
+from mosaic.io._faults import FileFault, readable, unknown_name
+from mosaic.io._framed import finite
+from mosaic.io._records import Bare, Records
+from mosaic.io._spool import Spool
+from mosaic.io._table import Table
+
+#: What scipy.sparse.save_npz writes besides the numbers.
+SPARSE_MARKS = {"format", "shape", "data"}
+
+
+def open_npy(path: Path, wishes: Wishes, budget: float) -> Table:
+    """A .npy file, mapped into memory whatever its size."""
+    with readable(path):
+        X = _mapped(path, path)
+    return array_table(path, "NumPy array", X, wishes, budget)
+
+
+def open_npz(path: Path, wishes: Wishes, budget: float, array: str | None) -> Table:
+    """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix.
+
+    An array of more than a quarter of the budget is unpacked to a temporary file and mapped into memory.
+    """
+    with readable(path):
+        shapes = _shapes(path)
+        if set(shapes) >= SPARSE_MARKS and array is None:
+            return array_table(path, "sparse matrix (npz)", sp.load_npz(path).tocsr(), wishes, budget)
+    name = _chosen(path, shapes, array)
+    shape, dtype = shapes[name]
+    check_array(path, shape, dtype, f"array {name!r}")
+    size = float(np.prod(shape)) * dtype.itemsize
+    if size <= budget / 4:
+        with readable(path), np.load(path, allow_pickle=False) as stored:
+            X = stored[name]
+        return array_table(path, "NumPy archive", X, wishes, budget)
+    with Spool(path, shape[1], dtype, size) as spool:
+        with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
+            spool.unpack(member)
+            X = _mapped(spool.path, path)
+        return array_table(path, "NumPy archive", X, wishes, budget, spool)
+
+
+def open_matrix_market(path: Path, wishes: Wishes, budget: float) -> Table:
+    """A .mtx file, as CSR or, where it is written in full, as an array."""
+    from scipy.io import mminfo, mmread
+
+    with readable(path, "Write it again, for example with scipy.io.mmwrite."):
+        n, d, filled, form, kind, _ = mminfo(path)
+        if kind == "complex":
+            raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
+        need = 8.0 * n * d if form == "array" else 24.0 * filled
+        if need > budget / 2:
+            raise FileFault(
+                path,
+                f"its {filled:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
+                "Raise --memory-budget, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
+            )
+        X = mmread(path)
+        X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
+    check_array(path, X.shape, X.dtype)
+    return array_table(path, "Matrix Market file", X, wishes, budget)
+
+
+def array_table(
+    path: Path,
+    kind: str,
+    X: Any,
+    wishes: Wishes,
+    budget: float,
+    spool: Spool | None = None,
+    records: Records | None = None,
+    names: Sequence[str] | None = None,
+    **known: Any,
+) -> Table:
+    """A table of an array: its rows have no names, unless records give them."""
+    check_array(path, X.shape, X.dtype)
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        X.sum_duplicates()
+    shown = X
+    if X.dtype.kind != "f" and not isinstance(X, np.memmap):
+        X = X.astype(np.float64)
+    if records is None:
+        refuse_columns(path, wishes)
+    numbers = finite(path, X, names, lambda number: None, wishes.drop_missing, budget / 4)
+
+    def clean() -> None:
+        for one in (numbers.clean, None if spool is None else spool.close):
+            if one is not None:
+                one()
+
+    return Table(
+        path,
+        kind,
+        numbers.X,
+        Bare(shown, names) if records is None else records,
+        feature_names=names,
+        dropped=numbers.dropped,
+        notes=[*known.pop("notes", ()), *numbers.notes],
+        clean=clean,
+        **known,
+    )
+
+
+def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
+    """Refuse what is no table of real numbers."""
+    if np.dtype(dtype).kind not in "fiub":
+        said = "objects" if np.dtype(dtype).kind == "O" else "text" if np.dtype(dtype).kind in "US" else f"{dtype}"
+        raise FileFault(
+            path,
+            f"{what} holds {said}, no real numbers",
+            "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet.",
+        )
+    if len(shape) != 2:
+        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
+        raise FileFault(
+            path,
+            f"{what} has {len(shape)} dimensions, shape {tuple(int(size) for size in shape)}; rows and columns are needed",
+            f"Save it as a table: {remedy}.",
+        )
+    if 0 in shape:
+        raise FileFault(
+            path,
+            f"{what} is empty, shape {tuple(int(size) for size in shape)}",
+            "Save it again with its rows and columns.",
+        )
+
+
+def refuse_columns(path: Path, wishes: Wishes) -> None:
+    """An array has no columns that could be named."""
+    given = {**{f"--{part}": column for column, part in wishes.named.items()}, "--columns": wishes.columns}
+    given["--exclude-columns"] = wishes.exclude_columns
+    for option, value in given.items():
+        if value is not None:
+            raise FileFault(
+                path,
+                f"is an array, whose columns have no names ({option})",
+                "Save it with names, as CSV or Parquet, or leave this option out.",
+            )
+
+
+def _mapped(path: Path, shown: Path) -> Any:
+    """A .npy file as a memory map, after a look at what it holds."""
+    with path.open("rb") as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+        begin = file.tell()
+    check_array(shown, shape, dtype)
+    expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
+    if found < expected:
+        raise FileFault(
+            shown,
+            f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}",
+            "Copy or write it again; it was not written completely.",
+        )
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _shapes(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    """Names, shapes and types of the arrays of a .npz file, without reading them."""
+    found = {}
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.namelist():
+            if member.endswith(".npy"):
+                with packed.open(member) as file:
+                    version = np.lib.format.read_magic(file)
+                    read = (
+                        np.lib.format.read_array_header_1_0
+                        if version == (1, 0)
+                        else np.lib.format.read_array_header_2_0
+                    )
+                    shape, _, dtype = read(file)
+                found[member[:-4]] = (shape, dtype)
+    return found
+
+
+def _chosen(path: Path, shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], array: str | None) -> str:
+    """The array that is meant."""
+    if array is not None:
+        if array not in shapes:
+            raise unknown_name(path, "array", array, list(shapes))
+        return array
+    tables = [name for name, (shape, _) in shapes.items() if len(shape) == 2]
+    if len(tables) == 1:
+        return tables[0]
+    if len(shapes) == 1:
+        return next(iter(shapes))  # its shape is refused elsewhere, with a remedy
+    inside = listed([f"{name} {shape}" for name, (shape, _) in shapes.items()]) or "none"
+    many = "several arrays of" if tables else "no array of"
+    raise FileFault(
+        path,
+        f"has {many} two dimensions: {inside}",
+        "Name the one that is meant: --array NAME" if shapes else "Save one in it.",
+    )

@@ -1,0 +1,146 @@
+"""Faults of files: which file, where in it, what is wrong, what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from mosaic.engines._reading import listed
+from mosaic.exceptions import InvalidInputError, MosaicError
+
+#: How Git LFS begins the few lines that it leaves in the place of a large file.
+LFS_POINTER = b"version https://git-lfs"
+
+
+class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
+    """A file cannot be read, used or written.
+
+    Attributes
+    ----------
+    file : its path, as it was given
+    where : line and column, as "line 7, column 'age'"; None for the file as a whole
+    fault : what is wrong, without a full stop
+    remedy : what to do
+
+    Examples
+    --------
+    >>> print(FileFault("people.csv", "'12kg' is not a number", "Correct the cell.", line=7, column="weight"))
+    people.csv, line 7, column 'weight': '12kg' is not a number. Correct the cell.
+    """
+
+    def __init__(
+        self,
+        file: str | PathLike[str],
+        fault: str,
+        remedy: str,
+        *,
+        line: int | None = None,
+        column: str | None = None,
+        where: str | None = None,
+    ):
+        self.file, self.fault, self.remedy, self.line, self.column = str(file), fault.rstrip("."), remedy, line, column
+        parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
+        self.where = ", ".join(part for part in parts if part) or None
+        super().__init__(f"{self.file}{', ' + self.where if self.where else ''}: {self.fault}. {remedy}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self.file, self.fault, self.remedy, self.line, self.column, self.where, str(self))
+
+
+def _again(
+    file: str, fault: str, remedy: str, line: int | None, column: str | None, where: str | None, text: str
+) -> FileFault:
+    """A fault that comes from another process."""
+    same = FileFault(file, fault, remedy, line=line, column=column)
+    same.where, same.args = where, (text,)
+    return same
+
+
+@contextmanager
+def readable(file: Path, remedy: str | None = None) -> Iterator[None]:
+    """Whatever a library says of a file that it cannot read, as a fault of that file."""
+    try:
+        yield
+    except FileFault:
+        raise
+    except InvalidInputError as error:
+        text = str(error).removeprefix(str(file)).lstrip(": ")
+        fault, _, rest = text.partition(". ")
+        raise FileFault(file, fault, rest or "Write it again.") from error
+    except (MosaicError, MemoryError):
+        raise
+    except PermissionError as error:
+        raise not_permitted(file) from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
+        raise FileFault(
+            file,
+            f"cannot be read ({said[:300]})",
+            remedy
+            or "It is damaged, was not copied completely, or is not what its ending says. Write or copy it again.",
+        ) from error
+
+
+def not_permitted(file: Path) -> FileFault:
+    """A file that somebody else may read."""
+    return FileFault(
+        file, "may not be read by you (permission denied)", f"Ask its owner, or use: chmod u+r {file.name}"
+    )
+
+
+def check_there(path: Path) -> None:
+    """Refuse what is missing, closed to us, empty, or a note that the file is elsewhere."""
+    try:
+        if not path.exists():
+            raise FileFault(path, "there is no such file or folder", _whereabouts(path))
+        if path.is_dir():
+            if not any(path.iterdir()):
+                raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
+            return
+        with path.open("rb") as file:
+            head = file.read(len(LFS_POINTER))
+    except PermissionError as error:
+        raise not_permitted(path) from error
+    except OSError as error:
+        raise FileFault(path, f"cannot be opened ({error.strerror})", "Check the path and the disk.") from error
+    if not head:
+        raise FileFault(path, "the file is empty", "Write it again, or name another one.")
+    if head == LFS_POINTER:
+        raise FileFault(
+            path,
+            "is a pointer of Git LFS, not the data itself",
+            f"Fetch the data with: git lfs pull --include {path.name}",
+        )
+
+
+def close_to(name: str, names: Sequence[str]) -> str:
+    """A question that names what may have been meant, or nothing.
+
+    Examples
+    --------
+    >>> close_to("hieght", ["height", "age"])
+    "Did you mean 'height'? "
+    """
+    folded = {other.casefold(): other for other in names}
+    found = difflib.get_close_matches(name.casefold(), list(folded), 3, 0.6)
+    return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
+
+
+def unknown_name(file: Path, what: str, name: str, names: Sequence[str]) -> FileFault:
+    """A column or an array that is not there, and what is."""
+    there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
+    return FileFault(file, f"has no {what} {name!r}", close_to(name, names) + there)
+
+
+def _whereabouts(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"The folder {folder} is not there either. Paths are seen from {Path.cwd()}."
+    try:
+        hint = close_to(path.name, sorted(other.name for other in folder.iterdir())[:10_000])
+    except OSError:
+        hint = ""
+    return f"{hint or 'Check the name. '}Paths are seen from {Path.cwd()}."

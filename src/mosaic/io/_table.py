@@ -1,0 +1,227 @@
+"""A table: numbers to compute with, and for every row what it is called and what else is known of it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._frames import _row_numbers
+from mosaic.engines._reading import library
+from mosaic.exceptions import InvalidInputError
+from mosaic.io._faults import close_to
+from mosaic.io._records import Records
+
+#: Names that are compared with one that is not there.
+COMPARED = 100_000
+
+
+class Table:
+    """Rows of a file: their numbers as ``MOSAIC.fit`` takes them, their names, and all their columns.
+
+    Made by :func:`mosaic.io.open_table`. A context manager; leaving it removes temporary files.
+
+    Attributes
+    ----------
+    path : of the file or folder
+    kind : what it is, as a person would say it: "CSV file", "images in a folder"
+    X : float array, memory map, CSR matrix, or a source that is read in passes
+    n, n_features : shape of X
+    feature_names : names of the columns of X, None where they have none
+    notes : sentences on what was assumed
+    columns : names of what ``rows`` gives
+    id_name : the column that names the rows, None where there is none
+    groups : of every row the value of the group column, as text; None without one
+    weights : of every row the value of the weight column; None without one
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        X: Any,
+        records: Records,
+        *,
+        feature_names: Sequence[str] | None = None,
+        id_name: str | None = None,
+        notes: Sequence[str] = (),
+        dropped: IntArray | None = None,
+        groups: Any = None,
+        weights: FloatArray | None = None,
+        ids: Any = None,
+        clean: Callable[[], None] | None = None,
+    ):
+        self.path, self.kind, self.X = path, kind, X
+        self.n, self.n_features = _shape(X)
+        self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
+        self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
+        self._records, self._ids = records, ids
+        first = [] if id_name is None else [id_name]
+        self.columns = first + [name for name in records.columns if name != id_name]
+        # Of sorted rows that were dropped: how many of the rows that are left come before each.
+        self._before = None if dropped is None or not len(dropped) else np.sort(dropped) - np.arange(len(dropped))
+        self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
+        self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether rows are called something else than their number."""
+        return self.id_name is not None
+
+    def names(self, rows: ArrayLike) -> list[str]:
+        """What these rows are called: their id or file name, else their number, counted from 0 in the file."""
+        numbers = self.numbers(rows)
+        if self.id_name is None:
+            return [str(number) for number in numbers]
+        if self._ids is not None:
+            return _texts(self._ids.take(library("pyarrow", self.path).array(numbers)))
+        return _texts(self._records.take(numbers, [self.id_name]).column(0))
+
+    def rows(self, rows: ArrayLike) -> Any:
+        """All columns of these rows, in that order, as a ``pyarrow.Table``; the id comes first."""
+        return self._records.take(self.numbers(rows), self.columns)
+
+    def find(self, name: str) -> int:
+        """The row that is called so: by its id, or by its number where rows have no ids.
+
+        Raises
+        ------
+        InvalidInputError
+            if there is none, or more than one.
+        """
+        if self.id_name is None:
+            return self._by_number(name)
+        found, begin = [], 0
+        for batch in self._id_batches():
+            found += [begin + place for place in _places(batch, str(name))]
+            begin += len(batch)
+        rows = [row for row in map(self._row_of, found) if row is not None]
+        if len(rows) > 1:
+            raise InvalidInputError(
+                f"{self.path}: {len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them. Name a "
+                "column of different values as id, or give the row number."
+            )
+        if rows:
+            return rows[0]
+        if found:
+            raise InvalidInputError(
+                f"{self.path}: row {name!r} was left out, because numbers are missing in it. Fill them in, or name another row."
+            )
+        some: list[str] = []
+        for batch in self._id_batches():
+            some += _texts(batch.slice(0, COMPARED - len(some)))
+            if len(some) == COMPARED:
+                break
+        number = " For a row number use --row." if str(name).isdecimal() and int(name) < self.n else ""
+        raise InvalidInputError(
+            f"{self.path}: no row has {name!r} in column {self.id_name!r}. {close_to(str(name), some)}"
+            f"Check the spelling, or name the column of ids with --id.{number}"
+        )
+
+    def line(self, row: int) -> int | None:
+        """The line of a text file that a row begins on, counted from 1 with the header; None for other files."""
+        return self._records.line(int(self.numbers([row])[0]))
+
+    def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
+        """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
+        return None
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows of the file that were left out, because numbers are missing in them."""
+        return 0 if self._before is None else len(self._before)
+
+    def take_numbers_of(self, other: Table) -> None:
+        """Have the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
+        self._cleaners.append(other.close)
+        self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
+        self._before = other._before
+        kept = other.numbers(np.arange(other.n))
+        self.groups = None if self.groups is None else self.groups[kept]
+        self.weights = None if self.weights is None else self.weights[kept]
+        self.notes += [note for note in other.notes if "left out" in note]
+
+    def close(self) -> None:
+        """Remove temporary files and let go of others. X may not be used any more."""
+        self._finalizer()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.path}: {self.n:,} rows, {self.n_features:,} features>"
+
+    def numbers(self, rows: ArrayLike) -> IntArray:
+        """Row numbers in the file, counted from 0, of rows of X; they differ where rows were left out."""
+        numbers = _row_numbers(rows, self.n)
+        if self._before is None:
+            return numbers
+        return numbers + np.searchsorted(self._before, numbers, side="right")
+
+    def _row_of(self, number: int) -> int | None:
+        """Row of X of a row of the file; None where it was dropped."""
+        if self._before is None:
+            return number
+        dropped = self._before + np.arange(len(self._before))
+        place = int(np.searchsorted(dropped, number))
+        return None if place < len(dropped) and dropped[place] == number else number - place
+
+    def _id_batches(self) -> Any:
+        if self._ids is not None:
+            yield self._ids
+            return
+        for batch in self._records.batches([str(self.id_name)]):
+            yield batch.column(0)
+
+    def _by_number(self, name: str) -> int:
+        try:
+            row = self._row_of(int(name))
+        except ValueError:
+            row = -1
+        if row is None or not 0 <= row < self.n:
+            raise InvalidInputError(
+                f"{self.path}: there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}. "
+                "Name the column of ids with --id, if there is one."
+            )
+        return row
+
+
+def _shape(X: Any) -> tuple[int, int]:
+    if hasattr(X, "n_features"):
+        return int(X.n), int(X.n_features)
+    return int(X.shape[0]), int(X.shape[1])
+
+
+def _texts(column: Any) -> list[str]:
+    """Values as text, missing ones as nothing."""
+    return ["" if value is None else str(value) for value in column.to_pylist()]
+
+
+def _places(column: Any, text: str) -> list[int]:
+    """Where a value is written so."""
+    pa, types = library("pyarrow", "a table"), library("pyarrow.types", "a table")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_integer(column.type) or types.is_large_string(column.type):
+        column = column.cast(pa.string())
+    if types.is_string(column.type):
+        same = library("pyarrow.compute", "a table").equal(column, text)
+        filled = library("pyarrow.compute", "a table").fill_null(same, False)
+        return np.flatnonzero(filled.to_numpy(zero_copy_only=False)).tolist()
+    return [place for place, value in enumerate(_texts(column)) if value == text]
+
+
+def _let_go(cleaners: list[Callable[[], None]]) -> None:
+    for clean in cleaners:
+        clean()

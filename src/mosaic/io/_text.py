@@ -1,0 +1,131 @@
+"""Text tables in, those that fit into memory and those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mosaic._arrays import IntArray
+from mosaic.engines._reading import library
+from mosaic.io._bytes import Progress, wrong_encoding
+from mosaic.io._columns import Wishes, is_number
+from mosaic.io._csv import TextTable, look_at
+from mosaic.io._csv_faults import explain, line_of
+from mosaic.io._faults import FileFault, readable
+from mosaic.io._framed import Frame, table_of
+from mosaic.io._records import InMemory, Streamed
+from mosaic.io._streams import table_of_stream
+from mosaic.io._table import Table
+
+
+def open_text_table(path: Path, kind: str, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
+    """A .csv or .tsv file, compressed or not.
+
+    Parameters
+    ----------
+    path, kind : of the file
+    wishes : what the user says of its columns
+    budget : bytes of memory. A file whose numbers would take more than a quarter of it, or whose text more than half, is
+        read block by block
+    progress : is told how far reading is
+    """
+    with readable(path):
+        text = look_at(path)
+        # What the user computes with is a number, zeros or not.
+        zeros = tuple(name for name in text.zeros if name not in (wishes.columns or ()))
+        text = replace(text, id=wishes.id, zeros=zeros)
+        size = text.size()
+    column_bytes = 8 * size / text.row_bytes
+    if column_bytes * len(text.names) > budget / 4 or size > budget / 2:
+        return table_of_stream(_large(text, kind, wishes, column_bytes, progress), wishes, budget)
+    table = _read(text, list(wishes.named))
+    if progress is not None:
+        progress(path.stat().st_size, path.stat().st_size)
+    if not table.num_rows:
+        raise FileFault(path, "has a header and no rows", "Write it again with its rows, or name another one.")
+    records = InMemory(table, lambda number: line_of(text, number))
+    frame = Frame(path, kind, table.schema, records, table, notes=text.notes, text=text)
+    return table_of(frame, wishes, budget / 4)
+
+
+class WrittenRows(Streamed):
+    """Rows of a text file that is not in memory: read as they are written, and made numbers when few are left."""
+
+    def __init__(self, text: TextTable, numbers: Sequence[str]):
+        pa = library("pyarrow", text.path)
+        kinds = dict.fromkeys(text.names, pa.string())
+        super().__init__(
+            text.names, lambda columns: _explained(text, kinds, columns), lambda number: line_of(text, number)
+        )
+        self._text, self._numbers = text, numbers
+
+    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+        """One pass."""
+        table = super().take(numbers, columns)
+        return self._text.converted(table, [name for name in table.column_names if name in self._numbers])
+
+
+def _read(text: TextTable, named: Sequence[str]) -> Any:
+    pa = library("pyarrow", text.path)
+    with readable(text.path):
+        try:
+            table = text.read([name for name in named if name in text.names])
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise explain(text, error) from error
+        _refuse_bytes(text, table)
+    return table
+
+
+def _refuse_bytes(text: TextTable, table: Any) -> None:
+    """What is not UTF-8 is read as bytes."""
+    types = library("pyarrow.types", text.path)
+    if any(types.is_binary(field.type) for field in table.schema):
+        raise wrong_encoding(text.path) or FileFault(text.path, "is not UTF-8", "Write it again in UTF-8.")
+
+
+def _large(text: TextTable, kind: str, wishes: Wishes, column_bytes: float, progress: Progress | None) -> Frame:
+    """Columns of a file whose types are those of its first block."""
+    pa = library("pyarrow", text.path)
+    texts = text.text_columns(list(wishes.named))
+    first = next(_explained(text, dict.fromkeys(texts, pa.string()), None), None)
+    if first is None or not first.num_rows:
+        raise FileFault(text.path, "has a header and no rows", "Write it again with its rows, or name another one.")
+    _refuse_bytes(text, first)
+    sample = text.converted(pa.Table.from_batches([first]), texts)
+    numbers = [field.name for field in sample.schema if is_number(field.type)]
+    flags = {field.name for field in sample.schema if field.type == pa.bool_()}
+
+    def stream(columns: list[str], numeric: list[str]) -> Iterator[Any]:
+        counted = set(numeric)
+        # Whole numbers of the first block may have fractions further down.
+        kinds = {c: pa.bool_() if c in flags else pa.float64() if c in counted else pa.string() for c in columns}
+        return _explained(text, kinds, columns, progress)
+
+    return Frame(
+        text.path,
+        kind,
+        sample.schema,
+        WrittenRows(text, numbers),
+        expected=column_bytes,
+        notes=text.notes,
+        text=text,
+        sample=sample,
+        stream=stream,
+    )
+
+
+def _explained(
+    text: TextTable, kinds: dict[str, Any], columns: Sequence[str] | None, progress: Progress | None = None
+) -> Iterator[Any]:
+    """Blocks of a text file; what is wrong with it is looked for once more."""
+    pa = library("pyarrow", text.path)
+    done = 0
+    with readable(text.path):
+        try:
+            for batch in text.batches(kinds, columns, progress):
+                yield batch
+                done += batch.num_rows
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            raise explain(text, error, [n for n, k in kinds.items() if k != pa.string()], done) from error

@@ -1,0 +1,198 @@
+"""What the rows are to people: names, cells of a table, pictures, groups."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from mosaic._arrays import IntArray
+from mosaic._frames import n_rows
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
+
+#: Letters of a name and of a cell that are shown, and columns.
+LONGEST_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 200, 12
+#: Pixels of a picture's longer side.
+SIDE = 64
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Rows of a table, as ``mosaic.io.Table`` gives them; all that it has may be missing.
+
+    Attributes
+    ----------
+    table : has ``names``, ``rows``, ``pictures`` and says ``has_names``; None where rows are numbers only
+    groups : a label for every row, and what they are called together
+    file, kind : where the rows come from
+    notes : what was assumed about them
+    """
+
+    table: Any = None
+    groups: Sequence[Any] | None = None
+    group_name: str = "group"
+    file: str | None = None
+    kind: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of_table(cls, table: Any) -> Subject:
+        """What a table says of itself."""
+        name = getattr(table, "group_name", None) or "group"
+        return cls(table, table.groups, name, table.path.name, table.kind, list(table.notes))
+
+    def names(self, rows: IntArray) -> list[str] | None:
+        """What rows are called, shortened; None where they have numbers only."""
+        if self.table is None or not self.table.has_names:
+            return None
+        return [shortened(name, LONGEST_NAME) for name in self.table.names(rows)]
+
+    def numbers(self, rows: IntArray) -> IntArray:
+        """Where rows are in the file; not where they are in X, if some were left out."""
+        numbers = getattr(self.table, "numbers", None)
+        return rows if numbers is None else np.asarray(numbers(rows))
+
+    def cells(self, rows: IntArray) -> tuple[list[str], list[list[str]]]:
+        """Headers, and for each row the text of its cells; columns that are no numbers come first."""
+        if self.table is None or not len(rows):
+            return [], [[] for _ in rows]
+        found = self.table.rows(rows)
+        columns = {name: found.column(name).to_pylist() for name in found.column_names}
+        columns = {name: values for name, values in columns.items() if not any(isinstance(v, list) for v in values)}
+        columns.pop(getattr(self.table, "id_name", None) or "", None)
+        order = sorted(columns, key=lambda name: all(isinstance(v, int | float) or v is None for v in columns[name]))
+        order = order[:MOST_COLUMNS]
+        texts = [[_text(columns[name][i]) for name in order] for i in range(len(rows))]
+        return [shortened(name, LONGEST_NAME) for name in order], texts
+
+    def pictures(self, rows: IntArray) -> list[str | None]:
+        """For each row a picture as a data URI."""
+        found = None if self.table is None or not len(rows) else self.table.pictures(rows, SIDE)
+        return [None] * len(rows) if found is None else [as_uri(picture) for picture in found]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table made of what somebody has in memory: names, columns, images."""
+
+    called: Sequence[Any] | None
+    columns_: Mapping[str, Sequence[Any]]
+    images: Any
+
+    @property
+    def has_names(self) -> bool:
+        """Whether rows are more than numbers."""
+        return self.called is not None
+
+    def names(self, rows: Iterable[int]) -> list[str]:
+        """What rows are called."""
+        return [str(row if self.called is None else self.called[int(row)]) for row in rows]
+
+    def rows(self, rows: IntArray) -> _Columns:
+        """Their cells."""
+        return _Columns({name: [values[int(row)] for row in rows] for name, values in self.columns_.items()})
+
+    def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
+        """Their pictures."""
+        return None if self.images is None else [thumbnail(self.images[int(row)], side) for row in rows]
+
+
+class _Columns(dict[str, list[Any]]):
+    """The few things that are asked of a PyArrow table."""
+
+    @property
+    def column_names(self) -> list[str]:
+        return list(self)
+
+    def column(self, name: str) -> _Column:
+        return _Column(self[name])
+
+
+class _Column(list[Any]):
+    def to_pylist(self) -> list[Any]:
+        return [value.item() if isinstance(value, np.generic) else value for value in self]
+
+
+def subject_of(
+    n: int, names: Any = None, columns: Any = None, images: Any = None, groups: Any = None, title: str = "X"
+) -> Subject:
+    """A subject of n rows from what was given about them."""
+    columns = {} if columns is None else columns
+    if not isinstance(columns, Mapping):  # a frame of any kind
+        columns = {str(name): columns[name] for name in columns}
+    given = {"names": names, "images": images, "groups": groups, **{f"column {c!r}": v for c, v in columns.items()}}
+    for what, values in given.items():
+        if values is not None and n_rows(values) != n:
+            raise InvalidInputError(f"{what} must have one entry for each of {n} rows; got {n_rows(values)}.")
+    listed = {str(name): list(values) for name, values in columns.items()}
+    table = Given(None if names is None else list(names), listed, images)
+    return Subject(table, None if groups is None else list(groups))
+
+
+def thumbnail(image: Any, side: int) -> bytes:
+    """PNG of a picture in an array: height × width, or × 3 or × 4; floats from 0 to 1, or to their largest value.
+
+    Small ones are enlarged by whole pixels, so that they stay sharp.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingDependencyError(
+            "Pictures in a report need Pillow: pip install 'mosaic-select[report]'."
+        ) from error
+    pixels = np.asarray(image)
+    if pixels.ndim not in (2, 3) or pixels.size == 0:
+        raise InvalidInputError(
+            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}. Reshape images, as in "
+            "images=X.reshape(-1, 8, 8)."
+        )
+    if pixels.dtype != np.uint8:
+        pixels = np.nan_to_num(pixels.astype(np.float64))
+        high = max(1.0 if pixels.max() <= 1 else float(pixels.max()), 1e-12)
+        pixels = np.clip(255 * pixels / high, 0, 255).astype(np.uint8)
+    picture = Image.fromarray(pixels)
+    longer = max(picture.size)
+    if longer > side:
+        picture.thumbnail((side, side))
+    elif side // longer > 1:
+        times = side // longer
+        picture = picture.resize((picture.width * times, picture.height * times), Image.Resampling.NEAREST)
+    out = BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def as_uri(picture: bytes | None) -> str | None:
+    """A data URI of PNG or JPEG bytes.
+
+    Examples
+    --------
+    >>> as_uri(b"not a picture")[:22]
+    'data:image/png;base64,'
+    """
+    if picture is None:
+        return None
+    kind = "jpeg" if picture.startswith(b"\xff\xd8") else "png"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
+
+
+def shortened(text: Any, longest: int) -> str:
+    """Text on one line that is not too long.
+
+    Examples
+    --------
+    >>> shortened("a long name", 6)
+    'a lon…'
+    """
+    line = " ".join(str(text)[: 4 * longest].split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else shortened(value, LONGEST_CELL)

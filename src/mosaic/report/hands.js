@@ -1,0 +1,155 @@
+// What hands do to the map: pointer, fingers, wheel and keys. Selecting itself is the page's business.
+
+const fingers = new Map(); // pointers that are down, by id
+const grip = { moved: false, x: 0, y: 0, spread: 0 };
+
+function local(event) {
+  const box = map.host.getBoundingClientRect();
+  return [event.clientX - box.left - map.host.clientLeft, event.clientY - box.top - map.host.clientTop];
+}
+
+/* Zoom by a factor; the place under (x, y) stays where it is. */
+function zoomBy(factor, x = map.width / 2, y = map.height / 2) {
+  const zoom = Math.min(Math.max(map.zoom * factor, 1), DEEPEST);
+  const { sx, sy } = map.home;
+  map.cx += ((x - map.width / 2) / sx) * (1 / map.zoom - 1 / zoom);
+  map.cy -= ((y - map.height / 2) / sy) * (1 / map.zoom - 1 / zoom);
+  map.zoom = zoom;
+  settle();
+}
+
+function resetView() {
+  map.zoom = 1;
+  settle();
+}
+
+/* The centre stays over the data, and at zoom 1 in its midst. */
+function settle() {
+  const { cx, cy, w, h } = map.home;
+  const play = 0.5 * (1 - 1 / map.zoom);
+  map.cx = map.zoom === 1 ? cx : Math.min(Math.max(map.cx, cx - w * (play + 0.2)), cx + w * (play + 0.2));
+  map.cy = map.zoom === 1 ? cy : Math.min(Math.max(map.cy, cy - h * (play + 0.2)), cy + h * (play + 0.2));
+  map.host.classList.toggle("zoomed", map.zoom > 1);
+  wish("points", "marks", "tip", "zoom");
+}
+
+function paintZoom() {
+  document.getElementById("zoom-out").disabled = map.zoom <= 1;
+  document.getElementById("zoom-reset").disabled = map.zoom <= 1;
+  document.getElementById("zoom-in").disabled = map.zoom >= DEEPEST;
+}
+
+function pinch() {
+  const [a, b] = [...fingers.values()];
+  const spread = Math.hypot(a[0] - b[0], a[1] - b[1]);
+  const [x, y] = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+  if (grip.spread > 0) {
+    drag(x, y);
+    zoomBy(spread / grip.spread, x, y);
+  }
+  [grip.x, grip.y, grip.spread, grip.moved] = [x, y, spread, true];
+}
+
+function drag(x, y) {
+  map.cx -= (x - grip.x) / (map.home.sx * map.zoom);
+  map.cy += (y - grip.y) / (map.home.sy * map.zoom);
+  [grip.x, grip.y] = [x, y];
+  settle();
+}
+
+function down(event) {
+  if (event.button !== 0 || event.target.closest("button")) return;
+  const [x, y] = local(event);
+  fingers.set(event.pointerId, [x, y]);
+  if (fingers.size === 1) [grip.x, grip.y, grip.moved] = [x, y, false];
+  grip.spread = 0;
+  // A pointer that has gone already, or was never there, cannot be held; nothing is lost then.
+  if (event.isTrusted) map.host.setPointerCapture(event.pointerId);
+}
+
+function move(event) {
+  const [x, y] = local(event);
+  if (fingers.has(event.pointerId)) {
+    fingers.set(event.pointerId, [x, y]);
+    if (fingers.size === 2) return pinch();
+    if (grip.moved || Math.hypot(x - grip.x, y - grip.y) > 4) {
+      grip.moved = true;
+      if (map.zoom > 1) return drag(x, y);
+    }
+    if (event.pointerType !== "mouse") return undefined;
+  }
+  return event.target.closest("button") ? hover(-1) : hover(nearest(x, y));
+}
+
+function up(event) {
+  if (!fingers.delete(event.pointerId)) return;
+  grip.spread = 0;
+  if (fingers.size) [[grip.x, grip.y]] = [...fingers.values()];
+  else if (event.type === "pointerup" && !grip.moved) {
+    const i = nearest(...local(event));
+    hover(i);
+    pin(i < 0 ? -1 : points.row[i]);
+  }
+}
+
+function hover(i) {
+  if (i === state.hover) return;
+  state.hover = i;
+  wish("marks", "tip");
+}
+
+function stepTo(place) {
+  if (!now.shown.length) return;
+  const j = now.shown[(place + now.shown.length) % now.shown.length];
+  const i = points.at.get(ranking[j].row);
+  if (i === undefined) return;
+  hover(i);
+  say(`${describe(i).join(". ")}. Enter pins it.`);
+}
+
+function keyed(event) {
+  if (event.target !== map.host || event.ctrlKey || event.metaKey || event.altKey) return;
+  const at = state.hover < 0 ? -1 : now.shown.indexOf(rankOf.get(points.row[state.hover]) ?? -1);
+  const acts = {
+    ArrowRight: () => stepTo(at + 1),
+    ArrowDown: () => stepTo(at + 1),
+    ArrowLeft: () => stepTo(at < 0 ? -1 : at - 1),
+    ArrowUp: () => stepTo(at < 0 ? -1 : at - 1),
+    Home: () => stepTo(0),
+    End: () => stepTo(-1),
+    Enter: () => state.hover >= 0 && pin(points.row[state.hover]),
+    " ": () => state.hover >= 0 && pin(points.row[state.hover]),
+    Escape: () => (pin(-1), hover(-1)),
+    "+": () => zoomBy(1.5),
+    "=": () => zoomBy(1.5),
+    "-": () => zoomBy(1 / 1.5),
+    0: resetView,
+  };
+  const act = acts[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function wheel(event) {
+  // Without a modifier the wheel belongs to the page.
+  if (!event.ctrlKey && !event.metaKey) return;
+  event.preventDefault();
+  zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.004)), ...local(event));
+}
+
+function layHands() {
+  const { host } = map;
+  host.addEventListener("pointerdown", down);
+  host.addEventListener("pointermove", move);
+  host.addEventListener("pointerup", up);
+  host.addEventListener("pointercancel", up);
+  host.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && hover(-1));
+  host.addEventListener("wheel", wheel, { passive: false });
+  host.addEventListener("touchmove", (event) => event.touches.length > 1 && event.preventDefault(), { passive: false });
+  host.addEventListener("keydown", keyed);
+  host.addEventListener("blur", () => hover(-1));
+  document.getElementById("zoom-in").addEventListener("click", () => zoomBy(1.5));
+  document.getElementById("zoom-out").addEventListener("click", () => zoomBy(1 / 1.5));
+  document.getElementById("zoom-reset").addEventListener("click", resetView);
+}

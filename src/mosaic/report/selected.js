@@ -1,0 +1,146 @@
+// What is selected and what is said about it: the tooltip, the panel of a pinned row, the legend.
+
+/* A point in short lines: what it is called, what it is, who stands for it. */
+function describe(i) {
+  const j = rankOf.get(points.row[i]);
+  const lines = [nameOf(i)];
+  if (j !== undefined && j < state.k && !now.struck[j]) {
+    lines.push(`Representative ${j + 1}, stands for ${about(now.rows[j], "row")}`);
+    return lines;
+  }
+  if (now.out[i]) lines.push(j !== undefined && j < state.k ? `Pick ${j + 1}, an outlier at this threshold` : "Outlier");
+  if (now.out[i] && rejects) return lines;
+  const rank = now.rep[i];
+  lines.push(rank < 0 ? "Nobody stands for it" : `${called(ranking[rank])} stands for it (representative ${rank + 1})`);
+  return lines;
+}
+
+function paintTip() {
+  const tip = byId("tip");
+  if (!points) return;
+  tip.hidden = state.hover < 0 || points.row[state.hover] === state.pin; // of whom is pinned the panel says it all
+  if (tip.hidden) return;
+  const [name, ...lines] = describe(state.hover);
+  const item = itemOf(points.row[state.hover]);
+  const parts = [el("strong", {}, theirs(name)), ...lines.map((text) => el("span", {}, theirs(text)))];
+  tip.replaceChildren(...(item && item.picture ? [picture(item.picture)] : []), el("span", { className: "tip-text" }, ...parts));
+  const [x, y] = place(state.hover);
+  const [w, h] = [tip.offsetWidth, tip.offsetHeight];
+  tip.style.left = `${Math.min(Math.max(x - w / 2, 6), map.width - w - 6)}px`;
+  tip.style.top = `${y - h - 14 >= 6 ? y - h - 14 : Math.min(y + 16, map.height - h - 6)}px`;
+}
+
+const memberOf = new Map();
+for (const pick of ranking) for (const member of pick.members) memberOf.set(member.row, member);
+
+/* All that the page knows of a row: as a pick, as one of the lowest, or as a member of a pick. */
+function itemOf(row) {
+  const j = rankOf.get(row);
+  return j !== undefined ? ranking[j] : (lowOf.get(row) ?? memberOf.get(row) ?? null);
+}
+
+function pin(row) {
+  state.pin = row === state.pin ? -1 : row;
+  wish("points", "marks", "tip", "picks", "outliers", "detail");
+  if (state.pin < 0) return say("Nothing is pinned.");
+  const i = points ? points.at.get(row) : undefined;
+  return say(`Pinned: ${i === undefined ? called(itemOf(row)) : describe(i).join(". ")}.`);
+}
+
+function neighbour(member) {
+  const label = [member.picture ? picture(member.picture) : "", theirs(called(member))];
+  const button = el("button", { type: "button", className: "chip" }, ...label);
+  button.addEventListener("click", () => pin(member.row));
+  return el("li", {}, button);
+}
+
+/* The most similar of the rows that a pick stands for, as far as they are still with it. */
+function membersOf(j, but) {
+  return ranking[j].members.filter((member) => {
+    const i = points ? points.at.get(member.row) : undefined;
+    return member.row !== but && (i === undefined || (now.rep[i] === j && !(now.out[i] && rejects)));
+  });
+}
+
+function paintDetail() {
+  const panel = byId("detail");
+  if (!panel) return;
+  panel.hidden = state.pin < 0;
+  if (panel.hidden) return;
+  const row = state.pin;
+  const item = itemOf(row);
+  const i = points.at.get(row);
+  const [name, ...lines] = i === undefined ? [called(item)] : describe(i);
+  const close = el("button", { type: "button", className: "quiet close", "aria-label": "Let go of this point", textContent: "×" });
+  close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
+  const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title" }, theirs(name, "")));
+  const numbered = name === `row ${row}` ? [] : [`row ${row}`];
+  const count = item && item.count !== undefined ? [`effective count ${significant(item.count)}`] : binText(i);
+  text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }));
+  for (const sentence of lines) text.append(el("p", {}, theirs(sentence, "")));
+  if (item && item.reason) text.append(el("p", { className: "why", textContent: item.reason }));
+  const parts = [close];
+  if (item && item.picture) parts.push(picture(item.picture));
+  parts.push(text);
+  const rank = litRank();
+  if (rank >= 0) parts.push(company(rank, row));
+  if (item && item.cells && item.cells.length) parts.push(cellList(item.cells));
+  panel.replaceChildren(...parts);
+}
+
+function binText(i) {
+  if (i === undefined) return [];
+  const [low, high] = [bins.edges[points.bin[i]], bins.edges[points.bin[i] + 1]].map((edge) => significant(edge));
+  return [low === high ? `effective count ${low}` : `effective count ${low} to ${high}`];
+}
+
+function company(rank, row) {
+  const pick = ranking[rank];
+  const members = membersOf(rank, row);
+  const list = el("ul", { className: "chips-list" });
+  if (pick.row !== row) list.append(neighbour(pick));
+  list.append(...members.map(neighbour));
+  const title = pick.row === row ? "Most similar of the rows that it stands for" : "Its representative, and others like it";
+  const box = el("div", { className: "company" }, el("h4", { textContent: title }));
+  box.append(list.children.length ? list : el("p", { className: "fine", textContent: "Nobody but itself." }));
+  return box;
+}
+
+// ---------------------------------------------------------------- legend and text of the map
+
+function sample(kind, hue) {
+  const dot = el("span", { className: `sample ${kind}`, "aria-hidden": "true" });
+  if (hue !== undefined) dot.style.background = map.palette.hues[hue];
+  return dot;
+}
+
+function paintLegend() {
+  if (!points) return;
+  const items = [
+    el("li", {}, sample("chosen"), "representative, larger if it stands for more"),
+    el("li", {}, sample("cross"), "outlier"),
+  ];
+  if (state.colour === "pick") {
+    const trio = el("span", { className: "trio", "aria-hidden": "true" }, sample("dot", 0), sample("dot", 1), sample("dot", 2));
+    items.push(el("li", {}, trio, "points, in the colour of who stands for them"));
+  } else if (state.colour === "none") {
+    items.push(el("li", {}, sample("dot"), "points"));
+  } else {
+    const labels = [...groupHues.keys()].filter((g) => groupHues[g] >= 0).sort((a, b) => groupHues[a] - groupHues[b]);
+    items.push(...labels.map((g) => el("li", {}, sample("dot", groupHues[g]), theirs(groups.labels[g]))));
+    if (labels.length < groupHues.length) items.push(el("li", {}, sample("dot"), "other groups"));
+  }
+  byId("legend").replaceChildren(...items);
+  for (const button of document.querySelectorAll("[data-colour]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.colour === state.colour));
+  }
+}
+
+function mapText() {
+  const { n, of, axes, method, n_outside: outside } = facts.map;
+  const distinct = of < facts.n && !facts.scaled ? "distinct points" : "points";
+  const shown = n < of ? `${whole(n)} of ${whole(of)} ${distinct} shown, all representatives among them. ` : "";
+  const across = method === "features" ? `Across: ${axes[0]}; up: ${axes[1]}.` : `Across and up: ${axes.join(", ")} (${method}).`;
+  const beyond = outside ? ` ${whole(outside)} lie farther out and are drawn at the edge.` : "";
+  return shown + across + beyond;
+}

@@ -1,0 +1,94 @@
+"""Files for the tests of the command line, and ways to run it: here, in another process, on a terminal."""
+
+from __future__ import annotations
+
+import csv
+import os
+import pty
+import subprocess
+import sys
+import termios
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mosaic import datasets
+from mosaic.cli import main
+
+COLUMNS = 100
+
+
+def write_points(folder: Path) -> None:
+    """400 points, 8 of them gross outliers: with ids, kinds and weights as points.csv, bare as points.npy."""
+    X = datasets.blobs_with_gross_outliers().X
+    np.save(folder / "points.npy", X)
+    with (folder / "points.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "x", "y", "kind", "note"])
+        for i, (x, y) in enumerate(X.tolist()):
+            writer.writerow([f"p{i}", x, y, "ab"[i % 2], f"é, {i}"])
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(capsys, *words: object) -> Ran:
+    """A command in this process."""
+    capsys.readouterr()
+    code = main([str(word) for word in words])
+    return Ran(code, *capsys.readouterr())
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Of a command in another process."""
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm", **more}
+
+
+def command(*words: object, options: Sequence[str] = ()) -> list[str]:
+    """The words that start the command in another process."""
+    return [sys.executable, *options, "-m", "mosaic", *(str(word) for word in words)]
+
+
+class Terminal:
+    """A command that sees a terminal on stderr and, unless it has a file, on stdout."""
+
+    def __init__(self, words: list[str], folder: Path, stdout: int | None = None):
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (50, COLUMNS))
+        self.process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=theirs if stdout is None else stdout,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        self.screen, self.seen = ours, ""
+
+    def read(self, until: str | None = None) -> str:
+        """All that has been written so far, up to a word, or to the end."""
+        while until is None or until not in self.seen:
+            try:
+                chunk = os.read(self.screen, 1 << 16)
+            except OSError:  # what Linux says when the other side is closed
+                chunk = b""
+            if not chunk:
+                assert until is None, f"{until!r} was never written:\n{self.seen}"
+                break
+            self.seen += chunk.decode(errors="replace")
+        return self.seen
+
+    def end(self) -> int:
+        """The exit code."""
+        self.read()
+        os.close(self.screen)
+        return self.process.wait(60)

@@ -1,0 +1,347 @@
+"""Facts of invented data whose every number is known, and a browser that shows them and tells what it heard."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+#: Strings that want to be more than text, each with a piece that must be readable on the page.
+HOSTILE = {
+    "script": "</script><script>window.pwned=1</script>",
+    "handler": '"><img src=x onerror="window.pwned=2">',
+    "template": "{{7*7}} ${7*7} <%= 7*7 %>",
+    "direction": "abc\u202efdp.exe",
+    "nothing": "null",
+    "long": "long " * 1000,
+    "formula": '=HYPERLINK("http://example.invalid","x")',
+    "comment": "<!--<script>",
+    "lines": 'two\nlines\u2028and, "more"',
+}
+
+
+def packed(values: Any, kind: str) -> str:
+    return base64.b64encode(np.asarray(values).astype(f"<{kind}").tobytes()).decode()
+
+
+def unpacked(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), f"<{kind}")
+
+
+class World(NamedTuple):
+    """Invented data: the facts about it, distances of its n points to the ranked, and the bins of their counts."""
+
+    facts: dict[str, Any]
+    distance: np.ndarray
+    bins: np.ndarray
+
+    def stands_for(self, k: int, threshold: int) -> list[int]:
+        """Rows of each of the first k ranks, point by point; 0 for those whom the threshold has struck out.
+
+        A point is with the last of those that came nearer to it than all before; if that one is struck out, with the one before.
+        """
+        first = self.facts["bins"]["threshold"]
+        struck = {j for j, pick in enumerate(self.facts["ranking"]) if first <= pick["bin"] < threshold}
+        rows = [0] * k
+        for distance, b in zip(self.distance[:, :k], self.bins, strict=True):
+            holders = [j for j in range(k) if j not in struck and (j == 0 or distance[j] < distance[:j].min())]
+            if b >= threshold and holders:
+                rows[holders[-1]] += 1
+        return rows
+
+
+def invented(**size: int) -> dict[str, Any]:
+    """The facts of an invented world."""
+    return world(**size).facts
+
+
+def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int = 40) -> World:
+    """N points in the plane: three crowds, and one in thirty on its own."""
+    rng = np.random.default_rng(seed)
+    n_odd = n // 30
+    centres = np.array([[0.0, 0.0], [4.0, 1.0], [1.5, 4.0]])
+    crowd = rng.integers(0, 3, n)
+    points = centres[crowd] + rng.normal(size=(n, 2)) * np.array([0.9, 0.6])
+    odd = np.sort(rng.choice(n, n_odd, replace=False))
+    points[odd] = rng.uniform([-4, -3], [8, 7], (n_odd, 2))
+    counts = np.exp(rng.normal(3.2, 0.5, n))
+    counts[odd] = rng.uniform(1.0, 1.9, n_odd)
+
+    log_edges = np.log(2.0) + np.arange(-8, n_bins - 7) * np.log(counts.max() / 2.0) / (n_bins - 8.001)
+    edges, threshold = np.exp(log_edges), 8
+    edges[0] = min(edges[0], 1.0)
+    bins = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, n_bins - 1)
+    belonging = np.flatnonzero(bins >= threshold)
+
+    ranked = _farthest(points, belonging, max_k)
+    # One of the picks has so low a count that it is the first to go when the threshold rises.
+    bins[ranked[2]], counts[ranked[2]] = threshold, float(edges[threshold] * 1.001)
+    distance = np.linalg.norm(points[:, None] - points[ranked][None], axis=2)
+    distance[ranked, np.arange(max_k)] = -1.0
+    moves, history, end, nearest = _changes(distance)
+    is_outlier = bins < threshold
+    label = distance[:, :k].argmin(axis=1)
+    low = np.argsort(counts, kind="stable")[:60]
+    names = [f"item-{i:04d}" for i in range(n)]
+
+    def entry(row: int, reason: str) -> dict[str, Any]:
+        cells = [f"{points[row, 0]:.2f}", f"{points[row, 1]:.2f}", f"kind {crowd[row]}"]
+        return {
+            "row": int(row), "name": names[row], "reason": reason, "count": round(float(counts[row]), 4),
+            "bin": int(bins[row]), "group": int(crowd[row]), "cells": cells, "picture": None,
+        }  # fmt: skip
+
+    ranking = []
+    for j, row in enumerate(ranked):
+        members = [int(i) for i in nearest[j] if i != row][:6]
+        ranking.append(
+            entry(row, f"It adds most to the {j} before it.")
+            | {
+                "stands_for": int((label[~is_outlier] == j).sum()) if j < k else 0,
+                "beyond": j >= k,
+                "members": [{"row": i, "name": names[i], "picture": None} for i in members],
+            }
+        )
+    table = np.zeros((3, n_bins), int)
+    np.add.at(table, (crowd, bins), 1)
+    shares = 1 - 0.75 * np.exp(-np.arange(max_k) / 6)
+    x0, y0 = points.min(axis=0)
+    x1, y1 = points.max(axis=0)
+    grid = np.round(65535 * (points - [x0, y0]) / [x1 - x0, y1 - y0])
+    facts = {
+        "title": f"{k} representatives of {n:,} points",
+        "sentence": "",
+        "file": {"name": "items.csv", "kind": "CSV file"},
+        "n": n,
+        "n_features": 2,
+        "k": k,
+        "n_outliers": int(is_outlier.sum()),
+        "scaled": False,
+        "rejects": True,
+        "ranking": ranking,
+        "columns": ["width", "height", "kind"],
+        "coverage": shares.round(5).tolist(),
+        "similarity": (shares * 0.9).round(5).tolist(),
+        "knee": 7,
+        "moves": moves,
+        "bins": {
+            "edges": edges.tolist(),
+            "rows": np.bincount(bins, minlength=n_bins).tolist(),
+            "threshold": threshold,
+            "protected": 0,
+        },
+        "lowest": [entry(row, "rejected: it stands for itself alone.") for row in low],
+        "map": {
+            "method": "features", "axes": ["width", "height"], "n": n, "of": n, "n_outside": 0,
+            "range": [float(x0), float(x1), float(y0), float(y1)],
+            "x": packed(grid[:, 0], "u2"), "y": packed(grid[:, 1], "u2"), "row": packed(np.arange(n), "u4"),
+            "bin": packed(bins, "u1"), "copies": None, "group": packed(crowd, "i2"), "names": names,
+            "history": packed(history, "u2"), "history_end": packed(end, "u4"), "low_complete": n_bins,
+        },
+        "groups": {
+            "column": "kind", "labels": ["kind 0", "kind 1", "kind 2"],
+            "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
+        },
+        "certificate": {"sentence": f"These {k} leave at most 2.8 % more unexplained than the best possible {k} would.",
+                        "excess": 0.0281, "excesses": None, "gap": 1e-4, "k": k},
+        "settings": {
+            "sentences": ["The bandwidth was chosen for 12 representatives."],
+            "parameters": [["n_representatives", str(k)], ["kernel", '"rbf"']],
+            "versions": [["mosaic", "0.0"], ["numpy", "2.0"]],
+            "seed": "0",
+            "command": f"mosaic select items.csv -k {k} --report report.html",
+            "notes": ["Column 'id' names the rows."],
+        },
+    }  # fmt: skip
+    return World(facts, distance, bins)
+
+
+def _farthest(points: np.ndarray, allowed: np.ndarray, number: int) -> np.ndarray:
+    middle = np.linalg.norm(points[allowed] - points[allowed].mean(axis=0), axis=1)
+    chosen = [int(allowed[middle.argmin()])]
+    distance = np.full(len(points), np.inf)
+    for _ in range(number - 1):
+        distance = np.minimum(distance, np.linalg.norm(points - points[chosen[-1]], axis=1))
+        chosen.append(int(allowed[distance[allowed].argmax()]))
+    return np.array(chosen)
+
+
+def _changes(distance: np.ndarray) -> tuple[list[list[list[int]]], list[int], list[int], list[np.ndarray]]:
+    """Who takes over whom at every rank, by walking along it point by point."""
+    max_k = distance.shape[1]
+    moves: list[dict[int, int]] = [{} for _ in range(max_k)]
+    history, end = [], []
+    for row in distance:
+        holder, best = -1, np.inf
+        for j, value in enumerate(row):
+            if value < best:
+                moves[j][holder] = moves[j].get(holder, 0) + 1
+                holder, best = j, value
+                history.append(j)
+        end.append(len(history))
+    nearest = [np.argsort(distance[:, j], kind="stable")[:7] for j in range(max_k)]
+    return [[list(move) for move in taken.items()] for taken in moves], history, end, nearest
+
+
+def doubled(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where every row is there twice: the map has each once."""
+    facts |= {"n": 2 * facts["n"], "n_outliers": 2 * facts["n_outliers"]}
+    facts["moves"] = [[[before, 2 * rows] for before, rows in taken] for taken in facts["moves"]]
+    facts["bins"]["rows"] = [2 * rows for rows in facts["bins"]["rows"]]
+    facts["map"]["copies"] = packed(np.full(facts["map"]["n"], 2), "u4")
+    return facts
+
+
+def thinned(facts: dict[str, Any], kept: np.ndarray, low_complete: int) -> dict[str, Any]:
+    """The same, with only these rows on the map."""
+    shown = facts["map"]
+    kinds = {"x": "u2", "y": "u2", "row": "u4", "bin": "u1", "group": "i2"}
+    for name, kind in kinds.items():
+        shown[name] = packed(unpacked(shown[name], kind)[kept], kind)
+    end = unpacked(shown["history_end"], "u4")
+    parts = np.split(unpacked(shown["history"], "u2"), end[:-1])
+    shown["history"] = packed(np.concatenate([parts[i] for i in kept]), "u2")
+    shown["history_end"] = packed(np.cumsum([len(parts[i]) for i in kept]), "u4")
+    shown["names"] = [shown["names"][i] for i in kept]
+    shown |= {"n": len(kept), "low_complete": low_complete}
+    return facts
+
+
+def with_pictures(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where each listed row is a small picture."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    def painted(row: int) -> str:
+        rng = np.random.default_rng(row)
+        y, x = np.mgrid[:32, :32]
+        waves = np.sin(x * rng.uniform(0.1, 0.5) + row) + np.cos(y * rng.uniform(0.1, 0.5))
+        out = BytesIO()
+        Image.fromarray(np.uint8(127 + 60 * waves)).save(out, "PNG")
+        return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+    for item in [*facts["ranking"], *facts["lowest"]]:
+        item["picture"] = painted(item["row"])
+        for member in item.get("members", []):
+            member["picture"] = painted(member["row"])
+    return facts
+
+
+def hostile(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where everything that comes from the data tries to be more than text."""
+    evil = list(HOSTILE.values())
+    for i, item in enumerate(facts["lowest"]):
+        item["picture"] = evil[i % len(evil)]
+    for i, item in enumerate([*facts["ranking"], *facts["lowest"]]):
+        item["name"] = evil[i % len(evil)]
+        item["reason"] = evil[(i + 1) % len(evil)]
+        item["cells"] = [evil[(i + j) % len(evil)] for j in range(3)]
+        for member in item.get("members", []):
+            member["name"] = evil[i % len(evil)]
+    facts["map"]["names"] = [evil[i % len(evil)] for i in range(facts["map"]["n"])]
+    facts["map"]["axes"] = [evil[0], evil[5]]
+    facts["columns"] = evil[:3]
+    facts["groups"]["labels"] = evil[3:6]
+    facts["groups"]["column"] = evil[1]
+    facts["file"] = {"name": evil[0] + evil[5], "kind": evil[1]}
+    facts["title"] = evil[0]
+    facts["settings"]["command"] = evil[1]
+    facts["settings"]["notes"] = evil
+    facts["settings"]["parameters"] = [[text, text] for text in evil]
+    facts["certificate"]["sentence"] = evil[2]
+    return facts
+
+
+@pytest.fixture(name="browser", scope="module")
+def running_browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    # Module by module: while it runs, nothing else in this process can have an event loop.
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(name="visit")
+def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open the page of some facts. In the end nobody may have complained or asked for anything beside the page itself."""
+    contexts, heard = [], []
+
+    def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 900, **options: Any) -> Any:
+        from mosaic.report._page import page_of
+
+        file = tmp_path / f"report-{len(contexts)}.html"
+        file.write_text(facts if isinstance(facts, str) else page_of(facts), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: heard.append(f"console {message.type}: {message.text}"))
+        page.on("pageerror", lambda error: heard.append(f"error: {error}"))
+        page.on(
+            "request", lambda request: heard.append(f"request: {request.url}") if _leaves(request.url, file) else None
+        )
+        page.goto(file.as_uri())
+        if options.get("java_script_enabled", True):
+            settled(page)
+        return page
+
+    visit.heard = heard  # type: ignore[attr-defined]
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not heard, heard
+
+
+def _leaves(url: str, file: Path) -> bool:
+    return url != file.as_uri() and not url.startswith(("data:", "blob:"))
+
+
+def settled(page: Any) -> None:
+    """Wait until what was asked for is painted."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait for what comes a little later, such as the end of a scroll. The page's policy forbids to wait by ``eval``."""
+    for _ in range(300):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never came true: {expression}")
+
+
+def value_of(page: Any, control: str) -> str:
+    """Value of a field after all is painted."""
+    settled(page)
+    return str(page.locator(control).input_value())
+
+
+def set_range(page: Any, control: str, value: int) -> None:
+    """Move a slider as a hand does."""
+    page.locator(control).fill(str(value))
+    settled(page)
+
+
+def text_of(page: Any, selector: str) -> str:
+    """Text as it reads, with plain spaces."""
+    found = page.locator(selector)
+    is_drawn = found.evaluate("element => element instanceof SVGElement")
+    return " ".join((found.text_content() if is_drawn else found.inner_text()).split())
+
+
+def place_of(page: Any, facts: dict[str, Any], row: int) -> tuple[float, float]:
+    """Where a row is on the screen, if the map shows the whole range, five per cent beyond it, on two scales."""
+    shown = facts["map"]
+    grid = [unpacked(shown[axis], "u2")[row] / 65535 for axis in "xy"]
+    box = page.locator("#map-points").bounding_box()
+    share_x, share_y = ((value + 0.05) / 1.1 for value in grid)
+    return box["x"] + share_x * box["width"], box["y"] + (1 - share_y) * box["height"]

@@ -1,0 +1,321 @@
+"""What the report looks like in a real browser: width by width, light and dark, on paper, and to those who do not see it."""
+
+from __future__ import annotations
+
+import io
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from e2e.pages import (  # noqa: F401
+    hostile,
+    invented,
+    running_browser,
+    set_range,
+    settled,
+    visited,
+    with_pictures,
+)
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+WIDTHS = (390, 1280, 1920)
+REGIONS = {
+    "sentence": "#sentence",
+    "map": "#map",
+    "slider": "#k-range",
+    "curve": "#curve",
+    "histogram": "#histogram",
+    "groups": "#groups",
+    "picks": "#picks",
+    "outliers": "#outliers",
+    "settings": "#settings",
+}
+#: Screenshots of the page with its regions filled in: 96 pixels wide, grey; written anew with MOSAIC_NEW_LAYOUT=1.
+LAYOUT = Path(__file__).parent / "layout"
+HEIGHTS = {390: 2200, 1280: 1500, 1920: 1500}
+#: Mean difference of grey values, of 255.
+TOLERANCE = 8.0
+#: Fonts differ from machine to machine, so text has no colour and blocks of text have a height of their own.
+FILLED = """
+* { color: transparent !important; box-shadow: none !important; }
+canvas, svg *, .sample, .meter, .tally { visibility: hidden !important; }
+#sentence, #map, #curve, #histogram, #groups, #picks, #outliers { background: #000 !important; }
+#k-range, #t-range, button, #k-number { background: #777 !important; }
+#sentence { height: 150px; overflow: hidden; width: 80%; }
+.topline, .proof, .legend, .fine, .card-head, .axis-name, .chips { height: 44px; overflow: hidden; flex-wrap: nowrap !important; }
+th, td { height: 44px !important; line-height: 20px !important; white-space: nowrap !important; }
+"""
+WEAR = """texts => {
+    document.adoptedStyleSheets = texts.map(text => {
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(text);
+        return sheet;
+    });
+}"""
+#: What a careless change might do.
+FAULTS = (
+    "#map { display: none !important; }",
+    "#map { height: 120px !important; }",
+    ".stage { grid-template-columns: 1fr 3fr !important; gap: 300px !important; }",
+    "#number, #threshold { display: none !important; }",
+)
+
+TEXTS = (
+    "#sentence", "#sentence strong", ".proof", ".brand", ".source", "#theme", "h2", ".tally", "#map-text", "#map-keys",
+    ".legend li", "#k-text", "#t-text", "#t-count", "#k-number", "#k-first", "#t-none", "#k-more", ".axis-name", "thead th",
+    "tbody th .link", "td.why", "td.num", "tr.next .link", "#save-picks", "#more-outliers", "#settings h2", ".foot p",
+    "[data-colour=pick]", "[data-colour=group]", "#zoom-in", ".struck-note", ".struck .link", "#detail h3", "#detail .fine",
+    "#detail .chip", "#tip strong",
+)  # fmt: skip
+DRAWN = ("#curve .tick", "#curve .value", "#histogram .tick", "#histogram .value")
+
+
+def boxes(page: Any) -> dict[str, dict[str, float]]:
+    return {name: page.locator(selector).bounding_box() for name, selector in REGIONS.items()}
+
+
+def below(lower: dict[str, float], upper: dict[str, float]) -> bool:
+    return lower["y"] >= upper["y"] + upper["height"] - 1
+
+
+def beside(right: dict[str, float], left: dict[str, float]) -> bool:
+    return right["x"] >= left["x"] + left["width"] - 1
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_regions_are_where_they_belong_at_every_width(visit: Any, width: int) -> None:
+    at = boxes(visit(invented(), width=width))
+    for name, box in at.items():
+        assert box["width"] > 150, name
+        assert box["x"] >= 0, name
+        assert box["x"] + box["width"] <= width, name
+    for upper, lower in [
+        ("sentence", "map"), ("map", "groups"), ("curve", "histogram"), ("histogram", "groups"), ("groups", "picks"),
+        ("groups", "outliers"), ("picks", "settings"), ("outliers", "settings"),
+    ]:  # fmt: skip
+        assert below(at[lower], at[upper]), (upper, lower)
+    assert 0 <= at["slider"]["y"] - at["curve"]["y"] - at["curve"]["height"] + 10 < 30
+    if width < 1000:
+        assert below(at["curve"], at["map"])
+    else:
+        assert beside(at["curve"], at["map"])
+        assert beside(at["histogram"], at["map"])
+        assert abs(at["curve"]["x"] - at["histogram"]["x"]) < 1
+    if width < 1600:
+        assert below(at["outliers"], at["picks"])
+    else:
+        assert beside(at["outliers"], at["picks"])
+        assert abs(at["outliers"]["y"] - at["picks"]["y"]) < 1
+        assert at["map"]["width"] > 850
+        assert at["outliers"]["x"] + at["outliers"]["width"] - at["picks"]["x"] <= 1680
+
+
+def thumbnail(page: Any, *styles: str) -> np.ndarray:
+    """A screenshot with the regions filled in, grey, 96 pixels wide."""
+    image = pytest.importorskip("PIL.Image")
+    page.evaluate(WEAR, [FILLED, *styles])
+    settled(page)
+    picture = image.open(io.BytesIO(page.screenshot())).convert("L")
+    return np.asarray(picture.resize((96, round(96 * picture.height / picture.width)), image.Resampling.BOX), float)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_screenshot_has_the_layout_that_is_stored(visit: Any, width: int) -> None:
+    image = pytest.importorskip("PIL.Image")
+    page = visit(invented(), width=width, height=HEIGHTS[width])
+    if os.environ.get("MOSAIC_NEW_LAYOUT"):
+        image.fromarray(np.uint8(thumbnail(page).round())).save(LAYOUT / f"{width}.png")
+    stored = np.asarray(image.open(LAYOUT / f"{width}.png"), float)
+
+    def difference(*styles: str) -> float:
+        return float(np.abs(thumbnail(page, *styles) - stored).mean())
+
+    assert difference() < TOLERANCE
+    for font in ("serif", "DejaVu Sans Condensed, Arial Narrow, sans-serif", "monospace"):
+        assert difference(f"body, button, input {{ font-family: {font} !important; }}") < TOLERANCE, font
+    for fault in FAULTS:
+        assert difference(fault) > 2 * TOLERANCE, fault
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("facts", [invented, lambda: hostile(invented()), lambda: hostile(with_pictures(invented()))])
+def test_page_never_scrolls_sideways(visit: Any, width: int, facts: Any) -> None:
+    page = visit(facts(), width=width)
+    page.locator("#settings summary").click()
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    set_range(page, "#t-range", 9)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll("main *, header *")]
+            .filter(e => !e.closest(".scroll, #map, .chips-list, svg, .hidden, [hidden]"))
+            .filter(e => e.getBoundingClientRect().right > innerWidth + 1 || e.getBoundingClientRect().left < -1)
+            .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert wide == []
+
+
+def test_targets_are_large_enough_for_fingers(visit: Any) -> None:
+    page = visit(invented(), width=390, has_touch=True, is_mobile=True)
+    small = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, summary")]
+            .filter(e => e.offsetParent && !e.closest("table"))
+            .map(e => [e.id || e.textContent, e.getBoundingClientRect()])
+            .filter(([, box]) => box.width < 40 || box.height < 40)
+            .map(([name]) => name)"""
+    )
+    assert small == []
+    rows = page.evaluate(
+        "() => [...document.querySelectorAll('#picks tr.pick:not([hidden])')].map(e => e.offsetHeight)"
+    )
+    assert min(rows) >= 40
+
+
+LUMINANCE = """([selector, isDrawn]) => {
+    const rgb = text => text.match(/[\\d.]+/g).map(Number);
+    const light = c => c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4;
+    const luminance = c => 0.2126 * light(c[0]) + 0.7152 * light(c[1]) + 0.0722 * light(c[2]);
+    const ground = e => {
+        for (; e; e = e.parentElement) {
+            const c = rgb(getComputedStyle(e).backgroundColor);
+            if (c.length === 3 || c[3] === 1) return c;
+        }
+        return [255, 255, 255];
+    };
+    return [...document.querySelectorAll(selector)].filter(e => e.getClientRects().length).map(e => {
+        const style = getComputedStyle(e);
+        const pair = [luminance(rgb(isDrawn ? style.fill : style.color)), luminance(ground(e))].sort((a, b) => b - a);
+        return (pair[0] + 0.05) / (pair[1] + 0.05);
+    });
+}"""
+
+
+@pytest.mark.parametrize(("scheme", "clicks"), [("light", 0), ("dark", 0), ("dark", 1), ("light", 2)])
+def test_text_stands_out_in_both_themes(visit: Any, scheme: str, clicks: int) -> None:
+    page = visit(invented(), color_scheme=scheme)
+    for _ in range(clicks):
+        page.locator("#theme").click()
+    set_range(page, "#t-range", 9)
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    for selector in TEXTS + DRAWN:
+        ratios = page.evaluate(LUMINANCE, [selector, selector in DRAWN])
+        assert ratios, selector
+        assert min(ratios) >= 4.5, selector
+
+
+def test_theme_follows_the_system_until_it_is_told(visit: Any) -> None:
+    page = visit(invented(), color_scheme="dark")
+
+    def ground() -> int:
+        return int(page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
+
+    def paper() -> float:
+        picture = pytest.importorskip("PIL.Image").open(io.BytesIO(page.locator("#map").screenshot()))
+        return float(np.median(np.asarray(picture.convert("L"))))
+
+    assert ground() < 60
+    assert paper() < 60
+    page.locator("#theme").click()
+    settled(page)
+    assert page.locator("#theme").inner_text() == "Theme: light"
+    assert ground() > 200
+    assert paper() > 200
+    page.locator("#theme").click()
+    page.locator("#theme").click()
+    assert page.locator("#theme").inner_text() == "Theme: auto"
+    page.emulate_media(color_scheme="light")
+    settled(page)
+    assert ground() > 200
+    assert paper() > 200
+
+
+def test_print_is_light_without_controls_and_with_the_settings(visit: Any) -> None:
+    page = visit(with_pictures(invented()), color_scheme="dark")
+    page.emulate_media(media="print")
+    settled(page)
+    for control in (
+        "#k-range",
+        "#t-range",
+        "#k-number",
+        "#theme",
+        "#save-picks",
+        ".zoom",
+        "[data-colour=pick]",
+        ".skip",
+    ):
+        assert page.locator(control).first.is_hidden(), control
+    for part in ("#sentence", "#map", "#curve", "#histogram", "#picks-list li:first-child img", "#settings table"):
+        assert page.locator(part).first.is_visible(), part
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('#picks-list li')).breakInside") == "avoid"
+    assert page.pdf().startswith(b"%PDF")
+    page.emulate_media(media="screen")
+    settled(page)
+    assert not page.locator("#settings table").first.is_visible()
+
+
+def test_everything_has_a_name_and_its_place(visit: Any) -> None:
+    page = visit(with_pictures(invented()))
+    page.locator("#map").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settled(page)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, a, summary, [role=img], [role=application], [tabindex='0']")]
+            .filter(e => !(e.getAttribute("aria-label") || e.textContent.trim() ||
+                document.getElementById(e.getAttribute("aria-labelledby") || "-")?.textContent.trim()))
+            .map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(e => Number(e.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    told = page.evaluate(
+        """() => [...document.querySelectorAll("[aria-labelledby], [aria-describedby], [for]")].flatMap(e =>
+            ["aria-labelledby", "aria-describedby", "for"].flatMap(a => (e.getAttribute(a) || "").split(" ")))"""
+    )
+    assert set(told) - {""} <= set(ids)
+    assert page.locator("main").count() == page.locator("header.head").count() == page.locator("footer").count() == 1
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("img:not([alt])").count() == 0
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator("#live").get_attribute("aria-live") == "polite"
+
+
+def test_skip_link_and_focus_can_be_seen(visit: Any) -> None:
+    page = visit(invented())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.locator(".skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "picks"
+    for control in ("#theme", "#map", "#k-range", "#k-number", "#save-picks", "#settings summary"):
+        page.locator(control).focus()
+        page.keyboard.press("Shift")
+        style, width = page.locator(control).evaluate(
+            "e => [getComputedStyle(e).outlineStyle, getComputedStyle(e).outlineWidth]"
+        )
+        assert (style, width) == ("solid", "3px"), control
+
+
+def test_slider_is_announced_once_it_rests(visit: Any) -> None:
+    page = visit(invented())
+    page.locator("#k-range").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert page.locator("#live").text_content() == ""
+    page.wait_for_timeout(900)
+    assert " ".join(page.locator("#live").text_content().split()).startswith("15 representatives stand for")

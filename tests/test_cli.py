@@ -1,0 +1,470 @@
+"""The commands do what they say, and write where they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from cli_runs import COLUMNS, Terminal, command, environment, run, write_points
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.cli import main
+from mosaic.cli._help import COMMANDS
+from mosaic.cli._options import DETECTOR_SETTINGS, SETTINGS
+from mosaic.cli._parser import FILL, build_parser
+
+pa = pytest.importorskip("pyarrow")
+for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.json", "pyarrow.parquet", "jinja2", "PIL"):
+    pytest.importorskip(module)
+
+ADDED = ["mosaic_rank", "mosaic_row", "mosaic_stands_for", "mosaic_effective_count", "mosaic_reason"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_points(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def points():
+    return datasets.blobs_with_gross_outliers().X
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """What is captured from here on takes itself for a terminal."""
+
+    def pretend():
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    return pretend
+
+
+def options_of(name: str) -> set[str]:
+    parser = next(a for a in build_parser()._actions if a.dest == "command").choices[name]
+    return {action.dest for action in parser._actions}
+
+
+def test_every_parameter_of_the_estimators_is_an_option():
+    apart = {"verbose", "warm_start"}  # of a process that ends after one fit there is nothing to keep warm
+    assert set(SETTINGS) == set(MOSAIC().get_params()) - apart
+    assert set(DETECTOR_SETTINGS) == set(MOSAICOutlierDetector().get_params()) - apart
+    for name in ("select", "report", "explain", "estimate"):
+        assert set(SETTINGS) <= options_of(name), name
+    assert set(SETTINGS) - {"n_representatives", "coverage", "min_support"} <= options_of("path")
+    assert set(DETECTOR_SETTINGS) <= options_of("outliers")
+
+
+def test_options_reach_the_estimator(folder, monkeypatch, capsys):
+    seen = {}
+
+    def fit(self, X, **demands):
+        seen.update(self.get_params(), **demands)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    words = (
+        "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
+    )
+    words += "--min-group 4 --diversity 0.2 --memory-budget 1.5GiB --seed 7 --alpha 50 --tol 1e-2 --n-jobs -1 -k 0.05"
+    assert run(capsys, "select", "points.csv", *words.split()).code == 130
+    given = {
+        "kernel": "polynomial", "degree": 2, "coef0": -0.5, "gamma": 0.3, "scale": True, "outliers": "report",
+        "contamination": 0.1, "min_group": 4.0, "diversity": 0.2, "memory_budget": 1.5 * 2**30, "random_state": 7,
+        "alpha": 50.0, "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
+    }  # fmt: skip
+    assert {name: seen[name] for name in given} == given
+    untouched = set(SETTINGS) - set(given)
+    assert {name: seen[name] for name in untouched} == {name: MOSAIC().get_params()[name] for name in untouched}
+
+
+def test_into_a_pipe_goes_csv_and_nothing_else(folder, capsys, points):
+    ran = run(capsys, "select", "points.csv", "-k", "10", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    table = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    assert table.column_names == ["id", "x", "y", "kind", "note", *ADDED]
+    model = MOSAIC(10).fit(points)
+    assert table["mosaic_row"].to_pylist() == model.representative_indices_.tolist()
+    assert table["id"].to_pylist() == [f"p{row}" for row in model.representative_indices_]
+    assert table["mosaic_rank"].to_pylist() == list(range(1, 11))
+    assert table["mosaic_stands_for"].to_pylist() == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
+    counts = model.effective_count_[model.representative_indices_]
+    np.testing.assert_allclose(table["mosaic_effective_count"].to_numpy(), counts)
+    assert table["mosaic_reason"][0].as_py().startswith("chosen as number 1 of 10")
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather", "json", "jsonl"])
+def test_picks_keep_ids_and_columns_in_every_kind_of_file(folder, capsys, ending):
+    ran = run(capsys, "select", "points.csv", "-k", "3", "-o", f"picks.{ending}", "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    read = {
+        "csv": pa.csv.read_csv,
+        "tsv": lambda path: pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t")),
+        "parquet": pa.parquet.read_table,
+        "feather": pa.feather.read_table,
+        "json": lambda path: pa.Table.from_pylist(json.loads(path.read_text())),
+        "jsonl": pa.json.read_json,
+    }[ending]
+    picks = read(folder / f"picks.{ending}").to_pylist()
+    assert list(picks[0]) == ["id", "x", "y", "kind", "note", *ADDED]
+    assert all(pick["note"] == f"é, {pick['mosaic_row']}" for pick in picks)
+
+
+def test_a_name_that_is_taken_gets_an_underscore(folder, capsys):
+    text = (folder / "points.csv").read_text().replace("kind", "mosaic_rank", 1)
+    (folder / "taken.csv").write_text(text)
+    header = run(capsys, "select", "taken.csv", "-k", "3", "-q").out.splitlines()[0]
+    assert "mosaic_rank" in header.split(",")[:5]
+    assert header.split(",")[5] == "mosaic_rank_"
+
+
+def test_labels_say_of_every_row_who_stands_for_it(folder, capsys, points):
+    assert run(capsys, "select", "points.csv", "-k", "5", "--labels", "labels.csv", "-o", "picks.csv", "-q").code == 0
+    labels = pa.csv.read_csv(folder / "labels.csv")
+    assert labels.column_names == [
+        "row", "name", "representative_row", "representative", "is_outlier", "effective_count",
+    ]  # fmt: skip
+    model = MOSAIC(5).fit(points)
+    wanted = [int(model.representative_indices_[label]) if label >= 0 else None for label in model.labels_]
+    assert labels["representative_row"].to_pylist() == wanted
+    assert labels["representative"].to_pylist()[:3] == [f"p{row}" for row in wanted[:3]]
+    assert labels["name"].to_pylist() == [f"p{i}" for i in range(400)]
+    assert labels["is_outlier"].to_pylist() == model.is_outlier_.tolist()
+
+
+def test_a_report_comes_with_its_command(folder, capsys):
+    words = ["select", "points.csv", "-k", "4", "--report", "report.html", "--title", "Four <points>", "-q"]
+    assert run(capsys, *words).code == 0
+    page = (folder / "report.html").read_text()
+    assert "mosaic select points.csv -k 4" in page
+    assert "Four &lt;points&gt;" in page
+    assert "<points>" not in page
+
+
+def test_demands_on_rows_and_groups_are_kept(folder, capsys):
+    words = ["select", "points.csv", "-k", "6", "-q", "--group", "kind", "--quotas", '{"a": 4, "b": 2}']
+    ran = run(capsys, *words, "--must-include", "p1", "p4", "--exclude", "p191", "p68")
+    picks = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    assert sorted(picks["kind"].to_pylist()) == list("aaaabb")
+    assert {"p1", "p4"} <= set(picks["id"].to_pylist())
+    assert not {"p191", "p68"} & set(picks["id"].to_pylist())
+
+
+def test_a_column_of_weights_counts_rows(folder, capsys, points):
+    weights = np.where(np.arange(400) < 200, 1, 0)
+    lines = (folder / "points.csv").read_text().splitlines()
+    text = [f"{line},{w}" for line, w in zip(lines, ["times", *weights], strict=True)]
+    (folder / "weighted.csv").write_text("\n".join(text) + "\n")
+    ran = run(capsys, "select", "weighted.csv", "-k", "5", "--weight", "times", "-q")
+    rows = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))["mosaic_row"].to_pylist()
+    assert rows == MOSAIC(5).fit(points, sample_weight=weights).representative_indices_.tolist()
+
+
+def test_outliers_are_those_of_the_detector(folder, capsys, points):
+    detector = MOSAICOutlierDetector().fit(points)
+    ran = run(capsys, "outliers", "points.csv", "-q")
+    found = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(detector.is_outlier_).tolist())
+    assert found["mosaic_is_outlier"].to_pylist() == [True] * 8
+    assert (np.diff(found["mosaic_score"].to_numpy()) >= 0).all()
+    ran = run(capsys, "outliers", "points.csv", "--all", "-q")
+    everybody = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    assert everybody["mosaic_row"].to_pylist() == list(range(400))
+    np.testing.assert_allclose(everybody["mosaic_score"].to_numpy(), np.log(detector.effective_count_))
+    assert everybody["mosaic_is_outlier"].to_pylist() == detector.is_outlier_.tolist()
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    """Fits by passes keep fewer rows, so that small data have rows that they do not keep."""
+    monkeypatch.setattr("mosaic.estimators._plan.SAMPLE", 300)
+
+
+def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
+    monkeypatch.setattr("mosaic.cli._outliers.IN_MEMORY", 0.0)
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    X[::100] += 20.0
+    np.save(folder / "large.npy", X)
+    ran = run(capsys, "outliers", "large.npy", "--contamination", "0.1")
+    assert ran.code == 0
+    assert "too large to be taken into memory" in ran.err
+    found = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    model = MOSAIC(strategy="sketch", contamination=0.1).fit(X)
+    assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
+    starts = {reason.partition(": ")[0] for reason in found["mosaic_reason"].to_pylist()}
+    assert starts == {"an outlier", "rejected as an outlier"}  # not kept, and kept
+
+
+def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys, points, on_terminal):
+    assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
+    curve = pa.csv.read_csv(folder / "curve.csv")
+    assert curve.column_names == ["k", "row", "id", "similarity", "coverage"]
+    assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
+    short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
+    assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
+    capsys.readouterr()
+    on_terminal()
+    main(["path", "points.csv", "--max-representatives", "7", "-q"])
+    assert f"The knee is at {MOSAIC().fit(points).n_representatives_}:" in capsys.readouterr().out
+
+
+def test_estimate_says_what_it_would_cost(folder, capsys):
+    ran = run(capsys, "estimate", "points.npy", "-k", "20")
+    assert re.fullmatch(r"400 distinct points, exact \(rank about \d+\): about \d+ MiB and [\d.e-]+ s\n", ran.out)
+
+
+def test_explain_names_rows_by_their_ids(folder, capsys, points):
+    model = MOSAIC(5).fit(points)
+    pick, odd = int(model.representative_indices_[0]), int(np.flatnonzero(model.is_outlier_)[0])
+    other = next(i for i in range(400) if model.labels_[i] == 0 and i != pick)
+    ran = run(capsys, "explain", "points.csv", f"p{pick}", "-k", "5", f"p{other}", "--row", odd, "-q")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(f"p{pick} (row {pick}): chosen as number 1 of 5")
+    assert lines[1].startswith(f"p{other} (row {other}): not chosen: p{pick} (row {pick}) stands for it")
+    assert lines[2].startswith(f"p{odd} (row {odd}): rejected as an outlier")
+
+
+def test_explain_without_a_row_tells_what_was_decided(folder, capsys, points):
+    ran = run(capsys, "explain", "points.npy", "-k", "5")
+    assert ran.out.splitlines() == list(MOSAIC(5).fit(points).explain())
+
+
+def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, monkeypatch, small_sample):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    np.save("many.npy", X)
+    model = MOSAIC(5, strategy="sketch").fit(X)
+    kept = set(model._passes.sketch.sample.first.tolist())
+    row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
+    ran = run(capsys, "explain", "many.npy", row, "--strategy", "sketch", "-k", "5", "-q")
+    by = model.representative_indices_[model.labels_[row]]
+    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it, and ")
+
+
+def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
+    lines = (folder / "points.csv").read_text().splitlines()
+    lines[1] = "p0,,1.0,a,é"
+    lines[6] = "p5,,1.0,a,é"
+    (folder / "holes.csv").write_text("\n".join(lines) + "\n")
+    ran = run(capsys, "select", "holes.csv", "-k", "5", "--drop-missing", "-q", "--labels", "labels.csv")
+    picks = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
+    assert picks["id"].to_pylist() == [f"p{row}" for row in picks["mosaic_row"].to_pylist()]
+    labels = pa.csv.read_csv(folder / "labels.csv")
+    assert labels["row"].to_pylist() == [i for i in range(400) if i not in (0, 5)]
+    assert labels["name"].to_pylist() == [f"p{row}" for row in labels["row"].to_pylist()]
+    ran = run(capsys, "explain", "holes.csv", "--drop-missing", "-k", "5", "--row", "7", "-q")
+    assert ran.out.startswith("p7 (row 7): ")
+    ran = run(capsys, "explain", "holes.csv", "--drop-missing", "--row", "5", "-q")
+    assert (ran.code, "it was left out" in ran.err) == (2, True)
+
+
+def test_a_person_gets_a_short_answer(folder, capsys, on_terminal):
+    capsys.readouterr()
+    on_terminal()
+    assert main(["select", "points.csv", "-k", "30", "-o", "picks.csv"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("30 representatives stand for ")
+    assert max(map(len, out.splitlines())) <= COLUMNS
+    lines = out.splitlines()
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["rank", "row", "id", "stands", "for", "why"]
+    assert table[21] == "… and 10 more."
+    assert "8 outliers, oddest first: p" in out
+    assert " ".join(out.split()).count("more unexplained than the best possible 30") == 1
+    assert "note: Rows are named by column 'id'" in out
+    assert lines[-1] == "picks: picks.csv"
+
+
+def test_names_cannot_steer_the_terminal(folder, capsys, on_terminal):
+    text = (folder / "points.csv").read_text()
+    (folder / "hostile.csv").write_text(re.sub(r"^p(\d+),", "\x1b[2Jp\\1,", text, flags=re.MULTILINE))
+    for words in (["select", "-k", "3"], ["outliers"], ["explain", "--row", "3"]):
+        capsys.readouterr()
+        on_terminal()
+        assert main([words[0], "hostile.csv", *words[1:]]) == 0
+        assert "\x1b" not in capsys.readouterr().out
+
+
+def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeypatch):
+    from PIL import Image
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pictures").mkdir()
+    rng = np.random.default_rng(0)
+    for i, tone in enumerate(rng.choice([40, 200], 30)):
+        Image.fromarray(np.uint8(tone + rng.integers(0, 30, (12, 12)))).save(f"pictures/{i:02d}.png")
+    words = ["select", "pictures", "-k", "2", "--image-size", "8", "--report", "page.html", "-o", "picks.csv"]
+    ran = run(capsys, *words)
+    assert (ran.code, "8×8" in ran.err) == (0, True)
+    picks = pa.csv.read_csv("picks.csv").to_pylist()
+    assert all(next(iter(pick.values())) == f"{pick['mosaic_row']:02d}.png" for pick in picks)
+    assert "data:image/" in (tmp_path / "page.html").read_text()
+
+
+def test_what_programs_read_is_utf8_whatever_the_terminal_speaks(folder):
+    done = subprocess.run(
+        command("select", "points.csv", "-k", "3"),
+        cwd=folder,
+        env=environment(PYTHONIOENCODING="ascii"),
+        capture_output=True,
+        check=True,
+    )
+    assert "é, " in done.stdout.decode()
+
+
+def test_numbers_from_a_sample_are_said_to_be(folder, capsys):
+    ran = run(capsys, "select", "points.npy", "-k", "3", "--strategy", "sketch", "-o", "picks.csv")
+    assert "scaled up from a sample" in ran.err
+
+
+def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
+    words = ["select", "points.csv", "-k", "5", "--solver", "fista", "--max-iter", "2", "--tol", "1e-9", "--force"]
+    ran = run(capsys, *words, "-o", "picks.csv")
+    assert (ran.code, ran.out) == (0, "")
+    assert all(line.startswith("note: ") for line in ran.err.splitlines())
+    assert "note: the certified gap is " in ran.err
+    assert "Warning" not in ran.err
+    assert run(capsys, *words, "-o", "picks.csv", "-q").err == ""
+
+
+@pytest.mark.parametrize("name", list(FILL))
+def test_help_has_examples_that_work(folder, capsys, name):
+    ran = run(capsys, name, "--help")
+    assert ran.code == 0
+    examples = re.findall(r"^  (mosaic .*)$", ran.out.split("examples:")[1], re.MULTILINE)
+    assert examples == list(COMMANDS[name][2])
+    for example in examples:
+        if name != "demo":  # which has tests of its own
+            again = ["--force"] if name in ("select", "outliers", "path", "report") else []
+            assert run(capsys, *shlex.split(example)[1:], *again).code == 0, example
+
+
+def test_help_lists_commands_and_exit_codes(capsys):
+    ran = run(capsys, "--help")
+    assert ran.code == 0
+    assert all(name in ran.out for name in FILL)
+    for code in (0, 1, 2, 3, 4, 5, 6, 130):
+        assert re.search(rf"^  {code} ", ran.out, re.MULTILINE), code
+
+
+def test_version_is_that_of_the_package(capsys):
+    from mosaic import __version__
+
+    assert run(capsys, "--version").out == f"mosaic {__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_knows_commands_and_options(capsys, shell):
+    pytest.importorskip("shtab")
+    script = run(capsys, "completion", shell).out
+    assert all(word in script for word in ("select", "outliers", "memory-budget", "laplacian"))
+
+
+def test_bash_completes_commands_options_and_values(capsys):
+    pytest.importorskip("shtab")
+    script = run(capsys, "completion", "bash").out
+    for line, wanted in {
+        "mosaic sel": "select",
+        "mosaic select --memo": "--memory-budget",
+        "mosaic path --kernel lap": "laplacian",
+    }.items():
+        words = line.split()
+        ask = f'COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_mosaic; echo "${{COMPREPLY[*]}}"'
+        told = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+        assert told.stdout.split() == [wanted]
+
+
+def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ran = run(capsys, "demo")
+    assert ran.code == 0
+    found = re.search(r"(\d+) of (\d+) images of noise", ran.out)
+    assert found[1] == found[2] == "89"
+    picks = pa.csv.read_csv(tmp_path / "mosaic-demo" / "picks.csv")
+    assert picks.num_rows == 20
+    assert "noise" not in picks["what"].to_pylist()
+    page = (tmp_path / "mosaic-demo" / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "report.html").write_text("mine")
+    ran = run(capsys, "demo", "mine")
+    assert (ran.code, (tmp_path / "mine" / "report.html").read_text()) == (4, "mine")
+    old = (tmp_path / "mosaic-demo" / "report.html").stat().st_ino
+    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    assert run(capsys, "demo", "-q").code == 0
+    assert (tmp_path / "mosaic-demo" / "report.html").stat().st_ino != old
+
+
+def test_the_first_sign_of_life_comes_before_anything_heavy(folder):
+    words = command("estimate", "points.npy", options=["-X", "importtime"])
+    terminal = Terminal(words, folder)
+    assert terminal.end() == 0
+    before, after = terminal.seen.split("mosaic: opening points.npy (6.4 KiB) …")
+    assert not re.search(r"\b(numpy|scipy|sklearn|pyarrow|rich)\b", before)
+    assert re.search(r"\| +numpy\b", after)
+
+
+def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
+    pytest.importorskip("rich")
+    terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
+    assert terminal.end() == 0
+    places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives stand for")]
+    assert places == sorted(places)
+    assert "Traceback" not in terminal.seen
+
+
+def test_the_estimator_tells_how_far_it_is_where_rich_is_missing(folder):
+    (folder / "rich.py").write_text("raise ImportError\n")
+    terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
+    assert terminal.end() == 0
+    assert "[MOSAIC]" in terminal.seen
+
+
+def test_quiet_is_quiet_on_a_terminal(folder):
+    with (folder / "out").open("w") as file:
+        terminal = Terminal(command("select", "points.csv", "-k", "5", "--quiet"), folder, stdout=file.fileno())
+        assert terminal.end() == 0
+    assert terminal.seen == ""
+    assert (folder / "out").read_text()
+
+
+def test_nothing_is_said_about_progress_into_a_pipe(folder):
+    words = command("select", "points.npy", "-k", "5", "-o", "picks.csv", "--report", "report.html")
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
+    pytest.importorskip("rich")
+    np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(30_000, 20)))
+    words = command("select", "many.npy", "-k", "50", "-o", "picks.csv", "--report", "report.html", "--labels", "l.csv")
+    terminal = Terminal(words, tmp_path)
+    terminal.read(until="similarities")
+    os.kill(terminal.process.pid, number)
+    assert terminal.end() == code
+    assert [file.name for file in tmp_path.iterdir()] == ["many.npy"]
+    assert "Traceback" not in terminal.seen
+    assert re.search(r"mosaic: interrupted.*no half-written file is left\.\s*$", terminal.seen)
+
+
+def test_nobody_reading_on_is_no_fault(folder):
+    words = command("outliers", "points.npy", "--all")
+    process = subprocess.Popen(
+        words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait(60) == 141

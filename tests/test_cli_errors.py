@@ -1,0 +1,227 @@
+"""What goes wrong is said once, in words, with the exit code that the help lists."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cli_runs import command, environment, run, write_points
+from mosaic import MOSAIC
+from mosaic.cli._help import EXIT_CODES
+from mosaic.cli._shell import schema_of
+from mosaic.cli._values import names, number_or, quotas, size
+from mosaic.exceptions import MissingDependencyError
+
+jsonschema = pytest.importorskip("jsonschema")
+for module in ("pyarrow", "jinja2", "PIL"):
+    pytest.importorskip(module)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_points(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def holes(folder):
+    X = np.load(folder / "points.npy")
+    X[17, 1] = np.nan
+    np.save(folder / "holes.npy", X)
+
+
+def ragged(folder):
+    (folder / "ragged.csv").write_text("a,b\n1,2\n3\n4,5\n")
+
+
+def taken(folder):
+    (folder / "picks.csv").write_text("mine")
+
+
+def nothing(folder):
+    """All is there."""
+
+
+FAULTS = [
+    # what is prepared, the command, kind, exit code, words of the message
+    (nothing, "select nope.csv", "input", 3, ["nope.csv", "no such file"]),
+    (holes, "select holes.npy -k 5", "input", 3, ["holes.npy", "17"]),
+    (ragged, "select ragged.csv -k 2", "input", 3, ["ragged.csv", "line 3"]),
+    (nothing, "select points.csv --columns hieght", "input", 3, ["hieght", "points.csv"]),
+    (nothing, "select points.csv -k 1000", "usage", 2, ["1000", "more than there are points"]),
+    (nothing, "select points.csv -k 5 --contamination 0.9", "usage", 2, ["contamination", "0.9"]),
+    (nothing, "select points.csv -k 5 --must-include q7", "usage", 2, ["'q7'", "points.csv"]),
+    (nothing, "explain points.npy --row 400", "usage", 2, ["no row 400", "the last one is 399"]),
+    (nothing, "path points.npy --max-representatives 0", "usage", 2, ["max-representatives", "0"]),
+    (taken, "select points.csv -k 5 -o picks.csv", "output", 4, ["picks.csv", "exists", "--force"]),
+    (nothing, "select points.csv -k 5 -o no/picks.csv", "output", 4, ["no/picks.csv", "folder"]),
+    (nothing, "select points.csv -k 5 -o picks.npy", "output", 4, ["picks.npy"]),
+    (nothing, "select points.csv -k 5 -o picks.xyz", "output", 4, [".xyz"]),
+    (nothing, "select points.csv -k 5 --report picks.csv", "output", 4, ["HTML", "picks.html"]),
+    (nothing, "select points.csv -k 5 -o points.csv --force", "output", 4, ["points.csv", "the input"]),
+    (nothing, "select points.csv -o a.csv --labels ./a.csv", "output", 4, ["a.csv", "--output"]),
+    (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["MiB", "memory_budget"]),
+    (nothing, "select points.npy --strategy exact --memory-budget 4MB", "memory", 5, ["MiB", "memory_budget"]),
+]
+
+
+@pytest.mark.parametrize(("prepare", "words", "kind", "code", "said"), FAULTS, ids=[fault[1] for fault in FAULTS])
+def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare, words, kind, code, said):
+    prepare(folder)
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    ran = run(capsys, *words.split())
+    assert (ran.code, ran.out) == (code, "")
+    lines = ran.err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("mosaic: error: ")
+    assert all(word in lines[0] for word in said)
+    told = run(capsys, *words.split(), "--json")
+    assert (told.code, told.err) == (code, "")
+    found = json.loads(told.out)
+    jsonschema.Draft202012Validator(schema_of("error")).validate(found)
+    assert (found["error"]["kind"], found["error"]["exit_code"]) == (kind, code)
+    assert all(word in found["error"]["message"] for word in said)
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
+    ragged(folder)
+    error = json.loads(run(capsys, "select", "ragged.csv", "--json").out)["error"]
+    assert error["file"].endswith("ragged.csv")
+    assert "line 3" in error["where"]
+    assert error["fault"]
+    assert error["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "COMMAND"),
+        ("slect points.csv", "invalid choice: 'slect'"),
+        ("select", "FILE"),
+        ("select points.csv --kernle rbf", "there is no option --kernle. Did you mean --kernel"),
+        ("select points.csv other.csv", "'other.csv' is one word too many"),
+        ("select points.csv -k many", "'many' is not a number or 'auto'"),
+        ("select points.csv -k nan", "'nan' is not a number or 'auto'"),
+        ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
+        ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
+        ("select points.csv --memory-budget lots", "'lots' is not a size such as 2GiB"),
+        ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
+        ("select points.csv --standardize --scale no", "not allowed with argument"),
+        ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),
+        ("select points.csv --columns a,,b", "has an empty name"),
+        ("select points.csv --cover 0.5", "there is no option --cover"),
+        ("completion fish", "invalid choice: 'fish'"),
+    ],
+)
+def test_wrong_usage_is_told_with_the_usage(folder, capsys, words, said):
+    ran = run(capsys, *words.split())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("usage: mosaic ")
+    assert said in ran.err
+    error = json.loads(run(capsys, *words.split(), "--json").out)["error"]
+    assert (error["kind"], error["exit_code"]) == ("usage", 2)
+    assert said in error["message"]
+
+
+def test_outputs_are_looked_at_before_the_work(folder, capsys, monkeypatch):
+    monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
+    for option in ("-o no/picks.csv", "--report no/report.html", "--labels no/labels.csv"):
+        assert run(capsys, "select", "points.csv", *option.split()).code == 4
+    assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
+
+
+def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
+    def full(path, table, *, force):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr("mosaic.cli._commands.write_rows", full)
+    ran = run(capsys, "select", "points.csv", "-k", "3", "-o", "picks.csv", "-q")
+    assert ran.code == 4
+    assert "picks.csv: it cannot be written: No space left on device. Make room" in ran.err
+
+
+def test_a_library_that_is_missing_is_named(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    ran = run(capsys, "completion", "bash")
+    assert (ran.code, ran.out) == (6, "")
+    assert "pip install 'mosaic-select[cli]'" in ran.err
+
+
+def test_without_pyarrow_it_is_pyarrow_that_is_missing(folder):
+    (folder / "pyarrow.py").write_text('raise ModuleNotFoundError("No module named pyarrow", name="pyarrow")\n')
+    words = command("select", "points.npy", "-k", "3")
+    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "pip install 'mosaic-select[" in done.stderr
+    assert "pyarrow" in done.stderr
+
+
+def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, monkeypatch):
+    def lacking(*args, **more):
+        raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
+
+    monkeypatch.setattr("mosaic.cli._commands.write_report", lacking)
+    ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
+    assert ran.code == 6
+    assert "Jinja2" in ran.err
+
+
+@pytest.mark.parametrize("how", ["option", "environment", "not at all"])
+def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, capsys, monkeypatch, how):
+    def broken(self, X, **demands):
+        raise RuntimeError("two and two")
+
+    monkeypatch.setattr(MOSAIC, "fit", broken)
+    monkeypatch.setenv("MOSAIC_DEBUG", "1" if how == "environment" else "0")
+    ran = run(capsys, "select", "points.csv", *(["--debug"] if how == "option" else []))
+    assert ran.code == 1
+    assert "mosaic: error: a fault of ours, RuntimeError: two and two." in ran.err
+    assert ("Traceback" in ran.err) == (how != "not at all")
+
+
+def test_no_memory_at_all_is_told_apart_from_the_budget(folder, capsys, monkeypatch):
+    def hungry(self, X, **demands):
+        raise MemoryError
+
+    monkeypatch.setattr(MOSAIC, "fit", hungry)
+    ran = run(capsys, "select", "points.csv")
+    assert ran.code == 5
+    assert "the machine has no more memory" in ran.err
+
+
+def test_an_interruption_is_json_when_json_was_asked_for(folder, capsys, monkeypatch):
+    def interrupted(self, X, **demands):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MOSAIC, "fit", interrupted)
+    ran = run(capsys, "select", "points.csv", "--json")
+    assert ran.code == 130
+    assert json.loads(ran.out)["error"]["kind"] == "interrupted"
+
+
+def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
+    ran = run(capsys, "select", "no\x1b[31m.csv")
+    assert ran.code == 3
+    assert "\x1b" not in ran.err
+
+
+def test_documented_exit_codes_are_those_of_the_schema():
+    described = schema_of()["$defs"]["error"]["properties"]["error"]["properties"]["exit_code"]["description"]
+    for code in re.findall(r"^  (\d)  ", EXIT_CODES, re.MULTILINE)[1:]:
+        assert re.search(rf"\b{code} \w", described), code
+
+
+def test_values_are_read_as_the_estimators_want_them():
+    read = number_or("auto")
+    assert (read("50"), read("0.05"), read("auto")) == (50, 0.05, "auto")
+    assert isinstance(read("50"), int)
+    assert [size(text) for text in ("1kB", "1KiB", "1K", "2GiB", "0.5M", "7")] == [1000, 1024, 1024, 2**31, 2**19, 7]
+    assert names('a, "b,c",d*') == ["a", "b,c", "d*"]
+    assert quotas('{"a": 3}') == {"a": 3}

@@ -1,0 +1,155 @@
+"""What programs read: one JSON object, as the schema says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cli_runs import Terminal, command, run, write_points
+from mosaic import MOSAIC
+from mosaic.cli._output import plain_value
+from mosaic.cli._parser import FILL
+from mosaic.cli._shell import schema_of
+
+jsonschema = pytest.importorskip("jsonschema")
+for module in ("pyarrow", "jinja2", "PIL"):
+    pytest.importorskip(module)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write_points(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refuse(word):
+    raise AssertionError(f"{word} is no JSON")
+
+
+def answer(ran, command):
+    """The object on stdout, which is all that is there, checked against the schema of the command and that of all."""
+    assert ran.out.count("\n") == 1
+    found = json.loads(ran.out, parse_constant=refuse)
+    assert found["schema"] == f"mosaic/{command}/1"
+    jsonschema.Draft202012Validator(schema_of(command)).validate(found)
+    jsonschema.Draft202012Validator(schema_of()).validate(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "select points.csv -k 5",
+        "select points.csv -k 5 -o picks.csv --report report.html --labels labels.parquet",
+        "select points.npy --coverage 0.8 --outliers keep",
+        "select points.npy -k 5 --outliers report --contamination 0.2",
+        "select points.npy -k 3 --kernel linear --mode paper",
+        "select points.npy -k 3 --strategy sketch",
+        "outliers points.csv",
+        "outliers points.npy --all --contamination 0.1 -o odd.csv",
+        "path points.csv --max-representatives 5 -o curve.csv",
+        "estimate points.npy",
+        "report points.csv -k 5",
+        "explain points.csv p1 p2 p51 -k 5",
+        "explain points.npy",
+        "completion bash",
+    ],
+)
+def test_answers_are_as_the_schema_says(folder, capsys, words):
+    if words.startswith("completion"):
+        pytest.importorskip("shtab")
+    ran = run(capsys, *words.split(), "--json")
+    assert (ran.code, ran.err) == (0, "")
+    found = answer(ran, words.split()[0])
+    for path in found.get("outputs", {}).values():
+        assert (folder / path).exists()
+
+
+def test_the_demo_answers_as_the_schema_says(tmp_path, monkeypatch, capsys):
+    from sklearn.datasets import load_digits
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    found = answer(run(capsys, "demo", "here", "--json"), "demo")
+    assert found["outputs"] == {"picks": "here/picks.csv", "report": "here/report.html"}
+    assert found["n_noise"] == 18
+
+
+def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
+    found = answer(run(capsys, "select", "points.csv", "-k", "5", "--json"), "select")
+    model = MOSAIC(5).fit(np.load("points.npy"))
+    assert [pick["row"] for pick in found["picks"]] == model.representative_indices_.tolist()
+    assert [pick["rank"] for pick in found["picks"]] == [1, 2, 3, 4, 5]
+    first = found["picks"][0]
+    assert first["values"]["note"] == f"é, {first['row']}"
+    assert first["id"] == first["values"]["id"] == f"p{first['row']}"
+    assert found["outliers"]["n"] == 8
+    assert {each["row"] for each in found["outliers"]["lowest"]} == set(np.flatnonzero(model.is_outlier_).tolist())
+    assert found["certificate"]["excess"] == pytest.approx(model.certificate_.excess)
+    assert found["coverage"] == pytest.approx(model.coverage_)
+    assert found["settings"]["parameters"]["n_representatives"] == 5
+    assert any("column 'id'" in note for note in found["notes"])
+
+
+def test_explanations_are_plain_data(folder, capsys):
+    model = MOSAIC(5).fit(np.load("points.npy"))
+    pick, odd = int(model.representative_indices_[2]), int(np.flatnonzero(model.is_outlier_)[0])
+    found = answer(run(capsys, "explain", "points.csv", f"p{pick}", "-k", "5", f"p{odd}", "p0", "--json"), "explain")
+    chosen, rejected, other = found["rows"]
+    assert (chosen["status"], chosen["rank"], chosen["row"]) == ("representative", 3, pick)
+    assert chosen["stands_for"] == int((model.labels_ == 2).sum())
+    assert (rejected["status"], rejected["represented_by"]) == ("outlier", None)
+    assert other["represented_by"]["id"] == f"p{model.representative_indices_[model.labels_[0]]}"
+    assert {each["feature"] for each in other["differs_in"]} == {"x", "y"}
+
+
+def test_warnings_are_notes(folder, capsys):
+    words = "select points.npy -k 5 --solver fista --max-iter 2 --tol 1e-9 --json"
+    found = answer(run(capsys, *words.split()), "select")
+    assert any("above the tolerance 1e-09" in note for note in found["notes"])
+
+
+def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
+    lines = (folder / "points.csv").read_text().splitlines()
+    text = [f"{lines[0]},odd,day"] + [
+        f"{line},{'inf' if i % 2 else ''},2020-02-0{i % 9 + 1}" for i, line in enumerate(lines[1:])
+    ]
+    (folder / "odd.csv").write_text("\n".join(text) + "\n")
+    found = answer(run(capsys, "select", "odd.csv", "-k", "3", "--exclude-columns", "odd", "--json"), "select")
+    assert {pick["values"]["odd"] for pick in found["picks"]} == {None}
+    assert all(pick["values"]["day"].startswith("2020-02-0") for pick in found["picks"])
+
+
+def test_json_is_quiet_on_a_terminal_too(folder):
+    terminal = Terminal(command("estimate", "points.npy", "--json"), folder)
+    assert terminal.end() == 0
+    assert json.loads(terminal.seen)["schema"] == "mosaic/estimate/1"
+
+
+def test_schema_prints_a_valid_schema_for_every_command(capsys):
+    for name in [*(name for name in FILL if name != "schema"), "error"]:
+        schema = json.loads(run(capsys, "schema", name).out)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["$ref"] == f"#/$defs/{name}"
+    whole = json.loads(run(capsys, "schema").out)
+    jsonschema.Draft202012Validator.check_schema(whole)
+    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*FILL, "error"} - {"schema"}
+
+
+@pytest.mark.parametrize("spoil", [{"extra": 1}, {"coverage": "all"}, {"schema": "mosaic/select/2"}, {"picks": [{}]}])
+def test_the_schema_refuses_what_it_does_not_say(folder, capsys, spoil):
+    found = answer(run(capsys, "select", "points.npy", "-k", "2", "--json"), "select")
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema_of("select")).validate(found | spoil)
+
+
+def test_numbers_of_numpy_are_plain():
+    assert plain_value({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
+        "a": 0.5,
+        "b": [1.0, None],
+        "c": 3,
+        "d": None,
+    }

@@ -1,0 +1,384 @@
+"""A bad file is answered with its name, the line or column, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+import scipy.io
+
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.io import FileFault, open_table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
+
+#: So small that every file is a large one.
+TINY = 16
+
+
+def fault_of(path, **options):
+    with pytest.raises(FileFault) as caught:
+        open_table(path, **options)
+    fault = caught.value
+    assert isinstance(fault, InvalidInputError)
+    where = f", {fault.where}" if fault.where else ""
+    assert str(fault) == f"{fault.file}{where}: {fault.fault}. {fault.remedy}"
+    assert "\n" not in str(fault)
+    assert "traceback" not in str(fault).lower()
+    return fault
+
+
+def write(folder, content, name="bad.csv"):
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / name
+
+
+LONG = "a,b\n" + "1,2\n" * 400_000
+CSV = {
+    "empty": (b"", None, "the file is empty", "Write it again"),
+    "blank": ("\n \n\n", None, "nothing but empty lines", "Write it again"),
+    "header only": ("a,b\n", None, "has a header and no rows", "with its rows"),
+    "ragged": ("a,b\n1,2\n3\n4,5\n", "line 3", "has 1 cell instead of 2, as the header has", "Correct the line"),
+    "too long a line": ("a,b\n\n1,2\n3,4,5\n", "line 4", "has 3 cells instead of 2", "quotation marks"),
+    "ragged after a break": ('a,b\n1,"x\ny"\n3\n', "line 4", "has 1 cell instead of 2", "Correct the line"),
+    "ragged without header": ("1,2\n3,4\n5\n", "line 3", "as the first line has", "Correct the line"),
+    "ragged far down": (LONG + "3\n", "line 400,002", "has 1 cell instead of 2", "Correct the line"),
+    "open quote": ('a,b\n1,2\n"3,4\n5,6\n', "line 3", "quotation mark is opened and not closed", "Close it"),
+    "endless quote": ('a,b\n1,2\n"3,4\n' + "5,6\n" * 2_000_000, "line 3", "not closed", "Close it"),
+    "latin1": (
+        "name,x\nMüller,1\n".encode("latin1"),
+        "line 2",
+        "byte 8 (0xfc) is not UTF-8",
+        "iconv -f latin1 -t utf-8",
+    ),
+    "latin1 header": ("größe\n1\n".encode("latin1"), "line 1", "byte 2 (0xf6) is not UTF-8", "iconv"),
+    "latin1 far down": (b"n,x\n" + b"a,1\n" * 100_000 + b"\xfc,1\n", "line 100,002", "byte 400,004", "iconv"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), "line 1", "UTF-16", "iconv -f utf-16"),
+    "binary": (b"a,b\n1,\x00\x01\xff\n", "line 2", "binary file", ".parquet or .npy"),
+    "odd cell": ("a,b\n1,2\n2,12kg\n3,4\n", "line 3, column 'b'", "'12kg' is not a number", "--exclude-columns b"),
+    "odd cell of one": ("a\n1\n2\n3 m\n", "line 4, column 'a'", "'3 m' is not a number, as 2 of 3", "Correct the cell"),
+    "odd cell far down": (LONG + "1,n/a?\n", "line 400,002, column 'b'", "'n/a?' is not a number", "Correct the cell"),
+    "missing": ("a,b\n1,2\n3,\n4,NA\n", "line 3, column 'b'", "a number is missing; 2 rows", "--drop-missing"),
+    "infinite": ("a,b\n1,2\n-inf,3\n", "line 3, column 'a'", "a number is infinite", "--exclude-columns a"),
+    "text only": ("a,b\nx,y\nz,w\n", None, "no column of numbers, only a (string), b (string)", "--embedding"),
+    "same names": ("a,b,a\n1,2,3\n", None, "more than one column called 'a'", "Rename"),
+    "git lfs": (
+        "version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+        None,
+        "pointer of Git LFS",
+        "git lfs pull",
+    ),
+}
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("case", CSV)
+def test_a_bad_text_table_says_where_and_why(case, budget, tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    content, where, said, remedy = CSV[case]
+    path = write(tmp_path, content)
+    fault = fault_of(path, memory_budget=budget)
+    assert fault.file == str(path)
+    assert fault.where == where
+    assert said in fault.fault if not (budget and case == "missing") else "a number is missing" in fault.fault
+    assert remedy in fault.remedy
+    assert not list(scratch.iterdir())
+
+
+OPTIONS = {
+    "columns": ({"columns": ["hieght"]}, None, "has no column 'hieght' (--columns)", "Did you mean 'height'?"),
+    "pattern": ({"columns": ["gene_*"]}, None, "has no column 'gene_*'", "It has id, height, city"),
+    "exclude": ({"exclude_columns": ["x"]}, None, "has no column 'x' (--exclude-columns)", "It has"),
+    "id": ({"id": "Id"}, None, "has no column 'Id' (--id)", "Did you mean 'id'?"),
+    "group": ({"group": "town"}, None, "has no column 'town' (--group)", "It has"),
+    "weight": ({"weight": "city"}, "column 'city'", "weights must be numbers", "another column"),
+    "negative": ({"weight": "w"}, "line 3, column 'w'", "a weight is -1", "0 or larger"),
+    "text": ({"columns": ["city"]}, "line 2, column 'city'", "'Ulm' is not a number", "--exclude-columns"),
+    "all out": ({"exclude_columns": ["height", "w"]}, None, "no column of numbers is left", "leave fewer out"),
+    "embedding": ({"embedding": "city"}, "column 'city'", "no lists of numbers (--embedding)", "--embeddings"),
+    "array": ({"array": "X"}, None, "is a CSV file, which has no arrays", "Leave the option out"),
+}
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options_that_do_not_fit_the_file_say_what_there_is(case, budget, tmp_path):
+    options, where, said, remedy = OPTIONS[case]
+    path = write(tmp_path, "id,height,city,w\na,1.7,Ulm,1\nb,1.8,Rome,-1\n")
+    fault = fault_of(path, **options, memory_budget=budget)
+    assert fault.where == where
+    assert said in fault.fault
+    assert remedy in fault.remedy
+
+
+def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
+    fault = fault_of(write(tmp_path, "k,x\na,1\n\nb,2\na,3\n"), id="k")
+    assert fault.where == "line 5, column 'k'"
+    assert "'a' is also the id of line 2" in fault.fault
+    fault = fault_of(write(tmp_path, "k,x\na,1\n,2\n"), id="k")
+    assert fault.where == "line 3, column 'k'"
+    assert "has no value" in fault.fault
+    pq.write_table(pa.table({"k": [1, 2, 1], "x": [1.0, 2, 3]}), tmp_path / "t.parquet")
+    fault = fault_of(tmp_path / "t.parquet", id="k")
+    assert fault.where == "row 2 (counted from 0), column 'k'"
+    assert "row 0" in fault.fault
+
+
+def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path):
+    fault = fault_of(write(tmp_path, LONG + "1.5,2\n" + LONG[4:] + "1,2\n,4\n"), memory_budget=1 << 20)
+    assert fault.where == "line 800,004, column 'a'"
+    assert "a number is missing" in fault.fault
+    fault = fault_of(write(tmp_path, LONG + "1.5,2\n" + LONG[4:] + "twelve,4\n"), memory_budget=1 << 20)
+    assert fault.where == "line 800,003, column 'a'"
+    assert "'twelve' is not a number" in fault.fault
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+def test_missing_numbers_of_other_tables_name_row_and_column(budget, tmp_path):
+    pq.write_table(pa.table({"a": [1.0, 2, 3], "b": [1, None, 3]}), tmp_path / "t.parquet")
+    feather.write_feather(pq.read_table(tmp_path / "t.parquet"), str(tmp_path / "t.feather"))
+    fault = fault_of(tmp_path / "t.feather", memory_budget=budget)
+    assert fault.where == "row 1 (counted from 0), column 'b'"
+    assert "--drop-missing" in fault.remedy
+    if budget is None:  # a large Parquet file is read by the fit, which says the same
+        assert fault_of(tmp_path / "t.parquet").where == fault.where
+    with open_table(tmp_path / "t.parquet", drop_missing=True, memory_budget=budget) as table:
+        np.testing.assert_array_equal(table.X, [[1, 1], [3, 3]])
+        assert table.rows([1])["a"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+def test_a_file_without_a_single_complete_row_is_refused_even_if_rows_are_dropped(budget, tmp_path):
+    fault = fault_of(write(tmp_path, "a,b\n1,\n2,\n3,nan\n,4\n"), drop_missing=True, memory_budget=budget)
+    assert "--exclude-columns" in fault.remedy
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "said"),
+    [
+        ('{"x": 1}\n{"x": \n', "line 2", "is no JSON"),
+        ('{"x": 1}\n\n{"x": "one"}\n', "line 3, column 'x'", "holds a text, line 1 a number"),
+        ("[1, 2]\n", "line 1", "holds a list, no object"),
+        ('{"x": 1}\n{"x": null}\n', "line 2, column 'x'", "a number is missing"),
+        (b'{"n": "\xfc", "x": 1}\n', "line 1", "is not UTF-8"),
+        ('{"v": [1, 2]}\n', None, "no column of numbers"),
+    ],
+)
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+def test_bad_json_lines_say_where(content, where, said, budget, tmp_path):
+    fault = fault_of(write(tmp_path, content, "bad.jsonl"), memory_budget=budget)
+    assert fault.where == where
+    assert said in fault.fault
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+def test_embeddings_of_unequal_length_or_without_numbers_name_the_row(budget, tmp_path):
+    path = write(tmp_path, '{"v": [1.5, 2]}\n{"v": [3]}\n{"v": null}\n', "v.jsonl")
+    fault = fault_of(path, embedding="v", memory_budget=budget)
+    assert fault.where == "line 2, column 'v'"
+    assert "has 1 numbers, other rows have 2" in fault.fault
+    fault = fault_of(write(tmp_path, '{"v": ["a"], "x": 1}\n', "v.jsonl"), embedding="v", memory_budget=budget)
+    assert "lists of string" in fault.fault
+
+
+def array_cases():
+    yield "objects", np.array([[1, "a"]], dtype=object), "holds objects", "Parquet"
+    yield "strings", np.array([["a", "b"]]), "holds text", "astype(float)"
+    yield "complex", np.eye(2) * 1j, "complex128, no real numbers", "float64"
+    yield "one dimension", np.arange(3.0), "1 dimensions, shape (3,)", "reshape(-1, 1)"
+    yield "three dimensions", np.zeros((2, 3, 4)), "3 dimensions, shape (2, 3, 4)", "reshape(len(X), -1)"
+    yield "no rows", np.zeros((0, 3)), "is empty, shape (0, 3)", "Save it again"
+    yield "missing", np.array([[1.0, 2], [3, np.nan]]), "a number is missing", "--drop-missing"
+
+
+@pytest.mark.parametrize(("array", "said", "remedy"), [c[1:] for c in array_cases()], ids=[c[0] for c in array_cases()])
+@pytest.mark.parametrize("ending", [".npy", ".npz"])
+def test_arrays_that_are_no_tables_of_numbers_are_refused(array, said, remedy, ending, tmp_path):
+    path = tmp_path / f"bad{ending}"
+    (np.save if ending == ".npy" else np.savez)(path, array)
+    fault = fault_of(path)
+    assert fault.file == str(path)
+    assert said in fault.fault
+    assert remedy in fault.remedy
+    if "missing" in said:
+        assert fault.where == "row 1 (counted from 0), feature 1"
+
+
+def test_arrays_have_no_columns_to_name(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(2))
+    for option, value in {
+        "id": "x",
+        "group": "x",
+        "columns": ["x"],
+        "exclude_columns": ["x"],
+        "embedding": "v",
+    }.items():
+        fault = fault_of(tmp_path / "x.npy", **{option: value})
+        assert f"(--{option.replace('_', '-')})" in fault.fault
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet", "x.feather", "x.zip", "x.h5ad", "x.mtx", "x.csv.gz"])
+def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, tmp_path):
+    if name == "x.npy":
+        np.save(tmp_path / name, np.ones((100, 3)))
+    elif name in ("x.npz", "x.zip"):
+        np.savez(tmp_path / "x.npz", np.ones((100, 3)))
+        (tmp_path / name).write_bytes((tmp_path / "x.npz").read_bytes())
+    elif name == "x.mtx":
+        scipy.io.mmwrite(tmp_path / name, np.ones((100, 3)))
+    elif name == "x.csv.gz":
+        with pa.CompressedOutputStream(str(tmp_path / name), "gzip") as stream:
+            stream.write(b"a,b\n" + b"1,2\n" * 9000)
+    else:
+        pq.write_table(pa.table({"x": np.ones(100)}), tmp_path / name)
+        if name == "x.feather":
+            feather.write_feather(pa.table({"x": np.ones(100)}), str(tmp_path / name))
+    whole = (tmp_path / name).read_bytes()
+    if name == "x.h5ad":
+        pytest.importorskip("anndata")
+    for content in (whole[: len(whole) // 2], b"\x93garbage\x01\x02" * 9):
+        fault = fault_of(write(tmp_path, content, name))
+        assert fault.file == str(tmp_path / name)
+        assert fault.remedy.endswith(".")
+
+
+def test_a_sparse_matrix_that_does_not_fit_is_refused_before_it_is_read(tmp_path):
+    scipy.io.mmwrite(tmp_path / "x.mtx", np.ones((100, 3)))
+    assert "--memory-budget" in fault_of(tmp_path / "x.mtx", memory_budget=1000).remedy
+
+
+def test_files_that_are_not_there_are_looked_for_nearby(tmp_path):
+    write(tmp_path, "a\n1\n", "points.csv")
+    fault = fault_of(tmp_path / "pionts.csv")
+    assert "no such file" in fault.fault
+    assert "Did you mean 'points.csv'?" in fault.remedy
+    assert "folder" in fault_of(tmp_path / "nowhere" / "points.csv").remedy
+
+
+@pytest.mark.parametrize("name", ["points.xlsx", "points", "points.npy.gz", "points.foo.gz"])
+def test_endings_that_say_nothing_are_answered_with_those_that_do(name, tmp_path):
+    fault = fault_of(write(tmp_path, "a\n1\n", name))
+    assert ".csv" in fault.remedy
+    assert ".parquet" in fault.remedy
+    assert "not known" in fault.fault or "without an ending" in fault.fault
+
+
+def test_files_of_others_are_refused_with_how_to_get_them(tmp_path, monkeypatch):
+    path = write(tmp_path, "a\n1\n")
+
+    def closed(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", closed)
+    fault = fault_of(path)
+    assert "permission denied" in fault.fault
+    assert "chmod u+r" in fault.remedy
+
+
+def test_folders_without_data_say_what_is_in_them(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "the folder is empty" in fault_of(tmp_path / "empty").fault
+    (tmp_path / "letters").mkdir()
+    write(tmp_path / "letters", "x", "letter.doc")
+    fault = fault_of(tmp_path / "letters")
+    assert "letter.doc" in fault.fault
+    assert ".png" in fault.remedy
+    with zipfile.ZipFile(tmp_path / "letters.zip", "w") as archive:
+        archive.writestr("letter.doc", "x")
+    assert "letter.doc" in fault_of(tmp_path / "letters.zip").fault
+
+
+def test_parquet_files_of_one_folder_must_agree(tmp_path):
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"a": [1.0], "c": [2.0]}), tmp_path / "1.parquet")
+    fault = fault_of(tmp_path)
+    assert fault.file == str(tmp_path / "1.parquet")
+    assert "b, c" in fault.fault
+    pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "none.parquet")
+    assert "no rows" in fault_of(tmp_path / "none.parquet").fault
+
+
+def png(width, height):
+    """The beginning of a picture that claims to be large."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + head
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk)) + b"\0\0\0\0IDAT"
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"not a picture", "cannot be read as a picture"),
+        (png(8, 8), "cannot be read as a picture"),
+        (png(11_000, 11_000), "more pixels than are safe"),
+        (png(60_000, 60_000), "more pixels than are safe"),
+    ],
+    ids=["garbage", "cut off", "large", "bomb"],
+)
+def test_a_broken_picture_is_named(packed, content, said, tmp_path):
+    pytest.importorskip("PIL")
+    path = tmp_path / "album"
+    path.mkdir()
+    write(path, content, "bad.png")
+    if packed:
+        path = tmp_path / "album.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("bad.png", content)
+    fault = fault_of(path)
+    assert fault.file == f"{path}/bad.png"
+    assert said in fault.fault
+    assert "remove it" in fault.remedy
+
+
+def test_pictures_refuse_options_that_they_have_no_use_for(tmp_path):
+    pytest.importorskip("PIL.Image").new("L", (4, 4)).save(tmp_path / "a.png")
+    assert "--group folder" in fault_of(tmp_path, group="class").remedy
+    assert "(--columns)" in fault_of(tmp_path, columns=["x"]).fault
+    with pytest.raises(InvalidInputError, match="image_size must lie between 1 and 4096"):
+        open_table(tmp_path, image_size=0)
+
+
+def test_settings_that_make_no_sense_are_refused(tmp_path):
+    path = write(tmp_path, "a\n1\n")
+    with pytest.raises(InvalidInputError, match="memory_budget must be"):
+        open_table(path, memory_budget=0)
+    with pytest.raises(InvalidInputError, match="not both"):
+        open_table(path, embedding="a", embeddings="b.npy")
+
+
+def test_a_disk_that_is_too_small_is_known_before_it_is_full(tmp_path, monkeypatch):
+    import shutil
+    from types import SimpleNamespace
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=10))
+    fault = fault_of(write(tmp_path, "a,b\n" + "1,2\n" * 1000), memory_budget=TINY)
+    assert "laid out on disk" in fault.fault
+    assert "TMPDIR" in fault.remedy
+
+
+def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):
+    import sys
+
+    path = write(tmp_path, "a\n1\n")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
+        open_table(path)
+
+
+def test_faults_travel_between_processes():
+    fault = FileFault("people.csv", "is odd.", "Mend it.", line=1234, column="age", where="page 2")
+    same = pickle.loads(pickle.dumps(fault))
+    assert str(same) == str(fault) == "people.csv, page 2, line 1,234, column 'age': is odd. Mend it."
+    assert (same.file, same.where, same.fault, same.remedy) == (fault.file, fault.where, fault.fault, fault.remedy)
+    assert (same.line, same.column) == (1234, "age")

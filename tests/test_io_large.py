@@ -1,0 +1,105 @@
+"""Files of 5 GB are opened and asked for their rows within the memory budget."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+SIZE = 5_000_000_000
+BUDGET = 2 << 30
+
+#: VmHWM, unlike ru_maxrss, does not begin with what the parent had when it forked.
+CHILD = """
+import json, re, sys
+from mosaic.io import open_table
+
+seen = []
+with open_table(sys.argv[1], progress=lambda *done: seen.append(done)) as table:
+    last = table.n - 1
+    answer = {
+        "n": table.n,
+        "n_features": table.n_features,
+        "mapped": type(table.X).__name__,
+        "last": table.X[last].tolist(),
+        "names": table.names([last, 0]),
+        "rows": table.rows([0, last]).to_pylist(),
+        "reports": len(seen),
+        "whole": bool(seen) and seen[-1][0] == seen[-1][1],
+    }
+status = open("/proc/self/status").read()
+answer["peak"] = int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024
+print(json.dumps(answer))
+"""
+
+
+@pytest.fixture
+def roomy(tmp_path, monkeypatch):
+    """A folder on a disk with room, which is emptied whatever happens."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("the peak of memory is read of /proc")
+    if shutil.disk_usage(tmp_path).free < 15e9:
+        pytest.skip("less than 15 GB of disk are free")
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
+def opened(path):
+    child = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
+
+
+def written(path, head, block):
+    """A block of bytes, as often as it takes."""
+    times = -(-SIZE // len(block))
+    with path.open("wb") as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(block)
+    return times
+
+
+@pytest.mark.slow
+def test_a_csv_file_of_5_gb_is_opened_within_the_budget(roomy):
+    X = np.random.default_rng(0).normal(size=(100_000, 10)).round(6)
+    block = "".join(f"p{i}," + ",".join(map(repr, row)) + ",Ulm\n" for i, row in enumerate(X.tolist())).encode()
+    head = b"name," + b",".join(b"f%d" % j for j in range(10)) + b",city\n"
+    times = written(roomy / "points.csv", head, block)
+    answer = opened(roomy / "points.csv")
+    assert (roomy / "points.csv").stat().st_size >= SIZE
+    assert (answer["n"], answer["n_features"]) == (times * len(X), 10)
+    assert answer["mapped"] == "memmap"
+    assert answer["last"] == X[-1].tolist()
+    assert answer["names"] == ["p99999", "p0"]
+    assert answer["rows"][1] == {"name": "p99999", **{f"f{j}": x for j, x in enumerate(X[-1].tolist())}, "city": "Ulm"}
+    assert answer["reports"] > 100
+    assert answer["whole"]
+    assert answer["peak"] < BUDGET
+    assert not list((roomy / "scratch").iterdir())
+
+
+@pytest.mark.slow
+def test_an_npy_file_of_5_gb_is_opened_within_the_budget(roomy):
+    X = np.random.default_rng(0).normal(size=(100_000, 10))
+    times = -(-SIZE // X.nbytes)
+    with (roomy / "points.npy").open("wb") as file:
+        shape = {"descr": X.dtype.str, "fortran_order": False, "shape": (times * len(X), 10)}
+        np.lib.format.write_array_header_1_0(file, shape)
+    with (roomy / "points.npy").open("rb") as file:
+        head = file.read()
+    assert written(roomy / "points.npy", head, X.tobytes()) == times
+    answer = opened(roomy / "points.npy")
+    assert (answer["n"], answer["n_features"]) == (times * len(X), 10)
+    assert answer["mapped"] == "memmap"
+    assert answer["last"] == X[-1].tolist()
+    assert answer["names"] == [str(times * len(X) - 1), "0"]
+    assert answer["peak"] < BUDGET

@@ -1,0 +1,391 @@
+"""Every kind of file gives its numbers, its names and its columns, and says what it assumed."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mosaic import MOSAIC
+from mosaic.exceptions import InvalidInputError
+from mosaic.io import open_table, write_rows
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+HEIGHTS = [[1.7, 36.0], [1.8, 41.0], [1.6, 22.0]]
+PEOPLE = "key,height,age,city\na,1.7,36,Ulm\nb,1.8,41,Rome\nc,1.6,22,Ulm\n"
+#: So small that every file is a large one.
+TINY = 16
+
+
+def people(vector=True):
+    table = pa.table(
+        {
+            "key": ["a", "b", "c"],
+            "height": [1.7, 1.8, 1.6],
+            "age": [36, 41, 22],
+            "city": pa.array(["Ulm", "Rome", "Ulm"]).dictionary_encode(),
+        }
+    )
+    return table.append_column("vector", pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])) if vector else table
+
+
+def csv(folder):
+    (folder / "people.csv").write_text(PEOPLE)
+    return folder / "people.csv"
+
+
+def tsv(folder):
+    (folder / "people.tsv").write_text(PEOPLE.replace(",", "\t"))
+    return folder / "people.tsv"
+
+
+def csv_gz(folder):
+    (folder / "people.csv.gz").write_bytes(gzip.compress(PEOPLE.encode()))
+    return folder / "people.csv.gz"
+
+
+def csv_zst(folder):
+    with pa.CompressedOutputStream(str(folder / "people.csv.zst"), "zstd") as stream:
+        stream.write(PEOPLE.encode())
+    return folder / "people.csv.zst"
+
+
+def parquet(folder):
+    pq.write_table(people(), folder / "people.parquet", row_group_size=2)
+    return folder / "people.parquet"
+
+
+def parquet_folder(folder):
+    (folder / "people").mkdir()
+    pq.write_table(people().slice(0, 2), folder / "people" / "part-0.parquet")
+    pq.write_table(people().slice(2), folder / "people" / "part-1.parquet")
+    return folder / "people"
+
+
+def feather(folder):
+    pytest.importorskip("pyarrow.feather").write_feather(people(), str(folder / "people.feather"))
+    return folder / "people.feather"
+
+
+def arrow_stream(folder):
+    with pa.ipc.new_stream(str(folder / "people.arrow"), people().schema) as writer:
+        writer.write_table(people(), max_chunksize=2)
+    return folder / "people.arrow"
+
+
+def jsonl(folder):
+    lines = people().to_pandas().to_json(orient="records", lines=True).splitlines()
+    (folder / "people.jsonl").write_text("\n\n".join(lines) + "\n")  # empty lines are no records
+    return folder / "people.jsonl"
+
+
+TABLES = [csv, tsv, csv_gz, csv_zst, parquet, parquet_folder, feather, arrow_stream, jsonl]
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
+def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(write, budget, tmp_path):
+    with open_table(write(tmp_path), memory_budget=budget) as table:
+        X = table.X if isinstance(table.X, np.ndarray) else table.X.read(0, table.n)
+        np.testing.assert_array_equal(X, HEIGHTS)
+        assert isinstance(table.X, np.memmap) == (budget is TINY and "arquet" not in table.kind)
+        assert (table.n, table.n_features, table.feature_names) == (3, 2, ["height", "age"])
+        assert table.id_name == "key"
+        assert table.has_names
+        assert table.names([2, 0, 2]) == ["c", "a", "c"]
+        assert table.columns[0] == "key"
+        rows = table.rows([2, 0]).to_pydict()
+        assert list(rows) == table.columns
+        assert rows["height"] == [1.6, 1.7]
+        assert rows["age"] == [22, 36]
+        assert rows["city"] == ["Ulm", "Ulm"]
+        assert table.rows([]).num_rows == 0
+        assert table.find("b") == 1
+        assert table.pictures([0]) is None
+        assert any("'key'" in note for note in table.notes)
+        assert any("city" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("write", [parquet, parquet_folder, feather, arrow_stream, jsonl], ids=lambda f: f.__name__)
+def test_a_column_of_lists_is_an_embedding_when_it_is_named(write, budget, tmp_path):
+    with open_table(write(tmp_path), embedding="vector", memory_budget=budget) as table:
+        np.testing.assert_array_equal(table.X, [[1, 2], [3, 4], [5, 6]])
+        assert table.feature_names is None
+        assert table.rows([1])["vector"].to_pylist() == [[3, 4]]
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("write", [csv, parquet, feather, jsonl], ids=lambda f: f.__name__)
+def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path):
+    with open_table(write(tmp_path), group="city", weight="age", memory_budget=budget) as table:
+        assert table.feature_names == ["height"]
+        assert table.groups.tolist() == ["Ulm", "Rome", "Ulm"]
+        assert table.weights.tolist() == [36, 41, 22]
+
+
+@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
+def test_what_is_opened_can_be_fitted(write, tmp_path):
+    with open_table(write(tmp_path)) as table:
+        model = MOSAIC(n_representatives=1).fit(table.X)
+        assert table.names(model.representative_indices_)[0] in "abc"
+
+
+def test_a_large_parquet_file_is_fitted_in_passes_and_only_by_its_chosen_columns(tmp_path, rng):
+    X = rng.normal(size=(3000, 4))
+    X[:, 3] *= 1e9
+    pq.write_table(pa.table({f"f{j}": X[:, j] for j in range(4)}), tmp_path / "points.parquet", row_group_size=500)
+    with open_table(tmp_path / "points.parquet", exclude_columns=["f3"], memory_budget=1000) as table:
+        assert table.X.names == ["f0", "f1", "f2"]
+        by_passes = MOSAIC(n_representatives=3, scale=False, random_state=0).fit(table.X)
+        assert by_passes.n_features_in_ == 3
+        rows = [2999, 0, 1500, 0]
+        np.testing.assert_array_equal(table.rows(rows)["f3"], X[rows, 3])
+
+
+# ---- columns ----
+
+
+def write_csv(folder, text, name="table.csv"):
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "id_name"),
+    [
+        ("x,id", ["1.5,7", "2.5,8"], "id"),
+        ("x,UUID", ["1.5,u", "2.5,v"], "UUID"),
+        ("x,patient_id", ["1.5,7", "2.5,8"], "patient_id"),
+        (",x", ["0,1.5", "1,2.5"], "index"),  # pandas writes its index without a name
+        ("x,id,name", ["1.5,7,a", "2.5,7,b"], "name"),  # values of id repeat
+        ("x,who", ["1.5,Ada", "2.5,Max"], "who"),
+        ("x,who", ["1.5,Ada", "2.5,Ada"], None),
+        ("x,id", ["1.5,0.5", "2.5,0.75"], None),  # a float is never an id
+        ("x,text", ["1.5," + "a" * 101, "2.5,b"], None),  # too long for a name
+    ],
+)
+def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp_path):
+    with open_table(write_csv(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
+        assert table.id_name == id_name
+        assert table.has_names == (id_name is not None)
+        assert "x" in table.feature_names
+        assert id_name not in table.feature_names
+        assert any(f"{id_name!r}" in note and "--id" in note for note in table.notes) == (id_name is not None)
+
+
+def test_integers_called_like_ids_are_no_features_unless_they_are_named(tmp_path):
+    path = write_csv(tmp_path, "shop_id,x\n1,0.5\n1,0.7\n2,0.9\n")
+    with open_table(path) as table:
+        assert table.feature_names == ["x"]
+        assert any("shop_id" in note and "--columns" in note for note in table.notes)
+    with open_table(path, columns=["*"]) as table:
+        assert table.feature_names == ["x"]
+    with open_table(path, columns=["shop_id", "x"]) as table:
+        assert table.feature_names == ["shop_id", "x"]
+        assert table.id_name is None
+    with open_table(path, columns=["shop_id", "x"], memory_budget=TINY) as table:
+        np.testing.assert_array_equal(table.X, [[1, 0.5], [1, 0.7], [2, 0.9]])
+
+
+def test_columns_are_chosen_and_left_out_by_names_and_patterns(tmp_path):
+    path = write_csv(tmp_path, "gene_a,gene_b,age,gene_c\n1,2,3,4\n5,6,7,8\n")
+    with open_table(path, columns=["gene_*"], exclude_columns=["gene_b"]) as table:
+        assert table.feature_names == ["gene_a", "gene_c"]
+        assert table.columns == ["gene_a", "gene_b", "age", "gene_c"]  # rows keep all
+    with open_table(path, exclude_columns="age") as table:
+        assert table.feature_names == ["gene_a", "gene_b", "gene_c"]
+
+
+def test_leading_zeros_and_long_numbers_of_ids_survive(tmp_path):
+    path = write_csv(tmp_path, "id,zip,x\n12345678901234567890123,01234,1.5\n7,99999,2.5\n")
+    for name in ("NA", "1.50", "-0", " 8"):
+        ids = write_csv(tmp_path, f"id,x\n9,1.5\n{name},2.5\n", "ids.csv")
+        for budget in (None, TINY):
+            with open_table(ids, id="id", memory_budget=budget) as table:
+                assert table.names([0, 1]) == ["9", name]
+                assert table.rows([1])["id"].to_pylist() == [name]
+    for budget in (None, TINY):
+        with open_table(path, memory_budget=budget) as table:
+            assert table.feature_names == ["x"]
+            assert table.names([0]) == ["12345678901234567890123"]
+            assert table.rows([0])["zip"].to_pylist() == ["01234"]
+            assert any("zip" in note for note in table.notes)
+
+
+def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbers(tmp_path):
+    table = pa.table(
+        {
+            "d": [Decimal("1.5"), Decimal("2.5")],
+            "f": [True, False],
+            "h": pa.array([0.5, 0.25], pa.float16()),
+            "t": pa.array([0, 1], pa.timestamp("ms")),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    with open_table(tmp_path / "t.parquet") as opened:
+        np.testing.assert_array_equal(opened.X, [[1.5, 1, 0.5], [2.5, 0, 0.25]])
+        assert opened.rows([0, 1]).schema.types == table.schema.types
+    pq.write_table(pa.table({"a": pa.array([1, 2], pa.float32())}), tmp_path / "s.parquet")
+    with open_table(tmp_path / "s.parquet") as opened:
+        assert opened.X.dtype == np.float32
+
+
+def test_the_index_of_pandas_names_rows(tmp_path):
+    frame = pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2]}, index=pd.Index([7, 8], name="patient"))
+    frame.to_parquet(tmp_path / "frame.parquet")
+    with open_table(tmp_path / "frame.parquet") as table:
+        assert (table.id_name, table.feature_names, table.names([1])) == ("patient", ["x", "n"], ["8"])
+
+
+# ---- csv ----
+
+
+@pytest.mark.parametrize(
+    ("text", "X", "note"),
+    [
+        ("a;b\n1,5;2\n2,5;3\n", [[1.5, 2], [2.5, 3]], "decimal comma"),
+        ("a|b\n1.5|2\n2.5|3\n", [[1.5, 2], [2.5, 3]], "vertical bar"),
+        ("a\tb\n1.5\t2\n2.5\t3\n", [[1.5, 2], [2.5, 3]], "tab"),
+        ("1.5,2\n2.5,3\n", [[1.5, 2], [2.5, 3]], "no header"),
+        ("1,5;2\n2,5;3\n", [[1.5, 2], [2.5, 3]], "no header"),
+        ("\ufeffa,b\r\n1.5,2\r\n2.5,3\r\n", [[1.5, 2], [2.5, 3]], None),
+        ("\n\na, b\n1.5, 2\n\n2.5, 3", [[1.5, 2], [2.5, 3]], None),
+        ("a\n1.5\n2.5\n", [[1.5], [2.5]], None),
+        ("a,0.5\n1.5,2\n2.5,3\n", [[1.5, 2], [2.5, 3]], "taken as header"),
+        ('"a ""q""\nb",c\n1.5,2\n2.5,3\n', [[1.5, 2], [2.5, 3]], None),
+        ("a,b,\n1.5,true,\n2.5,false,\n", [[1.5, 1], [2.5, 0]], "column_3"),
+    ],
+)
+def test_text_tables_are_read_as_they_are_written(text, X, note, tmp_path):
+    for budget in (None, TINY):
+        with open_table(write_csv(tmp_path, text), memory_budget=budget) as table:
+            np.testing.assert_array_equal(table.X, X)
+            assert table.rows([1]).num_columns == len(table.columns)
+            assert note is None or any(note in said for said in table.notes)
+
+
+def test_the_line_of_a_row_counts_headers_empty_lines_and_breaks_in_quotes(tmp_path):
+    path = write_csv(tmp_path, 'id,x\n\na,1\n"b\nb",2\n\nc,3\n')
+    for budget in (None, TINY):
+        with open_table(path, memory_budget=budget) as table:
+            assert [table.line(row) for row in range(3)] == [3, 4, 7]
+
+
+def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_and_numbers(tmp_path):
+    path = write_csv(tmp_path, "id,x,g,w\na,,u,1\nb,2,v,2\nc,inf,u,-1\nd,4,u,3\n")
+    for budget in (None, TINY):
+        with open_table(path, group="g", weight="w", drop_missing=True, memory_budget=budget) as table:
+            np.testing.assert_array_equal(table.X, [[2], [4]])
+            assert (table.n, table.n_dropped) == (2, 2)
+            assert table.names([0, 1]) == ["b", "d"]
+            assert [table.line(0), table.line(1)] == [3, 5]
+            assert table.rows([1])["w"].to_pylist() == [3]
+            assert table.groups.tolist() == ["v", "u"]
+            assert table.weights.tolist() == [2, 3]
+            assert table.find("d") == 1
+            with pytest.raises(InvalidInputError, match="left out"):
+                table.find("c")
+            assert any("2 rows were left out of 4" in note for note in table.notes)
+
+
+def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([[np.nan], [1.0], [2.0]]))
+    with open_table(tmp_path / "x.npy", drop_missing=True) as table:
+        assert not table.has_names
+        assert table.names([0, 1]) == ["1", "2"]
+        assert table.find("2") == 1
+        for name in ("0", "3", "-1", "Ada"):
+            with pytest.raises(InvalidInputError, match="no row"):
+                table.find(name)
+
+
+def test_a_name_that_is_not_there_is_answered_with_those_that_are_close(tmp_path):
+    with open_table(write_csv(tmp_path, "name,x\nMargaret,1\nMax,2\n")) as table:
+        with pytest.raises(InvalidInputError, match="Did you mean 'Margaret'"):
+            table.find("margret")
+        with pytest.raises(InvalidInputError, match="--row"):
+            table.find("1")
+
+
+text = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ids=st.lists(text, min_size=1, max_size=6, unique=True), ending=st.sampled_from([".csv", ".tsv", ".parquet"]))
+def test_ids_survive_writing_and_reading_whatever_they_are(ids, ending, tmp_path):
+    path = tmp_path / f"ids{ending}"
+    # pyarrow skips what looks like a byte order mark, and the header keeps it from being the first thing in the file.
+    write_rows(path, pa.table({"x": np.arange(len(ids)) + 0.5, "id": ids}), force=True)
+    for budget in (None, TINY):
+        with open_table(path, id="id", memory_budget=budget) as table:
+            assert table.names(range(len(ids))) == ids
+            assert [table.find(name) for name in ids] == list(range(len(ids)))
+            assert [str(value) for value in table.rows(range(len(ids)))["id"].to_pylist()] == ids
+
+
+def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, rng):
+    names = [f"a_rather_long_name_of_a_column_{j}" for j in range(20_000)]
+    X = rng.integers(0, 9, (4, len(names)))
+    lines = [",".join(["sample_id", *names]), *(f"s{i}," + ",".join(map(str, row)) for i, row in enumerate(X.tolist()))]
+    path = write_csv(tmp_path, "\n".join(lines) + "\n")
+    for budget in (None, TINY):
+        with open_table(path, memory_budget=budget) as table:
+            np.testing.assert_array_equal(table.X, X)
+            assert table.feature_names == names
+            assert table.names([3]) == ["s3"]
+
+
+def test_cells_as_long_as_documents_are_carried_along(tmp_path):
+    long = "so, it goes on\n" * 20_000
+    path = write_csv(tmp_path, f'x,text\n1,"{long}"\n2,short\n3,"{long}"\n')
+    for budget in (None, TINY):
+        with open_table(path, memory_budget=budget) as table:
+            assert table.rows([2])["text"].to_pylist() == [long]
+            assert table.line(1) == 20_003
+
+
+def test_zeros_in_front_are_no_obstacle_to_computing_with_a_column(tmp_path):
+    path = write_csv(tmp_path, "zip,x\n01234,1\n99999,2\n")
+    for budget in (None, TINY):
+        with open_table(path, columns=["zip"], memory_budget=budget) as table:
+            np.testing.assert_array_equal(table.X, [[1234], [99999]])
+
+
+# ---- temporary files and progress ----
+
+
+def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, monkeypatch):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    path = csv(tmp_path)
+    table = open_table(path, memory_budget=TINY)
+    assert list(scratch.iterdir())
+    table.close()
+    table.close()
+    assert not list(scratch.iterdir())
+    table = open_table(path, memory_budget=TINY)
+    assert list(scratch.iterdir())
+    del table
+    gc.collect()
+    assert not list(scratch.iterdir())
+
+
+def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
+    path = write_csv(tmp_path, "x,y\n" + "1.5,2.5\n" * 2_000_000)
+    for budget in (None, 1 << 20):
+        seen = []
+        with open_table(path, memory_budget=budget, progress=lambda *done, seen=seen: seen.append(done)) as table:
+            assert table.n == 2_000_000
+        assert seen[-1] == (path.stat().st_size, path.stat().st_size)
+        assert all(a[0] <= b[0] for a, b in pairwise(seen))

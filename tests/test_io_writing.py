@@ -1,0 +1,217 @@
+"""Nobody ever sees half a file: what is written gets its name when all of it is there."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+
+from mosaic.io import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def table():
+    return pa.table(
+        {
+            "id": ["Ada", 'Max "M", jr.', "=1+1\n"],
+            "x": [1.5, None, float("nan")],
+            "n": [1, 2, 3],
+            "day": pa.array([datetime.date(2024, 1, day) for day in (1, 2, 3)]),
+            "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]],
+        }
+    )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".feather", ".arrow", ".jsonl"])
+def test_rows_that_are_written_can_be_read_again(ending, tmp_path):
+    path = tmp_path / f"rows{ending}"
+    write_rows(path, table())
+    with open_table(path, id="id", columns=["n"]) as opened:
+        rows = opened.rows([0, 1, 2])
+        assert rows["id"].to_pylist() == table()["id"].to_pylist()
+        assert rows["n"].to_pylist() == [1, 2, 3]
+        assert rows["x"].to_pylist()[:2] == [1.5, None]
+        assert rows["kind"].to_pylist() == ["a", "b", "a"]
+        assert [str(day)[:10] for day in rows["day"].to_pylist()] == ["2024-01-01", "2024-01-02", "2024-01-03"]
+        assert ("vector" in opened.columns) == (ending not in (".csv", ".tsv"))
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+def test_types_of_columns_are_kept(ending, tmp_path):
+    path = tmp_path / f"rows{ending}"
+    write_rows(path, table())
+    with open_table(path, columns=["n"]) as opened:
+        assert opened.rows([0]).schema.field("day").type == pa.date32()
+        assert opened.rows([0]).schema.field("vector").type == pa.list_(pa.float64())
+
+
+def test_json_is_a_list_of_records_without_nan(tmp_path):
+    odd = table().append_column("price", pa.array([Decimal("1.50")] * 3)).append_column("raw", pa.array([b"\xff"] * 3))
+    write_rows(tmp_path / "rows.json", odd)
+    records = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert [record["x"] for record in records] == [1.5, None, None]
+    assert records[2]["id"] == "=1+1\n"
+    assert records[0]["vector"] == [1, 2]
+    assert records[0]["price"] == "1.50"
+    assert records[0]["day"] == "2024-01-01"
+
+
+def test_csv_quotes_only_where_it_must():
+    plain = pa.table({"name": ["Ada", "Max"], "a,b": [1, 2]})
+    assert csv_bytes(plain) == b'name,"a,b"\nAda,1\nMax,2\n'
+    assert csv_bytes(pa.table({"name": ["A,da", ""], "n": [1, 2]})) == b'name,n\n"A,da",1\n"",2\n'
+    assert csv_bytes(pa.table({"name": ["Ada", ""]})) == b'name\n"Ada"\n""\n'
+    assert csv_bytes(plain, "\t").startswith(b"name\ta,b\n")
+    assert csv_bytes(plain.slice(0, 0)) == b'name,"a,b"\n'
+
+
+def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path, monkeypatch):
+    old = tmp_path / "old.csv"
+    old.write_text("old")
+
+    def refused(path, said, remedy, force=False):
+        with pytest.raises(FileFault) as caught:
+            check_output(path, force)
+        assert caught.value.file == str(path)
+        assert said in caught.value.fault
+        assert remedy in caught.value.remedy
+
+    refused(old, "exists already", "--force")
+    check_output(old, True)
+    check_output(tmp_path / "new.csv", False)
+    check_output(tmp_path / "report.html", False)
+    refused(tmp_path, "is a folder", "Name a file in it")
+    refused(tmp_path / "nowhere" / "new.csv", "does not exist", "mkdir -p")
+    refused(old / "new.csv", "does not exist", "mkdir -p")
+    refused(tmp_path / "new.xlsx", "'.xlsx' does not say how", ".csv")
+    refused(tmp_path / "new", "without an ending", ".csv")
+    refused(tmp_path / "new.npy", "ids and other columns would be lost", ".parquet")
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(old))
+    refused(old, "may not be written to by you", "chmod u+w", force=True)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    refused(tmp_path / "new.csv", "may not be written to by you", "another folder")
+    monkeypatch.undo()
+    with pytest.raises(FileFault, match=r"not written to \.html"):
+        write_rows(tmp_path / "new.html", table())
+    assert os.listdir(tmp_path) == ["old.csv"]
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("old")
+    with pytest.raises(FileFault, match="exists already"):
+        write_rows(path, table())
+    assert path.read_text() == "old"
+    write_rows(path, table(), force=True)
+    assert path.read_text().startswith("id,")
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "rows.csv"
+
+    def write():
+        with replacing(path) as temporary:
+            temporary.write_text("mine")
+            path.write_text("theirs")
+
+    with pytest.raises(FileFault, match="exists already"):
+        write()
+    assert path.read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit])
+def test_whatever_goes_wrong_the_old_file_stays_and_nothing_else(fault, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("old")
+
+    def write():
+        with replacing(path, force=True) as temporary:
+            assert temporary.parent == tmp_path
+            temporary.write_text("half")
+            raise fault
+
+    with pytest.raises(fault):
+        write()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["rows.csv"]
+
+
+def test_a_full_disk_is_a_fault_of_the_output(tmp_path):
+    with (
+        pytest.raises(FileFault, match=r"rows.csv: cannot be written \(No space left on device\)"),
+        replacing(tmp_path / "rows.csv"),
+    ):
+        raise OSError(28, "No space left on device")
+    assert not os.listdir(tmp_path)
+
+
+def test_faults_of_other_files_are_not_ours(tmp_path):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "rows.csv"):
+        (tmp_path / "other.csv").read_text()
+    assert not os.listdir(tmp_path)
+
+
+def test_rights_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_rows(link, table(), force=True)
+    assert link.is_symlink()
+    assert path.read_text().startswith("id,")
+    assert path.stat().st_mode & 0o777 == 0o640
+    before = os.umask(0o027)
+    try:
+        write_rows(tmp_path / "new.csv", table())
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new.csv").stat().st_mode & 0o777 == 0o640
+
+
+CHILD = """
+import sys, time
+from mosaic.io import replacing
+with replacing(sys.argv[1], force=True) as temporary:
+    with temporary.open("w") as file:
+        file.write("half of it")
+        file.flush()
+        print("writing", flush=True)
+        time.sleep(600)
+        file.write("the other half")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM", "SIGHUP"])
+def test_killed_while_writing_the_old_file_is_whole(name, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("old")
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert child.stdout.readline() == "writing\n"
+        assert len(os.listdir(tmp_path)) == 2
+        child.send_signal(getattr(signal, name))
+        child.wait(timeout=60)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    assert child.returncode != 0
+    assert path.read_text() == "old"
+    if name != "SIGKILL":  # nobody can tidy up after that
+        assert os.listdir(tmp_path) == ["rows.csv"]
+    write_rows(path, table(), force=True)
+    assert path.read_text().startswith("id,")

@@ -1,0 +1,335 @@
+"""The facts behind the report: what the page shows at every k and every threshold is what the model says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+
+import mosaic
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.exceptions import InvalidInputError
+from mosaic.metrics import unexplained, unexplained_along
+from mosaic.report import report_html, write_report
+from mosaic.report._facts import Bins, Fit, facts_of
+from mosaic.report._ranking import changes_of, ranking_of
+from mosaic.report._subject import Subject, shortened, subject_of, thumbnail
+
+pytest.importorskip("jinja2")
+
+
+def unpacked(text, kind):
+    return np.frombuffer(base64.b64decode(text), f"<{kind}")
+
+
+def labels_at(facts, k):
+    """Who stands for each shown point at k, as the page reckons it."""
+    ranks, end = unpacked(facts["map"]["history"], "u2"), unpacked(facts["map"]["history_end"], "u4")
+    starts = np.concatenate([[0], end[:-1]])
+    return np.array([ranks[a:b][ranks[a:b] < k][-1] for a, b in zip(starts, end, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return datasets.blobs_with_gross_outliers()
+
+
+@pytest.fixture(scope="module")
+def model(blobs):
+    return MOSAIC(20).fit(blobs.X)
+
+
+@pytest.fixture(scope="module")
+def facts(model):
+    return facts_of(model, Subject())
+
+
+def test_the_first_of_the_ranking_are_the_chosen(model, facts):
+    rows = [entry["row"] for entry in facts["ranking"]]
+    assert rows[:20] == model.representative_indices_.tolist()
+    assert [entry["beyond"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
+    assert len(set(rows)) == len(rows) == 40
+    assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
+    assert facts["coverage"] == sorted(facts["coverage"])
+    assert not np.isin(rows, np.flatnonzero(model.is_outlier_)).any()
+
+
+def test_history_gives_the_labels_of_the_model(model, facts):
+    rows = unpacked(facts["map"]["row"], "u4")
+    belongs = ~model.is_outlier_[rows]
+    assert (labels_at(facts, 20) == model.labels_[rows])[belongs].all()
+
+
+def test_history_gives_the_nearest_of_any_prefix(model, facts):
+    rows, points = unpacked(facts["map"]["row"], "u4"), model._solved.points
+    ranked = points.group[[entry["row"] for entry in facts["ranking"]]]
+    for k in (1, 7, 33):
+        K = model._solved.kernel.block(points.group[rows], ranked[:k])
+        found = labels_at(facts, k)
+        assert np.allclose(K[np.arange(len(rows)), found], K.max(axis=1), atol=1e-9)
+
+
+def test_moves_add_up_to_who_stands_for_whom(model, facts):
+    for k in (1, 5, 20, 40):
+        held = np.zeros(len(facts["moves"]))
+        for to, taken in enumerate(facts["moves"][:k]):
+            for before, rows in taken:
+                held[to] += rows
+                if before >= 0:
+                    held[before] -= rows
+        found = np.bincount(labels_at(facts, k), minlength=40)
+        assert (held == found).all()
+        assert held.sum() == 400
+
+
+def test_stands_for_is_moves_less_the_outliers(model, facts):
+    odd = unpacked(facts["map"]["bin"], "u1") < facts["bins"]["threshold"]
+    found = np.bincount(labels_at(facts, 20)[~odd], minlength=20)
+    assert found.tolist() == [entry["stands_for"] for entry in facts["ranking"][:20]]
+
+
+def test_threshold_is_an_edge_and_bins_tell_outliers(model, facts):
+    bins = facts["bins"]
+    assert bins["edges"][bins["threshold"]] == pytest.approx(model.outlier_threshold_, rel=1e-5)
+    assert sum(bins["rows"][: bins["threshold"]]) == model.is_outlier_.sum() == 8
+    assert sum(bins["rows"]) == 400
+    rows, of = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["bin"], "u1")
+    assert ((of < bins["threshold"]) == model.is_outlier_[rows]).all()
+
+
+def test_any_edge_counts_exactly_the_rows_below_it(model):
+    bins = Bins.of_fit(Fit(model))
+    counts, rows = model._solved.counts, np.cumsum(bins.rows(np.ones(400)))
+    for edge, below in zip(bins.edges[1:-1], rows, strict=False):
+        assert below == (counts < edge).sum()
+
+
+def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
+    counts = [entry["count"] for entry in facts["lowest"]]
+    assert counts == sorted(counts)
+    assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(model.is_outlier_).tolist())
+    assert "outlier" in facts["lowest"][0]["reason"]
+
+
+def test_excess_is_proven_for_every_k(model, facts):
+    excesses = facts["certificate"]["excesses"]
+    assert len(excesses) == 40
+    assert excesses[19] == pytest.approx(model.certificate_.excess, rel=1e-2)
+    # The bound is one for all sets of k: nobody who looks for better ones finds them below it.
+    kernel, bounds = model._solved.kernel, model.certificate_.bounds
+    for k in (3, 12, 30):
+        best = mosaic.path(model._solved.vectors, max_representatives=k).indices
+        points = model._solved.points
+        other = unexplained(kernel, np.arange(points.n)[np.argsort(points.first)][best], bounds.ridge).sum()
+        assert other >= bounds.at(k)
+
+
+def test_errors_along_a_ranking_are_those_of_each_prefix(model):
+    kernel, weights = model._solved.kernel, np.random.default_rng(0).random(400)
+    ranked = np.array([5, 80, 3, 200, 7])
+    along = unexplained_along(kernel, ranked, 0.3, weights)
+    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
+    assert along == pytest.approx(each, rel=1e-10)
+    with pytest.raises(InvalidInputError, match="ridge"):
+        unexplained_along(kernel, ranked, 0.0, weights)
+
+
+def test_copies_are_counted_and_shown_once():
+    X = np.repeat(datasets.swiss_roll(60), 3, axis=0)
+    facts = facts_of(MOSAIC(5).fit(X), Subject(), certificate=False)
+    assert facts["map"]["n"] == 60
+    assert unpacked(facts["map"]["copies"], "u4").tolist() == [3] * 60
+    assert sum(facts["bins"]["rows"]) == 180
+    assert sum(rows for _, rows in facts["moves"][0]) == 180
+
+
+def test_many_points_are_thinned_and_all_low_ones_shown():
+    model = MOSAIC(10).fit(datasets.swiss_roll(3000))
+    facts = facts_of(model, Subject(), certificate=False, max_points=400)
+    shown = unpacked(facts["map"]["row"], "u4")
+    assert facts["map"]["n"] == len(shown) == 400
+    assert facts["map"]["of"] == 3000
+    assert np.isin(model.representative_indices_, shown).all()
+    assert np.isin(np.argsort(model.effective_count_)[:100], shown).all()
+    edge = facts["bins"]["edges"][facts["map"]["low_complete"]]
+    assert np.isin(np.flatnonzero(model.effective_count_ < edge), shown).all()
+    assert sum(facts["bins"]["rows"]) == 3000  # numbers are those of all
+
+
+def test_kept_and_reported_outliers_do_not_leave_the_picks(blobs):
+    kept = facts_of(MOSAIC(20, outliers="keep").fit(blobs.X), Subject(), certificate=False)
+    assert (kept["rejects"], kept["bins"]["threshold"], kept["n_outliers"]) == (False, 0, 0)
+    told = facts_of(MOSAIC(20, outliers="report").fit(blobs.X), Subject(), certificate=False)
+    assert (told["rejects"], told["n_outliers"]) == (False, 8)
+
+
+def test_must_include_rows_are_never_outliers_of_the_page(blobs):
+    odd = int(np.flatnonzero(blobs.is_outlier)[0])
+    model = MOSAIC(20).fit(blobs.X, must_include=[odd])
+    facts = facts_of(model, Subject(), certificate=False)
+    assert facts["ranking"][0]["row"] == odd
+    assert facts["bins"]["protected"] == 1
+    assert facts["ranking"][0]["bin"] >= facts["bins"]["threshold"]
+    assert sum(facts["bins"]["rows"][: facts["bins"]["threshold"]]) == model.is_outlier_.sum()
+
+
+def test_paper_mode_ranks_nobody_beyond(blobs):
+    facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), Subject(), certificate=False)
+    assert not any(entry["beyond"] for entry in facts["ranking"])
+
+
+def test_groups_are_those_of_fit_or_of_the_caller(blobs):
+    labels = np.where(np.arange(400) % 4 == 0, "a", "b")
+    model = MOSAIC(20).fit(blobs.X, groups=labels)
+    of_fit = facts_of(model, Subject(), certificate=False)["groups"]
+    assert dict(zip(of_fit["labels"], of_fit["rows"], strict=True)) == {"b": 300, "a": 100}
+    given = facts_of(model, subject_of(400, groups=["x"] * 400), certificate=False)["groups"]
+    assert given["labels"] == ["x"]
+    low = np.array(of_fit["low"])[:, : Bins.of_fit(Fit(model)).threshold].sum(axis=1)
+    assert low.sum() == 8
+
+
+def test_many_groups_become_few_and_others(blobs):
+    model = MOSAIC(5).fit(blobs.X)
+    groups = facts_of(model, subject_of(400, groups=[f"g{i % 100}" for i in range(400)]), certificate=False)["groups"]
+    assert len(groups["labels"]) == 41
+    assert groups["labels"][-1] == "60 others"
+    assert sum(groups["rows"]) == 400
+
+
+def test_gross_outliers_do_not_flatten_the_map():
+    X = datasets.swiss_roll(300)
+    X[0] = 1e6
+    facts = facts_of(MOSAIC(10).fit(X), Subject(), certificate=False)
+    assert facts["map"]["n_outside"] == 1
+    rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
+    assert x[rows != 0].std() > 5000
+
+
+def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
+    X = datasets.swiss_roll(3000).astype(np.float32)
+    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
+    facts = facts_of(model, Subject())
+    assert facts["scaled"]
+    assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
+    assert sum(facts["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
+    assert facts["certificate"]["excess"] is not None
+    assert facts["certificate"]["excesses"] is None
+
+
+def test_report_is_the_same_byte_for_byte_and_holds_its_facts(blobs, model, tmp_path):
+    page = report_html(model)
+    assert page == report_html(MOSAIC(20).fit(blobs.X))
+    held = json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.S)[1])
+    assert held == facts_of(model, Subject())
+    path = write_report(model, tmp_path / "report.html")
+    assert path.read_text("utf-8") == page
+    with pytest.raises(Exception, match="force"):
+        write_report(model, path)
+    write_report(model, path, force=True, title="Another <title>")
+    assert "<title>Another &lt;title&gt;" in path.read_text("utf-8")
+
+
+def test_report_of_many_points_stays_small():
+    X = datasets.swiss_roll(100_000).astype(np.float32)
+    model = MOSAIC(50).fit(X)
+    names = [f"sample-{i:08d}" for i in range(len(X))]
+    columns = {"site": ["north"] * len(X), "text": ["lorem ipsum " * 30] * len(X)}
+    page = report_html(model, names=names, columns=columns, certificate=False)
+    assert len(page.encode()) < 3_000_000
+
+
+def test_hostile_strings_cannot_leave_their_place(model):
+    evil = "</script><script>alert(1)</script>\u2028<!--"
+    page = report_html(
+        model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil
+    )
+    assert "<script>alert(1)" not in page
+    assert "\u2028" not in page.split('id="facts">')[1].split("</script>")[0]
+    assert page.count("<script") == page.count("</script>") == 2
+
+
+def test_policy_allows_exactly_the_page_s_own_style_and_program(model):
+    import hashlib
+
+    page = report_html(model)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].replace("&#39;", "'")
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    css = re.search(r"<style>(.*?)</style>", page, re.S)[1]
+    js = re.search(r'<script(?: type="module")?>(.*?)</script>', page, re.S)[1]
+    for text in (css, js):
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+
+
+def test_bad_arguments_are_answered(blobs, model):
+    with pytest.raises(InvalidInputError, match="MOSAICOutlierDetector has none"):
+        report_html(MOSAICOutlierDetector().fit(blobs.X))
+    with pytest.raises(InvalidInputError, match="names must have one entry for each of 400 rows; got 3"):
+        report_html(model, names=["a", "b", "c"])
+    with pytest.raises(InvalidInputError, match="height × width"):
+        report_html(model, images=np.zeros((400, 5)))
+
+
+def test_frames_give_cells_and_text_columns_come_first(blobs, model):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": np.arange(400.0), "who": [f"p{i}" for i in range(400)], "n": np.arange(400)})
+    facts = facts_of(model, subject_of(400, columns=frame), certificate=False)
+    assert facts["columns"] == ["who", "x", "n"]
+    row = facts["ranking"][0]["row"]
+    assert facts["ranking"][0]["cells"] == [f"p{row}", f"{float(row):.6g}", str(row)]
+
+
+def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
+    pytest.importorskip("pyarrow")
+    from mosaic.io import open_table
+
+    X = datasets.swiss_roll(100).astype(str).tolist()
+    X[0][1] = X[5][2] = ""
+    (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
+    with open_table(tmp_path / "holes.csv", drop_missing=True) as table:
+        model = MOSAIC(5).fit(table.X)
+        facts = facts_of(model, Subject.of_table(table), certificate=False)
+    rows = [entry["row"] for entry in facts["ranking"][:5]]
+    shift = 1 + (model.representative_indices_ >= 4)
+    assert rows == (model.representative_indices_ + shift).tolist()
+    assert facts["ranking"][0]["cells"][0] == f"{float(X[rows[0]][0]):.6g}"
+    assert {0, 5}.isdisjoint(unpacked(facts["map"]["row"], "u4").tolist())
+    assert facts["file"] == {"name": "holes.csv", "kind": "CSV file"}
+
+
+def test_thumbnails_keep_shape_and_grey_levels():
+    from io import BytesIO
+
+    Image = pytest.importorskip("PIL.Image")
+    small = Image.open(BytesIO(thumbnail(np.eye(8), 64)))
+    assert small.size == (64, 64)
+    assert np.unique(np.asarray(small)).tolist() == [0, 255]
+    wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
+    assert wide.size == (64, 16)
+    assert shortened("line\nbreak  and\ttabs", 40) == "line break and tabs"
+
+
+def test_pictures_stop_where_they_would_be_too_many_bytes():
+    X = datasets.swiss_roll(300)
+    noise = np.random.default_rng(0).integers(0, 256, (300, 64, 64, 3)).astype(np.uint8)
+    facts = facts_of(MOSAIC(100).fit(X), subject_of(300, images=noise), certificate=False)
+    pictures = [entry["picture"] for entry in facts["ranking"]]
+    assert pictures[0].startswith("data:image/png;base64,")
+    assert len(json.dumps(facts)) < 2_000_000
+
+
+def test_changes_do_not_depend_on_blocks(model, monkeypatch):
+    ranking = ranking_of(model)
+    copies, shown = np.ones(400), np.arange(400)
+    whole = changes_of(model._solved.kernel, ranking.points, copies, shown)
+    import mosaic.report._ranking as room
+
+    monkeypatch.setattr(room, "row_blocks", lambda n, width: [slice(i, min(i + 7, n)) for i in range(0, n, 7)])
+    parts = changes_of(model._solved.kernel, ranking.points, copies, shown)
+    assert (whole.moves != parts.moves).nnz == 0
+    assert (whole.ranks == parts.ranks).all()
+    assert all((a == b).all() for a, b in zip(whole.members, parts.members, strict=True))
