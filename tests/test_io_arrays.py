@@ -37,6 +37,16 @@ def test_npy_files_are_mapped_and_their_features_are_columns(tmp_path, rng):
         assert rows.append_column("rank", pa.array([1, 2, 3]))["rank"].to_pylist() == [1, 2, 3]
 
 
+def test_whole_numbers_are_shown_as_such(tmp_path):
+    np.savez(tmp_path / "x.npz", np.arange(6).reshape(3, 2))
+    with open_table(tmp_path / "x.npz") as table:
+        assert table.X.dtype == np.float64
+        assert table.rows([2])["x1"].to_pylist() == [5]
+    np.save(tmp_path / "x.npy", np.arange(6).reshape(3, 2))
+    with open_table(tmp_path / "x.npy", drop_missing=True) as table:
+        assert (table.X.dtype.kind, table.n) == ("i", 3)
+
+
 def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path):
     np.savez(tmp_path / "one.npz", X=np.eye(3), labels=np.arange(3))
     np.savez_compressed(tmp_path / "two.npz", X=np.eye(3), Y=np.ones((2, 2), np.float32))
@@ -123,6 +133,22 @@ def test_columns_of_a_sparse_file_by_columns_are_read_when_they_fit_and_refused_
         open_table(tmp_path / "cells.h5ad", memory_budget=TINY)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
+def test_odd_observations_are_carried_along_and_columns_of_arrays_are_not_chosen(tmp_path, rng):
+    data = annotated(rng)
+    data.obs["obs_names"] = [f"other{i}" for i in range(6)]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    with open_table(tmp_path / "cells.h5ad") as table:
+        assert table.columns == ["obs_names_", "type", "depth", "obs_names"]
+        assert table.names([0]) == ["cell0"]
+    with open_table(tmp_path / "cells.h5ad", id="obs_names") as table:
+        assert table.find("other3") == 3
+    with pytest.raises(FileFault, match="--array obsm/X_pca"):
+        open_table(tmp_path / "cells.h5ad", columns=["gene1"])
+    with pytest.raises(FileFault, match=r"sparse and too large.*--memory-budget"):
+        open_table(tmp_path / "cells.h5ad", drop_missing=True, memory_budget=TINY)
+
+
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.filterwarnings("ignore")
 def test_zarr_arrays_and_groups_are_read(budget, tmp_path, rng):
@@ -139,6 +165,18 @@ def test_zarr_arrays_and_groups_are_read(budget, tmp_path, rng):
         open_table(tmp_path / "group")
     with open_table(tmp_path / "group", array="b", memory_budget=budget) as table:
         assert table.n == 2
+    with pytest.raises(FileFault, match="no array 'c'"):
+        open_table(tmp_path / "group", array="c")
+    del group["b"]
+    with open_table(tmp_path / "group", memory_budget=budget) as table:
+        assert table.n == 7
+        assert table.rows([]).num_rows == 0
+    wide = zarr.open_array(str(tmp_path / "wide.zarr"), mode="w", shape=(3, 60), dtype="f8")
+    with open_table(tmp_path / "wide.zarr", memory_budget=budget) as table:
+        assert (table.columns, table.rows([0, 2]).num_rows) == ([], 2)
+    wide[:] = np.nan
+    with pytest.raises(FileFault, match="missing"):
+        open_table(tmp_path / "wide.zarr", memory_budget=budget, drop_missing=True)
     annotated(rng).write_zarr(tmp_path / "cells.zarr")
     with open_table(tmp_path / "cells.zarr", memory_budget=budget) as table:
         assert (table.n_features, table.names([1])) == (5, ["cell1"])
@@ -177,6 +215,27 @@ def test_texts_come_with_embeddings_of_another_file(tmp_path):
     np.save(tmp_path / "three.npy", np.eye(3))
     with pytest.raises(FileFault, match=r"three.npy: has 3 rows, texts.txt has 2"):
         open_table(tmp_path / "texts.txt", embeddings=tmp_path / "three.npy")
+
+
+def test_empty_lines_are_texts_except_at_the_end(tmp_path):
+    np.save(tmp_path / "vectors.npy", np.eye(3))
+    (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbfa\r\n\r\nb\r\n\r\n")
+    with open_table(tmp_path / "texts.txt", embeddings=tmp_path / "vectors.npy") as table:
+        assert table.rows([0, 1, 2])["text"].to_pylist() == ["a", "", "b"]
+    for content, said in ((b"\n\n", "empty lines"), (b"a\n" * 50_000 + b"\xfc\n", "line 50,001: byte 100,000")):
+        (tmp_path / "texts.txt").write_bytes(content)
+        with pytest.raises(FileFault, match=said):
+            open_table(tmp_path / "texts.txt", embeddings=tmp_path / "vectors.npy")
+
+
+def test_pictures_may_come_with_embeddings_and_are_shown_all_the_same(tmp_path, rng):
+    album(tmp_path / "album", rng)
+    np.save(tmp_path / "vectors.npy", np.eye(4))
+    with open_table(tmp_path / "album", embeddings=tmp_path / "vectors.npy") as table:
+        np.testing.assert_array_equal(table.X, np.eye(4))
+        assert table.names([2]) == ["b/two.jpg"]
+        assert len(table.pictures([2])) == 1
+        assert not any("resized" in note for note in table.notes)
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])

@@ -6,6 +6,7 @@ import pickle
 import struct
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,13 +133,29 @@ def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
     assert "row 0" in fault.fault
 
 
-def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path):
-    fault = fault_of(write(tmp_path, LONG + "1.5,2\n" + LONG[4:] + "1,2\n,4\n"), memory_budget=1 << 20)
-    assert fault.where == "line 800,004, column 'a'"
+def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.io._csv.BLOCK", 1 << 16)
+    many = "a,b\n" + "1,2\n" * 99_999 + "1.5,2\n"
+    fault = fault_of(write(tmp_path, many + "1,2\n,4\n"), memory_budget=TINY)
+    assert fault.where == "line 100,003, column 'a'"
     assert "a number is missing" in fault.fault
-    fault = fault_of(write(tmp_path, LONG + "1.5,2\n" + LONG[4:] + "twelve,4\n"), memory_budget=1 << 20)
-    assert fault.where == "line 800,003, column 'a'"
+    fault = fault_of(write(tmp_path, many + "twelve,4\n"), memory_budget=TINY)
+    assert fault.where == "line 100,002, column 'a'"
     assert "'twelve' is not a number" in fault.fault
+    fault = fault_of(write(tmp_path, many + '7,"eight"x\n'), memory_budget=TINY)
+    assert fault.where == "line 100,002, column 'b'"
+    fault = fault_of(write(tmp_path, many + "7\n"), memory_budget=TINY)
+    assert fault.where == "line 100,002"
+    assert "has 1 cell instead of 2" in fault.fault
+
+
+def test_a_text_far_down_that_is_not_utf8_is_found_when_it_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.io._csv.BLOCK", 1 << 16)
+    path = write(tmp_path, b"x,name\n" + b"1.5,Ada\n" * 70_000 + b"2,M\xfcller\n" + b"1.5,Ada\n")
+    with open_table(path, exclude_columns=["name"], memory_budget=TINY) as table, pytest.raises(FileFault) as caught:
+        table.rows([70_001])
+    assert caught.value.where == "line 70,002"
+    assert "is not UTF-8" in caught.value.fault
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
@@ -170,6 +187,8 @@ def test_a_file_without_a_single_complete_row_is_refused_even_if_rows_are_droppe
         ('{"x": 1}\n{"x": null}\n', "line 2, column 'x'", "a number is missing"),
         (b'{"n": "\xfc", "x": 1}\n', "line 1", "is not UTF-8"),
         ('{"v": [1, 2]}\n', None, "no column of numbers"),
+        ('{"x": 1}\n{"x": true}\n', "line 2, column 'x'", "holds a true or false"),
+        ("\n\n", None, "has no records"),
     ],
 )
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
@@ -177,6 +196,23 @@ def test_bad_json_lines_say_where(content, where, said, budget, tmp_path):
     fault = fault_of(write(tmp_path, content, "bad.jsonl"), memory_budget=budget)
     assert fault.where == where
     assert said in fault.fault
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+def test_bad_json_lines_far_down_say_where(budget, tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.io._lines.BLOCK", 1 << 16)
+    good = '{"name": "Ada", "x": 1}\n' * 80_000
+    cases = {
+        '{"name": "Ada", "x": "one"}\n': ("line 80,001, column 'x'", "holds a text, line 1 a number"),
+        '{"name": "Ada", "x": }\n': ("line 80,001", "is no JSON"),
+        '{"name": "Ada", "x": null}\n': ("line 80,001, column 'x'", "a number is missing"),
+        b'{"name": "M\xfcller", "x": 1}\n': ("line 80,001", "is not UTF-8"),
+    }
+    for bad, (where, said) in cases.items():
+        content = good.encode() + (bad if isinstance(bad, bytes) else bad.encode())
+        fault = fault_of(write(tmp_path, content, "bad.jsonl"), memory_budget=budget)
+        assert fault.where == where
+        assert said in fault.fault
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
@@ -210,6 +246,33 @@ def test_arrays_that_are_no_tables_of_numbers_are_refused(array, said, remedy, e
     assert remedy in fault.remedy
     if "missing" in said:
         assert fault.where == "row 1 (counted from 0), feature 1"
+
+
+def test_complex_matrices_are_refused(tmp_path):
+    scipy.io.mmwrite(tmp_path / "x.mtx", np.eye(2) * 1j)
+    assert "complex numbers" in fault_of(tmp_path / "x.mtx").fault
+
+
+def test_files_without_rows_are_refused(tmp_path):
+    nothing = pa.table({"x": pa.array([], pa.float64())})
+    feather.write_feather(nothing, str(tmp_path / "x.feather"))
+    for budget in (None, TINY):
+        assert "has no rows" in fault_of(tmp_path / "x.feather", memory_budget=budget).fault
+        assert "no rows" in fault_of(write(tmp_path, "a,b\n" + "\n" * 300_000), memory_budget=budget).fault
+    assert "version 1" in fault_of(write(tmp_path, b"FEA1" + bytes(40), "old.feather")).fault
+
+
+def test_columns_of_dates_and_lists_are_nothing_to_compute_with(tmp_path):
+    table = pa.table({"x": [1.0], "day": pa.array([0], pa.date32()), "v": [[1.0]], "s": [["a"]], "t": ["a"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    fault = fault_of(tmp_path / "t.parquet", columns=["day"])
+    assert (fault.where, "no numbers (--columns)" in fault.fault) == ("column 'day'", True)
+    fault = fault_of(tmp_path / "t.parquet", columns=["t"])
+    assert (fault.where, "holds text, no numbers" in fault.fault) == ("column 't'", True)
+    fault = fault_of(tmp_path / "t.parquet", embedding="s")
+    assert (fault.where, "not of numbers" in fault.fault) == ("column 's'", True)
+    pq.write_table(table.select(["v"]), tmp_path / "v.parquet")
+    assert "--embedding v" in fault_of(tmp_path / "v.parquet").remedy
 
 
 def test_arrays_have_no_columns_to_name(tmp_path):
@@ -339,6 +402,26 @@ def test_a_broken_picture_is_named(packed, content, said, tmp_path):
     assert "remove it" in fault.remedy
 
 
+def test_packed_pictures_that_are_locked_or_huge_are_refused(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (4, 4)).save(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.png", "a.png")
+    packed = bytearray((tmp_path / "a.zip").read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        packed[packed.index(mark) + offset] |= 1  # the flag of an encrypted member
+    fault = fault_of(write(tmp_path, bytes(packed), "locked.zip"))
+    assert fault.file.endswith("locked.zip/a.png")
+    assert "is encrypted" in fault.fault
+    monkeypatch.setattr("mosaic.io._images.LARGEST", 10)
+    assert "unpacks to" in fault_of(tmp_path / "a.zip").fault
+
+
+def test_pictures_of_fractions_are_refused(tmp_path):
+    pytest.importorskip("PIL.Image").new("F", (4, 4)).save(tmp_path / "a.tif")
+    assert "8 or 16 bits" in fault_of(tmp_path).fault
+
+
 def test_pictures_refuse_options_that_they_have_no_use_for(tmp_path):
     pytest.importorskip("PIL.Image").new("L", (4, 4)).save(tmp_path / "a.png")
     assert "--group folder" in fault_of(tmp_path, group="class").remedy
@@ -363,6 +446,21 @@ def test_a_disk_that_is_too_small_is_known_before_it_is_full(tmp_path, monkeypat
     fault = fault_of(write(tmp_path, "a,b\n" + "1,2\n" * 1000), memory_budget=TINY)
     assert "laid out on disk" in fault.fault
     assert "TMPDIR" in fault.remedy
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_disk_that_is_full_sooner_than_thought_says_so(tmp_path):
+    from mosaic.io._spool import Spool
+
+    with Spool(tmp_path / "points.csv", 2) as spool:
+        folder = spool.path.parent
+        spool._file.close()
+        spool._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+        with pytest.raises(FileFault, match=r"points.csv: its numbers cannot be laid out .*No space left"):
+            spool.append(np.ones((9, 2)))
+        spool._file.close()
+        spool.close()
+    assert not folder.exists()
 
 
 def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):

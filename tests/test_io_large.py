@@ -21,7 +21,8 @@ import json, re, sys
 from mosaic.io import open_table
 
 seen = []
-with open_table(sys.argv[1], progress=lambda *done: seen.append(done)) as table:
+budget = int(sys.argv[2]) if len(sys.argv) > 2 else None
+with open_table(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.append(done)) as table:
     last = table.n - 1
     answer = {
         "n": table.n,
@@ -52,15 +53,16 @@ def roomy(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path)
 
 
-def opened(path):
-    child = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=False)
+def opened(path, *budget):
+    command = [sys.executable, "-c", CHILD, str(path), *map(str, budget)]
+    child = subprocess.run(command, capture_output=True, text=True, check=False)
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout)
 
 
-def written(path, head, block):
+def written(path, head, block, size=SIZE):
     """A block of bytes, as often as it takes."""
-    times = -(-SIZE // len(block))
+    times = -(-size // len(block))
     with path.open("wb") as file:
         file.write(head)
         for _ in range(times):
@@ -68,11 +70,25 @@ def written(path, head, block):
     return times
 
 
-@pytest.mark.slow
-def test_a_csv_file_of_5_gb_is_opened_within_the_budget(roomy):
+def lines():
+    """Points, and how they are written: a header and lines."""
     X = np.random.default_rng(0).normal(size=(100_000, 10)).round(6)
     block = "".join(f"p{i}," + ",".join(map(repr, row)) + ",Ulm\n" for i, row in enumerate(X.tolist())).encode()
-    head = b"name," + b",".join(b"f%d" % j for j in range(10)) + b",city\n"
+    return X, b"name," + b",".join(b"f%d" % j for j in range(10)) + b",city\n", block
+
+
+@pytest.mark.slow
+def test_a_csv_file_that_is_just_small_enough_to_be_read_as_a_whole_stays_within_the_budget(roomy):
+    _, head, block = lines()
+    written(roomy / "points.csv", head, block, 130_000_000)
+    answer = opened(roomy / "points.csv", 1 << 30)
+    assert answer["mapped"] == "ndarray"
+    assert answer["peak"] < 1 << 30
+
+
+@pytest.mark.slow
+def test_a_csv_file_of_5_gb_is_opened_within_the_budget(roomy):
+    X, head, block = lines()
     times = written(roomy / "points.csv", head, block)
     answer = opened(roomy / "points.csv")
     assert (roomy / "points.csv").stat().st_size >= SIZE

@@ -240,6 +240,45 @@ def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbe
         assert opened.X.dtype == np.float32
 
 
+@pytest.mark.parametrize(("budget", "kept"), [(400_000, True), (TINY, False)])
+def test_names_of_a_large_file_are_kept_if_they_take_little_and_read_again_if_not(budget, kept, tmp_path):
+    header = "id," + ",".join(f"f{j}" for j in range(20))
+    rows = [f"p{i}," + ",".join(["0.5"] * 20) for i in range(1000)]
+    with open_table(write_csv(tmp_path, "\n".join([header, *rows])), memory_budget=budget) as table:
+        assert isinstance(table.X, np.memmap)
+        assert (table._ids is not None) == kept
+        assert table.names([999, 0, 7]) == ["p999", "p0", "p7"]
+        assert table.find("p7") == 7
+
+
+def test_rows_of_one_name_are_not_guessed_between(tmp_path):
+    path = write_csv(tmp_path, "id,x\na,1\nb,2\na,3\n")
+    with (
+        open_table(path, memory_budget=TINY) as table,
+        pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"),
+    ):
+        table.find("a")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array(["u", "v"]).dictionary_encode(),
+        pa.array(["u", "v"], pa.large_string()),
+        pa.array([7, -8], pa.int8()),
+        pa.array([Decimal("1.50"), Decimal("2.50")]),
+        pa.array([0, 1], pa.date32()),
+    ],
+    ids=lambda ids: str(ids.type),
+)
+def test_ids_of_any_type_are_found_by_what_they_are_called(ids, tmp_path):
+    pq.write_table(pa.table({"who": ids, "x": [1.5, 2.5]}), tmp_path / "t.parquet")
+    for budget in (None, TINY):
+        with open_table(tmp_path / "t.parquet", id="who", memory_budget=budget) as table:
+            assert [table.find(name) for name in table.names([0, 1])] == [0, 1]
+            assert repr(table) == f"<Parquet file {tmp_path / 't.parquet'}: 2 rows, 1 features>"
+
+
 def test_the_index_of_pandas_names_rows(tmp_path):
     frame = pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2]}, index=pd.Index([7, 8], name="patient"))
     frame.to_parquet(tmp_path / "frame.parquet")
@@ -334,7 +373,7 @@ def test_ids_survive_writing_and_reading_whatever_they_are(ids, ending, tmp_path
 
 
 def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, rng):
-    names = [f"a_rather_long_name_of_a_column_{j}" for j in range(20_000)]
+    names = [f"a_rather_long_name_of_a_column_{j}" for j in range(9_000)]
     X = rng.integers(0, 9, (4, len(names)))
     lines = [",".join(["sample_id", *names]), *(f"s{i}," + ",".join(map(str, row)) for i, row in enumerate(X.tolist()))]
     path = write_csv(tmp_path, "\n".join(lines) + "\n")
@@ -379,6 +418,15 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
     del table
     gc.collect()
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("write", [parquet, jsonl, feather], ids=lambda f: f.__name__)
+def test_progress_ends_with_all_bytes_where_it_is_told_at_all(write, tmp_path):
+    seen = []
+    options = {"drop_missing": True, "memory_budget": TINY}
+    with open_table(write(tmp_path), progress=lambda *done: seen.append(done), **options) as table:
+        assert table.n == 3
+    assert all(done == total for done, total in seen[-1:])
 
 
 def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -90,6 +91,8 @@ def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path,
     check_output(old, True)
     check_output(tmp_path / "new.csv", False)
     check_output(tmp_path / "report.html", False)
+    with pytest.raises(FileFault, match=r"not written to \.html"):
+        check_output(tmp_path / "report.html", False, rows=True)
     refused(tmp_path, "is a folder", "Name a file in it")
     refused(tmp_path / "nowhere" / "new.csv", "does not exist", "mkdir -p")
     refused(old / "new.csv", "does not exist", "mkdir -p")
@@ -177,6 +180,24 @@ def test_rights_and_links_are_kept(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "new.csv").stat().st_mode & 0o777 == 0o640
+
+
+def test_any_thread_may_write(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda i: write_rows(tmp_path / f"{i}.csv", table()), range(4)))
+    assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv"]
+
+
+def test_records_in_records_are_written_as_json(tmp_path):
+    nested = pa.table({"at": [{"x": 1.0, "y": float("inf")}]})
+    write_rows(tmp_path / "rows.jsonl", nested)
+    assert json.loads((tmp_path / "rows.jsonl").read_text()) == {"at": {"x": 1.0, "y": None}}
+
+
+def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
+    (tmp_path / "rows.csv").write_text("old")
+    with pytest.raises(FileFault, match="exists already"), replacing(tmp_path / "rows.csv"):
+        pytest.fail("the block is not entered")
 
 
 CHILD = """

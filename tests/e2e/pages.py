@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -263,6 +264,7 @@ def running_browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api")
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
+        assert "MOSAIC_BROWSER" not in os.environ, "a browser is required here: apt-get install chromium"
         pytest.skip("no chromium on this machine: apt-get install chromium")
     # Module by module: while it runs, nothing else in this process can have an event loop.
     with sync_api.sync_playwright() as playwright:

@@ -17,7 +17,7 @@ from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, check_ids, group_values, weight_values
 from mosaic.io._missing import dropped_note, refuse_bad
-from mosaic.io._records import InMemory, Records, no_columns
+from mosaic.io._records import SHOWN_FEATURES, InMemory, Records, no_columns
 from mosaic.io._spool import Spool
 from mosaic.io._table import Table
 
@@ -149,19 +149,15 @@ class SourceRecords(Records):
 
     def __init__(self, source: StoredArray):
         self._source = source
-        self.columns = [f"x{j}" for j in range(source.n_features)] if source.n_features <= 50 else []
+        self.columns = [f"x{j}" for j in range(source.n_features)] if source.n_features <= SHOWN_FEATURES else []
 
     def take(self, numbers: Any, columns: Sequence[str] | None = None) -> Any:
         """One after the other, each from the chunk that it is in."""
         names = self.columns if columns is None else list(columns)
-        if not names or not len(numbers):
-            return no_columns(len(numbers)) if not names else self._table(np.zeros((0, self._source.n_features)), names)
-        return self._table(np.concatenate([self._source.read(int(i), int(i) + 1) for i in numbers]), names)
-
-    def batches(self, columns: Sequence[str]) -> Any:
-        """Piece by piece."""
-        for start, stop in self._source.pieces():
-            yield from self._table(self._source.read(start, stop), list(columns)).to_batches()
+        if not names:
+            return no_columns(len(numbers))
+        nothing = np.zeros((0, self._source.n_features))
+        return self._table(np.concatenate([nothing, *(self._source.read(int(i), int(i) + 1) for i in numbers)]), names)
 
     def _table(self, rows: Any, names: list[str]) -> Any:
         pa = library("pyarrow", "an array")

@@ -240,6 +240,6 @@ def _nothing_left(path: Path, schema: Any, numbers: set[str]) -> FileFault:
     return FileFault(
         path,
         f"has no column of numbers, only {found}",
-        "Text needs an embedding: numbers made of it by a language model, in a column of lists (--embedding COLUMN) or in a "
-        "file with as many rows (--embeddings FILE.npy).",
+        "If the cells stand for numbers, write them plainly: 10 and not 10 %. Text needs an embedding: numbers made of it by a "
+        "language model, in a column of lists (--embedding COLUMN) or in a file with as many rows (--embeddings FILE.npy).",
     )

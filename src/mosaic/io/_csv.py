@@ -23,7 +23,7 @@ BLOCK = 1 << 22
 #: Bytes of the longest row that is read.
 LONGEST_ROW = 1 << 26
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|0[xX][0-9a-fA-F]+|(?i:inf(inity)?))"
+NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
 #: What pyarrow takes as missing in a column of numbers, apart from nothing at all.
 MISSING = frozenset({"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan"})
 MISSING |= {"N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}

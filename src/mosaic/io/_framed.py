@@ -16,7 +16,7 @@ from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers
 from mosaic.io._faults import FileFault
 from mosaic.io._missing import bad_rows, dropped_note, refuse_bad, without_rows
-from mosaic.io._records import Records
+from mosaic.io._records import Columns
 from mosaic.io._table import Table
 
 
@@ -42,7 +42,7 @@ class Frame:
     path: Path
     kind: str
     schema: Any
-    records: Records
+    records: Columns
     memory: Any = None
     expected: float = 0
     row_names: Sequence[str] = ()

@@ -36,7 +36,7 @@ class PictureTable(Table):
     _album: Album
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
-        """The pictures themselves, made smaller where they are larger: PNG if they are small or drawn, otherwise JPEG."""
+        """The pictures themselves, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
         return [self._album.thumbnail(name, side) for name in self.names(rows)]
 
 
@@ -105,10 +105,9 @@ class Album:
         """A small picture as a file."""
         picture = self.picture(name, side)
         small = max(picture.size) <= side
-        drawn = small or picture.mode in ("1", "P")
         picture.thumbnail((side, side))
         stream = io.BytesIO()
-        picture.save(stream, "PNG" if drawn else "JPEG", **({"optimize": True} if drawn else {"quality": 82}))
+        picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
         return stream.getvalue()
 
     def _open(self, name: str) -> IO[bytes]:

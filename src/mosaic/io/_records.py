@@ -29,16 +29,20 @@ class Records(ABC):
     def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
         """These rows, in that order, as a ``pyarrow.Table``; of all columns or of some."""
 
-    @abstractmethod
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """All rows of some columns, as ``pyarrow.RecordBatch``, in the order of the file."""
-
     def line(self, number: int) -> int | None:
         """The line of a text file that a row begins on, counted from 1; None for files without lines."""
         return None
 
 
-class InMemory(Records):
+class Columns(Records):
+    """Rows whose columns can be looked through, one of which may name them."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """All rows of some columns, as ``pyarrow.RecordBatch``, in the order of the file."""
+
+
+class InMemory(Columns):
     """A ``pyarrow.Table``."""
 
     def __init__(self, table: Any, line: Callable[[int], int | None] | None = None):
@@ -60,7 +64,7 @@ class InMemory(Records):
         return None if self._line is None else self._line(number)
 
 
-class Streamed(Records):
+class Streamed(Columns):
     """A file that is read from its beginning for every question, no further than the last row that is wanted.
 
     Parameters
@@ -82,8 +86,6 @@ class Streamed(Records):
         """One pass; only the rows that are wanted are kept."""
         pa = library("pyarrow", "a table")
         names = self.columns if columns is None else list(columns)
-        if not names:
-            return no_columns(len(numbers))
         wanted, order = np.unique(numbers, return_inverse=True)
         parts: list[Any] = []
         begin = 0
@@ -119,11 +121,6 @@ class Bare(Records):
         if not names:
             return no_columns(len(numbers))
         return _as_table(self._X[np.asarray(numbers)], self._names, names)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Blocks of rows."""
-        for start in range(0, self._X.shape[0], 1 << 16):
-            yield from _as_table(self._X[start : start + (1 << 16)], self._names, list(columns)).to_batches()
 
 
 def no_columns(n: int) -> Any:

@@ -15,7 +15,7 @@ from mosaic.io._bytes import Progress
 from mosaic.io._columns import Wishes, is_number
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
-from mosaic.io._records import InMemory, Records, Streamed, no_columns
+from mosaic.io._records import Columns, InMemory, Streamed
 from mosaic.io._streams import table_of_stream
 from mosaic.io._table import Table
 from mosaic.passes import BLOCK_ROWS
@@ -24,8 +24,8 @@ from mosaic.passes import BLOCK_ROWS
 def open_parquet(path: Path, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
     """A Parquet file, or the files of a folder in the order of their names.
 
-    Numbers that take more than a quarter of the budget, or columns of more than half of it, stay in the file: X is then a
-    source that is read in passes.
+    Numbers or columns that take more than a quarter of the budget stay in the file: X is then a source that is read in
+    passes.
     """
     parquet, pa = library("pyarrow.parquet", path), library("pyarrow", path)
     kind = "Parquet folder" if path.is_dir() else "Parquet file"
@@ -43,7 +43,7 @@ def open_parquet(path: Path, wishes: Wishes, budget: float, progress: Progress |
     n = sum(head.num_rows for _, head, _ in filled)
     total = sum(head.row_group(g).total_byte_size for _, head, _ in filled for g in range(head.num_row_groups))
     n_numbers = sum(is_number(field.type) for field in schema)
-    if 8 * n * n_numbers > budget / 4 or total > budget / 2:
+    if 8 * n * n_numbers > budget / 4 or total > budget / 4:
         records = ParquetRecords([(file, head) for file, head, _ in filled], schema)
 
         def stream(columns: list[str], numeric: list[str]) -> Iterator[Any]:
@@ -92,7 +92,7 @@ def open_feather(path: Path, kind: str, wishes: Wishes, budget: float, progress:
     return table_of_stream(frame, wishes, budget)
 
 
-class ParquetRecords(Records):
+class ParquetRecords(Columns):
     """Rows of Parquet files: only the row groups that hold them are read, in batches."""
 
     def __init__(self, files: list[tuple[Path, Any]], schema: Any):
@@ -102,8 +102,6 @@ class ParquetRecords(Records):
         """By the row groups that they are in."""
         pa = library("pyarrow", "Parquet")
         names = self.columns if columns is None else list(columns)
-        if not names:
-            return no_columns(len(numbers))
         wanted, order = np.unique(numbers, return_inverse=True)
         parts, begin = [self._schema.empty_table().select(names)], 0
         for file, head in self._files:

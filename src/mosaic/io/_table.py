@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from mosaic._frames import _row_numbers
 from mosaic.engines._reading import library
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._faults import close_to
-from mosaic.io._records import Records
+from mosaic.io._records import Columns, Records
 
 #: Names that are compared with one that is not there.
 COMPARED = 100_000
@@ -177,12 +177,11 @@ class Table:
         place = int(np.searchsorted(dropped, number))
         return None if place < len(dropped) and dropped[place] == number else number - place
 
-    def _id_batches(self) -> Any:
+    def _id_batches(self) -> Iterator[Any]:
         if self._ids is not None:
-            yield self._ids
-            return
-        for batch in self._records.batches([str(self.id_name)]):
-            yield batch.column(0)
+            return iter([self._ids])
+        records = cast(Columns, self._records)  # what has names has columns
+        return (batch.column(0) for batch in records.batches([str(self.id_name)]))
 
     def _by_number(self, name: str) -> int:
         try:

@@ -47,7 +47,7 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
         if the file exists and ``force`` is not set, its folder is missing or closed, or the ending says nothing.
     """
     target = Path(path)
-    check_output(target, force)
+    check_output(target, force, rows=True)
     write = _writer(target)
     with replacing(target, force=force) as temporary:
         write(table, temporary)
@@ -80,10 +80,19 @@ def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
     return stream.getvalue()
 
 
-def check_output(path: str | PathLike[str], force: bool = False) -> None:
+def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
     """Refuse, before the long work, an output that could not be written after it.
 
-    Endings are judged where rows are written (``write_rows``); here .html and others pass, and arrays are refused.
+    Parameters
+    ----------
+    path : of rows (see ``write_rows``) or of an HTML page
+    force : replace what is there
+    rows : rows will be written to it, so that it may not be a page
+
+    Raises
+    ------
+    FileFault
+        if it exists and ``force`` is not set, if its folder is missing or closed, or if its ending does not say how.
     """
     target = Path(path)
     if target.is_dir():
@@ -98,6 +107,8 @@ def check_output(path: str | PathLike[str], force: bool = False) -> None:
     if target.exists() and not os.access(target, os.W_OK):
         raise FileFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
     _check_ending(target)
+    if rows:
+        _writer(target)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from mosaic.inspection._plane import framed, plane_of_kernel
 from mosaic.inspection._summary import histogram_edges, summarise
 from mosaic.metrics import unexplained_along
 from mosaic.report._ranking import Changes, Ranking, changes_of, ranking_of
-from mosaic.report._subject import LONGEST_NAME, Subject, shortened
+from mosaic.report._subject import LONGEST_NAME, SMALL, Subject, shortened
 
 #: Points on the map, and the part of them that is for the lowest counts, where the threshold moves.
 MOST_POINTS, LOW_SHARE = 20_000, 0.25
@@ -186,7 +186,8 @@ def _entries(
     members = [shown[found] for found in changes.members]
     beside = np.concatenate(members) if members else np.zeros(0, np.intp)
     everyone = np.concatenate([rows, fit.rows[beside]])
-    names, pictures = subject.names(everyone), _affordable(subject, everyone)
+    names = subject.names(everyone)
+    pictures = affordable([*subject.pictures(rows), *subject.pictures(everyone[len(rows) :], SMALL)])
     columns, cells = subject.cells(rows)
     numbers = subject.numbers(everyone).tolist()
     entries = []
@@ -217,18 +218,29 @@ def _entries(
 
 
 def _reason(fit: Fit, chosen: dict[int, Any], row: int, place: int, n_ranks: int) -> str:
-    if row in chosen:
-        return str(chosen[row].reason)
-    if place < n_ranks:
-        return f"would come as number {place + 1}, adding most to those before it."
-    return str(fit.model.explain(row).reason)
+    """Why, in words that stay true whatever k and threshold the page shows."""
+    if place >= n_ranks:
+        return str(fit.model.explain(row).reason)
+    if row not in chosen:
+        return "would come next, adding most to those before it."
+    if row in fit.inner._solved.demands.must and not fit.by_passes:
+        return "had to be included."
+    gain = chosen[row].gain or 0.0
+    if fit.inner._wanted.mode == "paper":
+        return f"its influence, the norm of its row in the encoding, is {gain:.3g}."
+    return f"adds {gain:.3g} to the mean similarity of the points to their nearest pick."
 
 
-def _affordable(subject: Subject, rows: IntArray) -> list[str | None]:
-    """Pictures, as long as they are not too many bytes; the first come first."""
-    found = subject.pictures(rows)
-    sizes = np.cumsum([0 if picture is None else len(picture) for picture in found])
-    return [picture if size <= MOST_PICTURES else None for picture, size in zip(found, sizes.tolist(), strict=True)]
+def affordable(pictures: list[str | None], limit: int = MOST_PICTURES) -> list[str | None]:
+    """Pictures, as long as they are not too many bytes; the first come first.
+
+    Examples
+    --------
+    >>> affordable(["123", None, "45678", "9"], 8)
+    ['123', None, '45678', None]
+    """
+    sizes = np.cumsum([0 if picture is None else len(picture) for picture in pictures])
+    return [picture if size <= limit else None for picture, size in zip(pictures, sizes.tolist(), strict=True)]
 
 
 def _groups(fit: Fit, subject: Subject, bins: Bins) -> tuple[IntArray, dict[str, Any] | None]:

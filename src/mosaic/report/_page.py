@@ -101,7 +101,7 @@ def page_of(facts: dict[str, Any]) -> str:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
         raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.") from error
-    room = files("mosaic.report")
+    room = files("mosaic.report").joinpath("page")
     css = room.joinpath("page.css").read_text("utf-8")
     js = "\n".join(room.joinpath(name).read_text("utf-8") for name in SCRIPTS)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"

@@ -16,8 +16,8 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 
 #: Letters of a name and of a cell that are shown, and columns.
 LONGEST_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 200, 12
-#: Pixels of a picture's longer side.
-SIDE = 64
+#: Pixels of a picture's longer side, and of one that is shown beside another.
+SIDE, SMALL = 96, 48
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Subject:
         texts = [[_text(columns[name][i]) for name in order] for i in range(len(rows))]
         return [shortened(name, LONGEST_NAME) for name in order], texts
 
-    def pictures(self, rows: IntArray) -> list[str | None]:
+    def pictures(self, rows: IntArray, side: int = SIDE) -> list[str | None]:
         """For each row a picture as a data URI."""
-        found = None if self.table is None or not len(rows) else self.table.pictures(rows, SIDE)
+        found = None if self.table is None or not len(rows) else self.table.pictures(rows, side)
         return [None] * len(rows) if found is None else [as_uri(picture) for picture in found]
 
 
@@ -117,9 +117,7 @@ class _Column(list[Any]):
         return [value.item() if isinstance(value, np.generic) else value for value in self]
 
 
-def subject_of(
-    n: int, names: Any = None, columns: Any = None, images: Any = None, groups: Any = None, title: str = "X"
-) -> Subject:
+def subject_of(n: int, names: Any = None, columns: Any = None, images: Any = None, groups: Any = None) -> Subject:
     """A subject of n rows from what was given about them."""
     columns = {} if columns is None else columns
     if not isinstance(columns, Mapping):  # a frame of any kind
@@ -130,7 +128,8 @@ def subject_of(
             raise InvalidInputError(f"{what} must have one entry for each of {n} rows; got {n_rows(values)}.")
     listed = {str(name): list(values) for name, values in columns.items()}
     table = Given(None if names is None else list(names), listed, images)
-    return Subject(table, None if groups is None else list(groups))
+    group_name = str(getattr(groups, "name", None) or "group")
+    return Subject(table, None if groups is None else list(groups), group_name)
 
 
 def thumbnail(image: Any, side: int) -> bytes:

@@ -48,6 +48,20 @@ function cellList(cells, most = Infinity) {
   return list;
 }
 
+/* Columns of numbers are set flush right. */
+const columnKinds = facts.columns.map((_, c) => {
+  const cells = [...ranking, ...facts.lowest].map((item) => item.cells[c] ?? "").filter((cell) => cell !== "");
+  return cells.length && cells.every((cell) => /^[-+]?[\d.]+(e[-+]?\d+)?$/i.test(cell)) ? "num" : "";
+});
+
+function columnHeads() {
+  return facts.columns.map((column, c) => [theirs(column), columnKinds[c]]);
+}
+
+function cellNode(cell, c) {
+  return el("td", { className: columnKinds[c] }, theirs(cell));
+}
+
 function scrolling(titled, head, rows) {
   const line = el("tr", {}, ...head.map(([text, kind]) => el("th", { scope: "col", className: kind }, text)));
   const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": titled });
@@ -75,14 +89,13 @@ function buildPicks() {
         el("th", { scope: "row" }, pickButton(pick, theirs(called(pick))), entry.note),
         el("td", { className: "num" }, entry.stands, bar),
         el("td", { className: "why", textContent: pick.reason }),
-        ...pick.cells.map((cell) => el("td", {}, theirs(cell))),
+        ...pick.cells.map(cellNode),
       );
     }
     entries.push(entry);
   });
   const nodes = entries.map((entry) => entry.node);
-  const columns = facts.columns.map((column) => [theirs(column), ""]);
-  const head = [["Rank", "num"], ["Name", ""], ["Stands for", "num"], ["Why", ""], ...columns];
+  const head = [["Rank", "num"], ["Name", ""], ["Stands for", "num"], ["Why", ""], ...columnHeads()];
   byId("picks-list").replaceChildren(
     hasPictures ? el("ol", { className: "cards" }, ...nodes) : scrolling("picks-title", head, nodes),
   );
@@ -125,7 +138,7 @@ function outlierNode(item, isNext) {
     el("th", { scope: "row" }, pickButton(item, theirs(called(item)))),
     el("td", { className: "num", textContent: count }),
     el("td", { className: "why", textContent: isNext ? "would be next" : item.reason }),
-    ...item.cells.map((cell) => el("td", {}, theirs(cell))),
+    ...item.cells.map(cellNode),
   );
 }
 
@@ -134,11 +147,11 @@ function paintOutliers() {
   const listed = showsAll ? odd : odd.slice(0, FEW);
   const next = odd.length < facts.lowest.length ? facts.lowest.filter((item) => !isOutlier(item)).slice(0, NEXT) : [];
   const nodes = [...listed.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
-  const columns = facts.columns.map((column) => [theirs(column), ""]);
-  const head = [["Name", ""], ["Count", "num"], ["Why", ""], ...columns];
+  const head = [["Name", ""], ["Count", "num"], ["Why", ""], ...columnHeads()];
   const parts = [];
   if (!odd.length) parts.push(el("p", { className: "fine", textContent: "Nothing is set aside at this threshold." }));
-  if (nodes.length) parts.push(hasPictures ? el("ul", { className: "cards" }, ...nodes) : scrolling("outliers-title", head, nodes));
+  if (nodes.length && hasPictures) parts.push(el("ul", { className: "cards" }, ...nodes));
+  else if (nodes.length) parts.push(scrolling("outliers-title", head, nodes));
   if (odd.length > FEW) {
     const label = showsAll ? `Show the first ${FEW}` : `Show ${odd.length - FEW} more`;
     const more = el("button", { type: "button", id: "more-outliers", className: "screen-only", textContent: label });
@@ -164,7 +177,8 @@ function paintGroups() {
       whole(groups.rows[g]), percent(groups.rows[g] / facts.n), whole(picks[g]),
       percent(now.shown.length ? picks[g] / now.shown.length : 0), whole(below(state.t, groups.low[g])),
     ];
-    return el("tr", {}, el("th", { scope: "row" }, theirs(label)), ...cells.map((text) => el("td", { className: "num", textContent: text })));
+    const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
+    return el("tr", {}, el("th", { scope: "row" }, theirs(label)), ...numbers);
   });
   byId("groups-body").replaceChildren(...lines);
 }

@@ -32,7 +32,12 @@ function sheet({ svg, width, height }) {
 
 function mark(page, x, y, text, kind) {
   const anchor = x > page.width - 90 ? "end" : x < LEFT + 60 ? "start" : "middle";
-  shape("text", { x: anchor === "middle" ? x : x + (anchor === "end" ? 6 : -6), y, "text-anchor": anchor, class: kind }, page.svg, text);
+  const shift = { start: -6, middle: 0, end: 6 }[anchor];
+  shape("text", { x: x + shift, y, "text-anchor": anchor, class: kind }, page.svg, text);
+}
+
+function tickBeside(page, y, text) {
+  shape("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", class: "tick" }, page.svg, text);
 }
 
 /* Ticks at 1, 2 or 5 times a power of ten, about so many up to the end. */
@@ -68,7 +73,7 @@ function paintCurve() {
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     const y = yOfShare(page, share);
     shape("line", { x1: LEFT, x2: width - RIGHT, y1: y, y2: y, class: share ? "grid" : "axis" }, svg);
-    shape("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", class: "tick" }, svg, `${100 * share}${share === 1 ? HARD + "%" : ""}`);
+    tickBeside(page, y, share === 1 ? `100${HARD}%` : String(100 * share));
   }
   const step = Math.max(roundStep(maxK, page.plot / 70), 1);
   for (let k = step; k <= maxK; k += step) {
@@ -116,14 +121,15 @@ function paintHistogram() {
   for (let rows = 1; rows <= most; rows *= 10) {
     const y = floor - lift(rows);
     shape("line", { x1: LEFT, x2: width - RIGHT, y1: y, y2: y, class: "grid" }, svg);
-    shape("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", class: "tick" }, svg, rows < 1e4 ? whole(rows) : `10${raised(Math.log10(rows))}`);
+    tickBeside(page, y, rows < 1e4 ? whole(rows) : `10${raised(Math.log10(rows))}`);
   }
   shape("line", { x1: LEFT, x2: width - RIGHT, y1: floor, y2: floor, class: "axis" }, svg);
   const gap = page.plot / nBins > 5 ? 1.5 : 0.5;
   bins.rows.forEach((rows, b) => {
     if (!rows) return;
     const kind = b < state.t ? "column low" : "column";
-    shape("rect", { x: xOfBin(page, b) + gap / 2, width: page.plot / nBins - gap, y: floor - lift(rows), height: lift(rows), class: kind }, svg);
+    const [x, width] = [xOfBin(page, b) + gap / 2, page.plot / nBins - gap];
+    shape("rect", { x, width, y: floor - lift(rows), height: lift(rows), class: kind }, svg);
   });
   countTicks(page);
   const x = xOfBin(page, state.t);

@@ -19,8 +19,9 @@ function paintControls() {
     byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
     const similarity = facts.similarity[state.k - 1];
     const beyond = state.k > first.k ? `; numbers beyond ${whole(first.k)} would come next` : "";
-    byId("k-text").textContent =
-      `The first ${whole(state.k)} express ${share} of the points that belong; mean similarity to the nearest ${similarity.toFixed(3)}${beyond}.`;
+    const who = state.k === 1 ? "The first expresses" : `The first ${whole(state.k)} express`;
+    const coverage = `${who} ${share} of the points that belong`;
+    byId("k-text").textContent = `${coverage}; mean similarity to the nearest ${similarity.toFixed(3)}${beyond}.`;
   }
   byId("t-range").value = state.t;
   byId("t-range").setAttribute("aria-valuetext", thresholdText());
@@ -30,7 +31,8 @@ function paintControls() {
   byId("t-first").setAttribute("aria-pressed", String(state.t === first.t));
   byId("t-none").setAttribute("aria-pressed", String(state.t === 0));
   const share = now.outliers ? ` (${percent(now.outliers / facts.n)})` : "";
-  const spares = bins.protected ? ` ${counted(bins.protected, "row")} with few like them hold together as a group and belong.` : "";
+  const spared = counted(bins.protected, "row");
+  const spares = bins.protected ? ` ${spared} with few like them hold together as a group and belong.` : "";
   const text = thresholdText();
   byId("t-text").textContent = `${text[0].toUpperCase()}${text.slice(1)}${share}.${spares}`;
 }

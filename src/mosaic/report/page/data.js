@@ -202,7 +202,8 @@ function sentence() {
   const excess = state.k === proven ? whenChosen : (excesses?.[state.k - 1] ?? null);
   if (excess === null || !isFirst) return [...pieces, [`; the proof is for ${whole(proven)}.`, false]];
   const best = state.k === 1 ? "best one" : `best ${whole(state.k)}`;
-  return [...pieces, ["; provably within ", false], [`${significant(100 * excess, 2)}${HARD}%`, true], [` of the ${best}.`, false]];
+  const within = `${significant(100 * excess, 2)}${HARD}%`;
+  return [...pieces, ["; provably within ", false], [within, true], [` of the ${best}.`, false]];
 }
 
 // ---------------------------------------------------------------- the selection as files

@@ -71,7 +71,7 @@ function paintDetail() {
   const item = itemOf(row);
   const i = points.at.get(row);
   const [name, ...lines] = i === undefined ? [called(item)] : describe(i);
-  const close = el("button", { type: "button", className: "quiet close", "aria-label": "Let go of this point", textContent: "×" });
+  const close = el("button", { type: "button", className: "quiet close", "aria-label": "Let go of this point" }, "×");
   close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
   const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title" }, theirs(name, "")));
   const numbered = name === `row ${row}` ? [] : [`row ${row}`];
