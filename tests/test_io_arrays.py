@@ -327,3 +327,46 @@ def test_names_in_a_zip_file_that_lead_elsewhere_are_only_names(tmp_path, rng):
         assert table.names([0, 1]) == ["../../evil.png", "/etc/evil.png"]
         assert table.pictures([0])[0].startswith(b"\x89PNG")
     assert before == set(tmp_path.rglob("*")) | set(tmp_path.parent.glob("*.png"))
+
+
+@pytest.mark.parametrize("shape", [(30, 6, 5), (30, 6, 5, 3)])
+@pytest.mark.parametrize("ending", ["npy", "npz"])
+def test_pictures_in_an_array_are_rows_with_pictures(tmp_path, shape, ending):
+    image = pytest.importorskip("PIL.Image")
+    X = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    file = tmp_path / f"faces.{ending}"
+    np.save(file, X) if ending == "npy" else np.savez(file, X=X)
+    with open_table(file) as table:
+        assert (table.n, table.n_features) == (30, int(np.prod(shape[1:])))
+        assert np.array_equal(np.asarray(table.X), X.reshape(30, -1))
+        small = image.open(io.BytesIO(table.pictures([4], side=6)[0]))
+        assert np.array_equal(np.asarray(small), X[4])
+        assert any("picture of 6 × 5" in note for note in table.notes)
+        assert table.columns == ([] if table.n_features > 50 else [f"x{j}" for j in range(30)])
+
+
+def test_arrays_beside_the_numbers_of_an_archive_are_columns(tmp_path):
+    X, y = np.arange(24.0).reshape(8, 3), np.arange(8) % 2
+    names = np.array([f"p{i}" for i in range(8)])
+    np.savez(tmp_path / "set.npz", X=X, y=y, names=names, classes=np.array(["a", "b"]))
+    with open_table(tmp_path / "set.npz", id="names", group="y", weight="y") as table:
+        assert table.columns == ["names", "y", "x0", "x1", "x2"]
+        assert table.names([7, 2]) == ["p7", "p2"]
+        assert table.find("p5") == 5
+        assert (table.groups.tolist(), table.group_name) == ([str(v) for v in y], "y")
+        assert table.weights.tolist() == y.tolist()
+        assert table.rows([3, 1]).to_pydict() == {
+            "names": ["p3", "p1"], "y": [1, 1], "x0": [9.0, 3.0], "x1": [10.0, 4.0], "x2": [11.0, 5.0],
+        }  # fmt: skip
+    with pytest.raises(FileFault, match="'z'"):
+        open_table(tmp_path / "set.npz", group="z")
+    with pytest.raises(FileFault, match="no columns are chosen"):
+        open_table(tmp_path / "set.npz", columns=["x0"])
+
+
+def test_two_rows_of_pictures_in_an_archive_have_to_be_told_apart(tmp_path):
+    np.savez(tmp_path / "both.npz", images=np.zeros((4, 3, 3)), masks=np.ones((4, 3, 3)))
+    with pytest.raises(FileFault, match=r"images \(4, 3, 3\), masks"):
+        open_table(tmp_path / "both.npz")
+    with open_table(tmp_path / "both.npz", array="masks") as table:
+        assert table.X.min() == 1

@@ -230,7 +230,7 @@ def array_cases():
     yield "strings", np.array([["a", "b"]]), "holds text", "astype(float)"
     yield "complex", np.eye(2) * 1j, "complex128, no real numbers", "float64"
     yield "one dimension", np.arange(3.0), "1 dimensions, shape (3,)", "reshape(-1, 1)"
-    yield "three dimensions", np.zeros((2, 3, 4)), "3 dimensions, shape (2, 3, 4)", "reshape(len(X), -1)"
+    yield "five dimensions", np.zeros((2, 3, 4, 3, 2)), "5 dimensions, shape (2, 3, 4, 3, 2)", "reshape(len(X), -1)"
     yield "no rows", np.zeros((0, 3)), "is empty, shape (0, 3)", "Save it again"
     yield "missing", np.array([[1.0, 2], [3, np.nan]]), "a number is missing", "--drop-missing"
 

@@ -12,11 +12,12 @@ import pytest
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.exceptions import InvalidInputError
+from mosaic.io._stacks import thumbnail
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report
 from mosaic.report._facts import Bins, Fit, facts_of
 from mosaic.report._ranking import changes_of, ranking_of
-from mosaic.report._subject import Subject, shortened, subject_of, thumbnail
+from mosaic.report._subject import Subject, shortened, subject_of
 
 pytest.importorskip("jinja2")
 

@@ -95,8 +95,8 @@ def test_regions_are_where_they_belong_at_every_width(visit: Any, width: int) ->
         assert box["x"] >= 0, name
         assert box["x"] + box["width"] <= width, name
     for upper, lower in [
-        ("sentence", "map"), ("map", "groups"), ("curve", "histogram"), ("histogram", "groups"), ("groups", "picks"),
-        ("groups", "outliers"), ("picks", "settings"), ("outliers", "settings"),
+        ("sentence", "map"), ("map", "picks"), ("curve", "histogram"), ("histogram", "picks"), ("picks", "groups"),
+        ("outliers", "groups"), ("groups", "settings"),
     ]:  # fmt: skip
         assert below(at[lower], at[upper]), (upper, lower)
     assert 0 <= at["slider"]["y"] - at["curve"]["y"] - at["curve"]["height"] + 10 < 30

@@ -22,9 +22,9 @@ from mosaic.cli._work import Work
 from mosaic.estimators import MOSAIC
 from mosaic.io import check_output, write_rows
 from mosaic.io._records import InMemory
+from mosaic.io._stacks import thumbnail
 from mosaic.io._table import Table
 from mosaic.report import write_report
-from mosaic.report._subject import thumbnail
 
 #: Representatives, and how many of them a terminal shows as pictures.
 K, DRAWN = 20, 6
@@ -50,12 +50,13 @@ def digits_with_noise() -> Digits:
     digits = load_digits()
     n = len(digits.data)
     noise = datasets.noise_images(n // PER_NOISE, digits.data)
-    what = [f"a {label}" for label in digits.target] + ["noise"] * len(noise)
+    what = [str(label) for label in digits.target] + ["noise"] * len(noise)
     names = [f"digit-{i:04d}" for i in range(n)] + [f"noise-{i:02d}" for i in range(len(noise))]
     X = np.vstack([digits.data, noise])
     records = InMemory(pa.table({"image": names, "what": what}))
     kind = "handwritten digits and noise"
-    return Digits(Path("digits"), kind, X, records, id_name="image", groups=np.array(what), ids=pa.array(names))
+    known = {"id_name": "image", "groups": np.array(what), "group_name": "what", "ids": pa.array(names)}
+    return Digits(Path("digits"), kind, X, records, **known)
 
 
 def draw(images: Any) -> str:

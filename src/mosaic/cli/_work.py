@@ -143,7 +143,7 @@ def check_outputs(args: Namespace, *names: str) -> None:
         seen[place] = f"--{name}"
         page = name == "report" or args.command == "report"
         with writing(path):
-            check_page(path, args.force) if page else check_output(path, args.force)
+            check_page(path, args.force) if page else check_output(path, args.force, rows=True)
 
 
 def check_page(path: str, force: bool) -> None:

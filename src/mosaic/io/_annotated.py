@@ -15,7 +15,7 @@ from mosaic.engines.files import StoredArray, open_h5ad_array
 from mosaic.io._arrays import array_table, check_array, refuse_columns
 from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, readable, unknown_name
-from mosaic.io._framed import Frame, check_ids, group_values, weight_values
+from mosaic.io._framed import Frame, annotated, check_beside
 from mosaic.io._missing import dropped_note, refuse_bad
 from mosaic.io._records import SHOWN_FEATURES, InMemory, Records, no_columns
 from mosaic.io._spool import Spool
@@ -69,12 +69,6 @@ def _member(path: Path, group: Any, array: str | None) -> Any:
 
 def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float, array: str | None) -> Table:
     """AnnData, wherever it is stored: only the array that is meant and obs are read."""
-    if wishes.columns is not None or wishes.exclude_columns is not None or wishes.embedding is not None:
-        raise FileFault(
-            path,
-            "its numbers are an array, of which no columns are chosen (--columns, --exclude-columns, --embedding)",
-            "Name another array with --array, for example --array obsm/X_pca.",
-        )
     io = library("anndata.io", path)
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         obs = io.read_elem(store["obs"])
@@ -86,11 +80,7 @@ def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float,
     table, id_name = _obs_table(obs, path)
     records = InMemory(table)
     frame = Frame(path, kind, table.schema, records, table)
-    for column, part in wishes.named.items():
-        if column not in table.column_names:
-            fault = unknown_name(path, "column of obs", column, table.column_names)
-            raise FileFault(path, f"{fault.fault} (--{part})", fault.remedy)
-    check_ids(frame, wishes)
+    check_beside(frame, wishes, "column of obs", "Name another array with --array, for example --array obsm/X_pca.")
     names = _var_names(io, store) if name == "X" or name.startswith("layers/") else None
     node = store[name]
     notes = [] if name == "X" else [f"The numbers are those of {name}."]
@@ -108,12 +98,7 @@ def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float,
                 stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
                 source = StoredArray(stored, kind, str(path), names=names)
         made = _source_table(path, kind, source, wishes, records, names, notes, **known)
-    kept = made.numbers(np.arange(made.n))
-    if wishes.group is not None:
-        made.groups = group_values(table.column(wishes.group), kept)
-    if wishes.weight is not None:
-        made.weights = weight_values(frame, table.column(wishes.weight), wishes.weight, kept)
-    return made
+    return annotated(made, frame, wishes)
 
 
 def _obs_table(obs: Any, path: Path) -> tuple[Any, str]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.engines._reading import listed
+from mosaic.engines._reading import library, listed
 from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, readable, unknown_name
-from mosaic.io._framed import finite
-from mosaic.io._records import Bare, Records
+from mosaic.io._framed import Frame, annotated, check_beside, finite
+from mosaic.io._records import Bare, Beside, Records
 from mosaic.io._spool import Spool
+from mosaic.io._stacks import StackTable, is_stack
 from mosaic.io._table import Table
+
+Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 #: What scipy.sparse.save_npz writes besides the numbers.
 SPARSE_MARKS = {"format", "shape", "data"}
@@ -41,16 +44,26 @@ def open_npz(path: Path, wishes: Wishes, budget: float, array: str | None) -> Ta
     name = _chosen(path, shapes, array)
     shape, dtype = shapes[name]
     check_array(path, shape, dtype, f"array {name!r}")
+    beside = _beside(path, shapes, shape[0])
     size = float(np.prod(shape)) * dtype.itemsize
     if size <= budget / 4:
         with readable(path), np.load(path, allow_pickle=False) as stored:
             X = stored[name]
-        return array_table(path, "NumPy archive", X, wishes, budget)
-    with Spool(path, shape[1], dtype, size) as spool:
+        return array_table(path, "NumPy archive", X, wishes, budget, beside=beside)
+    with Spool(path, int(np.prod(shape[1:])), dtype, size) as spool:
         with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
             spool.unpack(member)
             X = _mapped(spool.path, path)
-        return array_table(path, "NumPy archive", X, wishes, budget, spool)
+        return array_table(path, "NumPy archive", X, wishes, budget, spool, beside=beside)
+
+
+def _beside(path: Path, shapes: Shapes, n: int) -> Any:
+    """Arrays of one entry for each row, such as labels, as a ``pyarrow.Table``; None where there are none."""
+    names = [key for key, (shape, dtype) in shapes.items() if shape == (n,) and dtype.kind in "fiubU"]
+    if not names:
+        return None
+    with readable(path), np.load(path, allow_pickle=False) as stored:
+        return library("pyarrow", path).table({name: stored[name] for name in names})
 
 
 def open_matrix_market(path: Path, wishes: Wishes, budget: float) -> Table:
@@ -83,17 +96,34 @@ def array_table(
     spool: Spool | None = None,
     records: Records | None = None,
     names: Sequence[str] | None = None,
+    beside: Any = None,
     **known: Any,
 ) -> Table:
-    """A table of an array: its rows have no names, unless records give them."""
+    """A table of an array: its rows have no names, unless records or columns beside it give them.
+
+    Pictures in an array are rows of as many numbers as they have pixels.
+    """
     check_array(path, X.shape, X.dtype)
+    stack = X if is_stack(X.shape) else None
+    if stack is not None:
+        X = X.reshape(len(X), -1)
+        size = " × ".join(str(size) for size in stack.shape[1:])
+        known["notes"] = [*known.get("notes", ()), f"Every row is a picture of {size} pixels, {X.shape[1]:,} numbers."]
     if sp.issparse(X):
         X = sp.csr_array(X)
         X.sum_duplicates()
     shown = X
     if X.dtype.kind != "f" and not isinstance(X, np.memmap):
         X = X.astype(np.float64)
-    if records is None:
+    frame = None
+    if beside is not None:
+        records = Beside(beside, Bare(shown, names))
+        frame = Frame(path, kind, beside.schema, records, beside)
+        check_beside(
+            frame, wishes, "array of one entry for each row", "Leave the option out, or save it as CSV or Parquet."
+        )
+        known["id_name"] = wishes.id
+    elif records is None:
         refuse_columns(path, wishes)
     numbers = finite(path, X, names, lambda number: None, wishes.drop_missing, budget / 4)
 
@@ -102,7 +132,7 @@ def array_table(
             if one is not None:
                 one()
 
-    return Table(
+    made = (Table if stack is None else StackTable)(
         path,
         kind,
         numbers.X,
@@ -113,6 +143,9 @@ def array_table(
         clean=clean,
         **known,
     )
+    if isinstance(made, StackTable):
+        made._stack = stack
+    return made if frame is None else annotated(made, frame, wishes)
 
 
 def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
@@ -124,7 +157,7 @@ def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the a
             f"{what} holds {said}, no real numbers",
             "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet.",
         )
-    if len(shape) != 2:
+    if len(shape) != 2 and not is_stack(shape):
         remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
         raise FileFault(
             path,
@@ -170,7 +203,7 @@ def _mapped(path: Path, shown: Path) -> Any:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _shapes(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+def _shapes(path: Path) -> Shapes:
     """Names, shapes and types of the arrays of a .npz file, without reading them."""
     found = {}
     with zipfile.ZipFile(path) as packed:
@@ -188,13 +221,14 @@ def _shapes(path: Path) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
     return found
 
 
-def _chosen(path: Path, shapes: dict[str, tuple[tuple[int, ...], np.dtype[Any]]], array: str | None) -> str:
+def _chosen(path: Path, shapes: Shapes, array: str | None) -> str:
     """The array that is meant."""
     if array is not None:
         if array not in shapes:
             raise unknown_name(path, "array", array, list(shapes))
         return array
     tables = [name for name, (shape, _) in shapes.items() if len(shape) == 2]
+    tables = tables or [name for name, (shape, _) in shapes.items() if is_stack(shape)]
     if len(tables) == 1:
         return tables[0]
     if len(shapes) == 1:

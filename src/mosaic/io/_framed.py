@@ -14,7 +14,7 @@ from mosaic.engines._reading import library
 from mosaic.io._columns import LONGEST_NAME, Layout, Wishes, is_text, lay_out
 from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers
-from mosaic.io._faults import FileFault
+from mosaic.io._faults import FileFault, unknown_name
 from mosaic.io._missing import bad_rows, dropped_note, refuse_bad, without_rows
 from mosaic.io._records import Columns
 from mosaic.io._table import Table
@@ -176,6 +176,31 @@ def check_ids(frame: Frame, wishes: Wishes) -> None:
             first = place(frame, seen[value])
             raise _id_fault(frame, wishes.id, f"{str(value)!r} is also the id of {first} (--id)", number)
         seen[value] = number
+
+
+def check_beside(frame: Frame, wishes: Wishes, what: str, remedy: str) -> None:
+    """Refuse wishes for columns beside an array that are not there, and choices among the array's own."""
+    if wishes.columns is not None or wishes.exclude_columns is not None or wishes.embedding is not None:
+        raise FileFault(
+            frame.path,
+            "its numbers are an array, of which no columns are chosen (--columns, --exclude-columns, --embedding)",
+            remedy,
+        )
+    for column, part in wishes.named.items():
+        if column not in frame.memory.column_names:
+            fault = unknown_name(frame.path, what, column, frame.memory.column_names)
+            raise FileFault(frame.path, f"{fault.fault} (--{part})", fault.remedy)
+    check_ids(frame, wishes)
+
+
+def annotated(made: Table, frame: Frame, wishes: Wishes) -> Table:
+    """The table of an array, with groups and weights from the columns beside it."""
+    kept = made.numbers(np.arange(made.n))
+    if wishes.group is not None:
+        made.groups = group_values(frame.memory.column(wishes.group), kept)
+    if wishes.weight is not None:
+        made.weights = weight_values(frame, frame.memory.column(wishes.weight), wishes.weight, kept)
+    return made
 
 
 def _id_fault(frame: Frame, column: str, fault: str, row: int) -> FileFault:

@@ -141,7 +141,7 @@ def open_images(path: Path, wishes: Wishes, budget: float, size: int, colour: bo
     album = Album(path)
     try:
         folders = [str(PurePosixPath(name).parent) for name in album.names]
-        table = pa.table({"file": album.names, "folder": folders})
+        table = pa.table({"file": album.names} | ({"folder": folders} if wishes.group or set(folders) > {"."} else {}))
         notes = [f"{len(album.names):,} images resized to {size}×{size}, {'colour' if colour else 'grey'}."]
         if album.others:
             notes.append(f"Files that are no pictures were left out: {album.others:,}.")

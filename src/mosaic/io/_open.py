@@ -112,6 +112,7 @@ def open_table(
             file, f"is a {KINDS[kind]}, which has no arrays to choose from (--array)", "Leave the option out."
         )
     table = _open(file, kind, wishes, budget, array if has_arrays else None, image_size, colour, progress)
+    table.group_name = group
     if embeddings is None:
         return table
     try:

@@ -123,6 +123,24 @@ class Bare(Records):
         return _as_table(self._X[np.asarray(numbers)], self._names, names)
 
 
+class Beside(InMemory):
+    """Columns in memory, and after them the features of an array with as many rows."""
+
+    def __init__(self, table: Any, array: Bare):
+        super().__init__(table)
+        self._array = array
+        self.columns = self.columns + [name for name in array.columns if name not in table.column_names]
+
+    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+        """From both."""
+        names = self.columns if columns is None else list(columns)
+        found = super().take(numbers, [name for name in names if name in self.table.column_names])
+        features = self._array.take(numbers, [name for name in names if name not in self.table.column_names])
+        for name in features.column_names:
+            found = found.append_column(name, features.column(name))
+        return found.select(names)
+
+
 def no_columns(n: int) -> Any:
     """A table of n rows and no columns, to which columns can be appended."""
     return library("pyarrow", "a table").table({"": np.zeros(n, bool)}).select([])

@@ -37,7 +37,7 @@ class Table:
     notes : sentences on what was assumed
     columns : names of what ``rows`` gives
     id_name : the column that names the rows, None where there is none
-    groups : of every row the value of the group column, as text; None without one
+    groups, group_name : of every row the value of the group column, as text, and its name; None without one
     weights : of every row the value of the weight column; None without one
     """
 
@@ -53,6 +53,7 @@ class Table:
         notes: Sequence[str] = (),
         dropped: IntArray | None = None,
         groups: Any = None,
+        group_name: str | None = None,
         weights: FloatArray | None = None,
         ids: Any = None,
         clean: Callable[[], None] | None = None,
@@ -61,6 +62,7 @@ class Table:
         self.n, self.n_features = _shape(X)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
+        self.group_name = group_name
         self._records, self._ids = records, ids
         first = [] if id_name is None else [id_name]
         self.columns = first + [name for name in records.columns if name != id_name]

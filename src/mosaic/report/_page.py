@@ -12,6 +12,7 @@ from typing import Any
 
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection._explain import check_estimator
+from mosaic.io import replacing
 from mosaic.report._facts import MOST_POINTS, facts_of
 from mosaic.report._subject import Subject, subject_of
 
@@ -87,8 +88,6 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     -------
     Path of the file.
     """
-    from mosaic.io import replacing
-
     page = report_html(model, **about)
     with replacing(path, force=force) as temporary:
         temporary.write_text(page, encoding="utf-8")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._frames import n_rows
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError
+from mosaic.io._stacks import thumbnail
 
 #: Letters of a name and of a cell that are shown, and columns.
 LONGEST_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 200, 12
@@ -130,39 +130,6 @@ def subject_of(n: int, names: Any = None, columns: Any = None, images: Any = Non
     table = Given(None if names is None else list(names), listed, images)
     group_name = str(getattr(groups, "name", None) or "group")
     return Subject(table, None if groups is None else list(groups), group_name)
-
-
-def thumbnail(image: Any, side: int) -> bytes:
-    """PNG of a picture in an array: height × width, or × 3 or × 4; floats from 0 to 1, or to their largest value.
-
-    Small ones are enlarged by whole pixels, so that they stay sharp.
-    """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise MissingDependencyError(
-            "Pictures in a report need Pillow: pip install 'mosaic-select[report]'."
-        ) from error
-    pixels = np.asarray(image)
-    if pixels.ndim not in (2, 3) or pixels.size == 0:
-        raise InvalidInputError(
-            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}. Reshape images, as in "
-            "images=X.reshape(-1, 8, 8)."
-        )
-    if pixels.dtype != np.uint8:
-        pixels = np.nan_to_num(pixels.astype(np.float64))
-        high = max(1.0 if pixels.max() <= 1 else float(pixels.max()), 1e-12)
-        pixels = np.clip(255 * pixels / high, 0, 255).astype(np.uint8)
-    picture = Image.fromarray(pixels)
-    longer = max(picture.size)
-    if longer > side:
-        picture.thumbnail((side, side))
-    elif side // longer > 1:
-        times = side // longer
-        picture = picture.resize((picture.width * times, picture.height * times), Image.Resampling.NEAREST)
-    out = BytesIO()
-    picture.save(out, "PNG", optimize=True)
-    return out.getvalue()
 
 
 def as_uri(picture: bytes | None) -> str | None:
