@@ -393,7 +393,7 @@ def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monk
     assert found[1] == found[2] == "89"
     picks = pa.csv.read_csv(tmp_path / "mosaic-demo" / "picks.csv")
     assert picks.num_rows == 20
-    assert "noise" not in picks["what"].to_pylist()
+    assert "noise" not in picks["digit"].to_pylist()
     page = (tmp_path / "mosaic-demo" / "report.html").read_text()
     assert "data:image/png;base64," in page
     (tmp_path / "mine").mkdir()

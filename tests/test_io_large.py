@@ -1,4 +1,4 @@
-"""Files of 5 GB are opened and asked for their rows within the memory budget."""
+"""Files of 5 GB are opened, asked for their rows and selected from within the memory budget."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ with open_table(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.a
 status = open("/proc/self/status").read()
 answer["peak"] = int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024
 print(json.dumps(answer))
+"""
+
+SELECT = """
+import re, sys
+from mosaic.cli import main
+
+code = main(["select", sys.argv[1], "-k", "10", "--n-initial", "100", "-o", "picks.csv", "--report", "report.html", "--json"])
+status = open("/proc/self/status").read()
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024, file=sys.stderr)
+sys.exit(code)
 """
 
 
@@ -119,3 +129,35 @@ def test_an_npy_file_of_5_gb_is_opened_within_the_budget(roomy):
     assert answer["last"] == X[-1].tolist()
     assert answer["names"] == [str(times * len(X) - 1), "0"]
     assert answer["peak"] < BUDGET
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "npy"])
+def test_a_selection_from_5_gb_stays_within_the_budget(roomy, ending):
+    rng = np.random.default_rng(0)
+    crowd = rng.integers(0, 10, 20_000)
+    X = (8 * rng.normal(size=(10, 100))[crowd] + rng.normal(size=(20_000, 100))).round(3)
+    file = roomy / f"wide.{ending}"
+    if ending == "csv":
+        block = "".join(",".join(map(repr, row)) + "\n" for row in X.tolist()).encode()
+        head = ",".join(f"f{j}" for j in range(100)).encode() + b"\n"
+        times = written(file, head, block)
+    else:
+        times = -(-SIZE // X.nbytes)
+        np.lib.format.open_memmap(file, "w+", X.dtype, (times * len(X), 100)).flush()
+        stored = np.load(file, mmap_mode="r+")
+        for i in range(times):
+            stored[i * len(X) : (i + 1) * len(X)] = X
+        del stored
+    assert file.stat().st_size >= SIZE
+    done = subprocess.run(
+        [sys.executable, "-c", SELECT, str(file)], capture_output=True, text=True, cwd=roomy, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["file"]["rows"] == times * len(X)
+    assert int(done.stderr.splitlines()[-1]) < BUDGET
+    assert {int(crowd[pick["row"] % len(X)]) for pick in answer["picks"]} == set(range(10))
+    assert (roomy / "picks.csv").read_text().count("\n") == 11
+    assert (roomy / "report.html").stat().st_size < 3_000_000
+    assert not list((roomy / "scratch").iterdir())

@@ -33,7 +33,7 @@ PER_NOISE = 20
 SIDE, DARKEST = 8, 16.0
 SHADES = " .:-=+*#%@"
 #: How files begin, or what is in them, that an earlier demo has written.
-OWN = {"picks.csv": b"image,what,mosaic_rank", "report.html": b"mosaic demo"}
+OWN = {"picks.csv": b"image,digit,mosaic_rank", "report.html": b"mosaic demo"}
 
 
 class Digits(Table):
@@ -53,9 +53,9 @@ def digits_with_noise() -> Digits:
     what = [str(label) for label in digits.target] + ["noise"] * len(noise)
     names = [f"digit-{i:04d}" for i in range(n)] + [f"noise-{i:02d}" for i in range(len(noise))]
     X = np.vstack([digits.data, noise])
-    records = InMemory(pa.table({"image": names, "what": what}))
+    records = InMemory(pa.table({"image": names, "digit": what}))
     kind = "handwritten digits and noise"
-    known = {"id_name": "image", "groups": np.array(what), "group_name": "what", "ids": pa.array(names)}
+    known = {"id_name": "image", "groups": np.array(what), "group_name": "digit", "ids": pa.array(names)}
     return Digits(Path("digits"), kind, X, records, **known)
 
 
