@@ -31,6 +31,8 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     assert "8 outliers set aside" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
     assert model._certificate is None
+    assert "proven when it is asked for" in html
+    assert "Not fitted" not in html
     assert html.count("<circle") > 300
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
 
@@ -86,6 +88,7 @@ def test_fit_by_passes_is_shown_too():
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):
     pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(blobs.X)
     assert "mosaic-card" not in pipeline._repr_html_()
+    assert pipeline[-1]._certificate is None  # nothing was solved for the picture
     with config_context(display="text"):
         assert not hasattr(MOSAIC(5), "_repr_html_")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 import re
 
 import numpy as np
@@ -12,10 +13,13 @@ import pytest
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._stacks import thumbnail
+from mosaic.inspection import card
+from mosaic.io._stacks import thumbnail, thumbnails
+from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report
-from mosaic.report._facts import Bins, Fit, facts_of
+from mosaic.report._facts import facts_of
+from mosaic.report._fit import Bins, Fit
 from mosaic.report._ranking import changes_of, ranking_of
 from mosaic.report._subject import Subject, shortened, subject_of
 
@@ -51,7 +55,7 @@ def facts(model):
 def test_the_first_of_the_ranking_are_the_chosen(model, facts):
     rows = [entry["row"] for entry in facts["ranking"]]
     assert rows[:20] == model.representative_indices_.tolist()
-    assert [entry["beyond"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
+    assert ["would come next" in entry["reason"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
     assert len(set(rows)) == len(rows) == 40
     assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
     assert facts["coverage"] == sorted(facts["coverage"])
@@ -104,6 +108,7 @@ def test_threshold_is_an_edge_and_bins_tell_outliers(model, facts):
 def test_any_edge_counts_exactly_the_rows_below_it(model):
     bins = Bins.of_fit(Fit(model))
     counts, rows = model._solved.counts, np.cumsum(bins.rows(np.ones(400)))
+    assert not bins.safe.any()
     for edge, below in zip(bins.edges[1:-1], rows, strict=False):
         assert below == (counts < edge).sum()
 
@@ -112,7 +117,7 @@ def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
     counts = [entry["count"] for entry in facts["lowest"]]
     assert counts == sorted(counts)
     assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(model.is_outlier_).tolist())
-    assert "outlier" in facts["lowest"][0]["reason"]
+    assert facts["lowest"][0]["reason"] == "stands for about 1 points, itself included."
 
 
 def test_excess_is_proven_for_every_k(model, facts):
@@ -135,7 +140,15 @@ def test_errors_along_a_ranking_are_those_of_each_prefix(model):
     each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
     assert along == pytest.approx(each, rel=1e-10)
     with pytest.raises(InvalidInputError, match="ridge"):
-        unexplained_along(kernel, ranked, 0.0, weights)
+        unexplained_along(kernel, ranked, -0.1, weights)
+
+
+def test_errors_along_a_ranking_survive_points_that_others_express(model):
+    kernel = make_kernel(np.random.default_rng(0).normal(size=(60, 2)), "linear")
+    ranked = np.arange(8)
+    along = unexplained_along(kernel, ranked, 0.0, np.ones(60))
+    each = [unexplained(kernel, ranked[:k]).sum() for k in range(1, 9)]
+    assert along == pytest.approx(each, abs=1e-9)
 
 
 def test_copies_are_counted_and_shown_once():
@@ -162,24 +175,28 @@ def test_many_points_are_thinned_and_all_low_ones_shown():
 
 def test_kept_and_reported_outliers_do_not_leave_the_picks(blobs):
     kept = facts_of(MOSAIC(20, outliers="keep").fit(blobs.X), Subject(), certificate=False)
-    assert (kept["rejects"], kept["bins"]["threshold"], kept["n_outliers"]) == (False, 0, 0)
+    assert (kept["outliers"], kept["bins"]["threshold"], kept["n_outliers"]) == ("keep", 0, 0)
     told = facts_of(MOSAIC(20, outliers="report").fit(blobs.X), Subject(), certificate=False)
-    assert (told["rejects"], told["n_outliers"]) == (False, 8)
+    assert (told["outliers"], told["n_outliers"]) == ("report", 8)
 
 
 def test_must_include_rows_are_never_outliers_of_the_page(blobs):
     odd = int(np.flatnonzero(blobs.is_outlier)[0])
     model = MOSAIC(20).fit(blobs.X, must_include=[odd])
     facts = facts_of(model, Subject(), certificate=False)
-    assert facts["ranking"][0]["row"] == odd
-    assert facts["bins"]["protected"] == 1
-    assert facts["ranking"][0]["bin"] >= facts["bins"]["threshold"]
-    assert sum(facts["bins"]["rows"][: facts["bins"]["threshold"]]) == model.is_outlier_.sum()
+    first, bins = facts["ranking"][0], facts["bins"]
+    assert (first["row"], first["safe"], first["reason"]) == (odd, True, "had to be included.")
+    assert first["bin"] < bins["threshold"]
+    assert (bins["must"], bins["grouped"]) == (1, 0)
+    low = np.array(bins["rows"]) - np.array(bins["safe"])
+    assert low[: bins["threshold"]].sum() == model.is_outlier_.sum() == facts["n_outliers"] == 7
+    assert odd not in [entry["row"] for entry in facts["lowest"]]
 
 
 def test_paper_mode_ranks_nobody_beyond(blobs):
     facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), Subject(), certificate=False)
-    assert not any(entry["beyond"] for entry in facts["ranking"])
+    assert len(facts["ranking"]) == facts["k"]
+    assert facts["knee"] is None
 
 
 def test_groups_are_those_of_fit_or_of_the_caller(blobs):
@@ -275,6 +292,152 @@ def test_bad_arguments_are_answered(blobs, model):
         report_html(model, images=np.zeros((400, 5)))
 
 
+@pytest.fixture(scope="module")
+def twins(blobs):
+    """The first 150 rows once more, and fifty of them a third time."""
+    return np.vstack([blobs.X, blobs.X[:100], blobs.X[:50]])
+
+
+def test_of_equal_rows_the_chosen_one_is_shown(twins):
+    model = MOSAIC(20).fit(twins, must_include=[410, 30])
+    facts = facts_of(model, Subject(), certificate=False)
+    rows = [entry["row"] for entry in facts["ranking"][:20]]
+    assert rows == model.representative_indices_.tolist()
+    assert rows[:2] == [410, 30]
+    assert np.isin(rows, unpacked(facts["map"]["row"], "u4")).all()
+    assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_ >= 0).sum()
+
+
+def test_groups_count_every_copy_for_its_own_group(twins):
+    labels = np.array(["a"] * 400 + ["b"] * 150)
+    model = MOSAIC(20).fit(twins, groups=labels, quotas="equal")
+    facts = facts_of(model, Subject(), certificate=False)
+    groups = facts["groups"]
+    assert dict(zip(groups["labels"], groups["rows"], strict=True)) == {"a": 400, "b": 150}
+    picked = [groups["labels"][entry["group"]] for entry in facts["ranking"][:20]]
+    assert picked == labels[model.representative_indices_].tolist()
+    low = np.array(groups["low"])[:, : facts["bins"]["threshold"]].sum(axis=1)
+    assert low.tolist() == [model.is_outlier_[labels == label].sum() for label in groups["labels"]]
+
+
+def test_rows_without_weight_are_in_no_number(blobs):
+    weights = np.arange(400) % 2
+    model = MOSAIC(10).fit(blobs.X, sample_weight=weights)
+    facts = facts_of(model, subject_of(400, groups=np.where(weights, "odd", "even")), certificate=False)
+    counted = weights > 0
+    assert facts["n"] == sum(facts["bins"]["rows"]) == 200
+    assert facts["n_outliers"] == model.is_outlier_[counted].sum()
+    assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_[counted] >= 0).sum()
+    assert facts["groups"]["labels"] == ["odd"]
+    assert any("200 rows without weight" in note for note in facts["settings"]["notes"])
+
+
+@pytest.mark.parametrize("outliers", ["reject", "report", "keep"])
+def test_coverage_at_k_is_that_of_the_model(blobs, outliers):
+    model = MOSAIC(20, outliers=outliers).fit(blobs.X)
+    facts = facts_of(model, Subject(), certificate=False)
+    assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
+
+
+def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, monkeypatch):
+    monkeypatch.setattr("mosaic.report._ranking.MOST_PRODUCTS", 0)
+    facts = facts_of(model, Subject())
+    assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
+    assert facts["coverage"] == sorted(facts["coverage"])
+    assert facts["certificate"]["excesses"] is None
+
+
+def test_knee_is_that_of_the_automatic_choice(blobs, facts):
+    auto = MOSAIC().fit(blobs.X)
+    assert facts_of(auto, Subject(), certificate=False)["knee"] == auto.n_representatives_
+    few = facts_of(MOSAIC(3).fit(blobs.X), Subject(), certificate=False)
+    assert few["knee"] <= len(few["ranking"])
+
+
+def test_groups_that_are_protected_keep_their_counts(blobs):
+    rng = np.random.default_rng(0)
+    X = np.vstack([blobs.X, [60.0, 60.0] + 0.3 * rng.normal(size=(7, 2)), [[-70.0, 50.0]]])
+    model = MOSAIC(10, min_group=3).fit(X)
+    facts = facts_of(model, Subject(), certificate=False)
+    bins = facts["bins"]
+    assert bins["grouped"] == sum(bins["safe"]) >= 7
+    assert facts["n_outliers"] == model.is_outlier_.sum()
+    rows, of, safe = (
+        unpacked(facts["map"][part], kind) for part, kind in (("row", "u4"), ("bin", "u1"), ("safe", "u1"))
+    )
+    edges = np.array(bins["edges"])
+    counts = model.effective_count_[rows]
+    assert (counts >= edges[of] * (1 - 1e-5)).all()
+    assert safe[rows == 400] == 1
+
+
+def test_paper_mode_in_a_narrow_kernel_has_a_report(blobs):
+    facts = facts_of(MOSAIC(5, mode="paper", gamma=1e6).fit(blobs.X), Subject(), certificate=False)
+    assert facts["n_outliers"] == 0
+
+
+def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
+    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(3000).astype(np.float32))
+    facts = facts_of(pickle.loads(pickle.dumps(model)), Subject())
+    assert facts["certificate"]["excess"] is None
+    assert any("Nothing is proven" in note for note in facts["settings"]["notes"])
+
+
+def test_a_proof_that_says_nothing_is_not_boasted_of(blobs):
+    model = MOSAIC(1, kernel="linear").fit(blobs.X)
+    assert model.certificate_.excess > 1
+    assert "provably" not in card(model)
+    assert "e+" not in str(model.certificate_)
+
+
+def test_polars_and_arrow_columns_are_taken_and_arrays_refused(model):
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    values = {"who": [f"p{i}" for i in range(400)], "x": [None, *range(1, 400)]}
+    row = int(model.representative_indices_[0])
+    for frame in (pl.DataFrame(values), pa.table(values), values):
+        facts = facts_of(model, subject_of(400, columns=frame), certificate=False)
+        assert facts["columns"] == ["who", "x"]
+        assert facts["ranking"][0]["cells"] == [f"p{row}", str(row)]
+    with pytest.raises(InvalidInputError, match="columns must be a dataframe"):
+        subject_of(400, columns=np.zeros((400, 2)))
+
+
+def test_names_that_cannot_be_written_or_are_too_long_are_made_fit(model, tmp_path):
+    names = [f"bad\udcff/{'folder/' * 20}{i:04d}.png" for i in range(400)]
+    facts = facts_of(model, subject_of(400, names=names), certificate=False)
+    first = facts["ranking"][0]
+    assert len(first["name"]) <= 80
+    assert first["name"].endswith(f"{first['row']:04d}.png")
+    assert first["full"] == names[first["row"]].replace("\udcff", "?")
+    assert write_report(model, tmp_path / "odd.html", names=names, certificate=False).exists()
+    nameless = [None, float("nan"), *range(2, 400)]
+    assert subject_of(400, names=nameless).names(np.array([0, 1, 2])) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("n", [3000, pytest.param(25_000, marks=pytest.mark.slow)])
+def test_no_columns_names_or_pictures_make_the_page_large(n):
+    X = datasets.swiss_roll(n)
+    noise = np.random.default_rng(0).integers(0, 256, (n, 48, 48, 3)).astype(np.uint8)
+    columns = {f"text {j}": [("<&>" * 100) + str(i) for i in range(n)] for j in range(12)}
+    names = [f"{i}<" * 30 for i in range(n)]
+    page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
+    assert len(page.encode()) < 3_000_000
+
+
+@pytest.mark.parametrize("points", [0, -1, 2.5, "a", True])
+def test_max_points_is_checked(model, points):
+    with pytest.raises(InvalidInputError, match="max_points"):
+        report_html(model, max_points=points)
+
+
+def test_nobody_flattens_the_map_where_outliers_are_kept():
+    X = datasets.swiss_roll(300)
+    X[0] = 1e6
+    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), Subject(), certificate=False)
+    rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
+    assert x[rows != 0].std() > 5000
+
+
 def test_frames_give_cells_and_text_columns_come_first(blobs, model):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": np.arange(400.0), "who": [f"p{i}" for i in range(400)], "n": np.arange(400)})
@@ -311,6 +474,9 @@ def test_thumbnails_keep_shape_and_grey_levels():
     assert np.unique(np.asarray(small)).tolist() == [0, 255]
     wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
     assert wide.size == (64, 16)
+    one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
+    assert one.max() == 0
+    assert np.unique(two).tolist() == [63, 255]
     assert shortened("line\nbreak  and\ttabs", 40) == "line break and tabs"
 
 
@@ -324,13 +490,15 @@ def test_pictures_stop_where_they_would_be_too_many_bytes():
 
 
 def test_changes_do_not_depend_on_blocks(model, monkeypatch):
-    ranking = ranking_of(model)
+    ranking = ranking_of(Fit(model))
     copies, shown = np.ones(400), np.arange(400)
-    whole = changes_of(model._solved.kernel, ranking.points, copies, shown)
+    aside = model._choice.is_outlier
+    whole = changes_of(model._solved.kernel, ranking.points, copies, shown, 20, aside)
     import mosaic.report._ranking as room
 
     monkeypatch.setattr(room, "row_blocks", lambda n, width: [slice(i, min(i + 7, n)) for i in range(0, n, 7)])
-    parts = changes_of(model._solved.kernel, ranking.points, copies, shown)
+    parts = changes_of(model._solved.kernel, ranking.points, copies, shown, 20, aside)
+    assert (whole.stands_for == parts.stands_for).all()
     assert (whole.moves != parts.moves).nnz == 0
     assert (whole.ranks == parts.ranks).all()
     assert all((a == b).all() for a, b in zip(whole.members, parts.members, strict=True))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
@@ -142,6 +142,30 @@ def column_names(X: Any) -> list[str] | None:
     if frame is None or not hasattr(frame, "columns"):
         return None
     return [str(column) for column in frame.columns]
+
+
+def columns_as_lists(X: Any) -> dict[str, list[Any]]:
+    """The columns of a dataframe or a mapping, by their names, as lists of plain values; missing ones are None.
+
+    Examples
+    --------
+    >>> columns_as_lists({"age": np.array([36, 41])})
+    {'age': [36, 41]}
+    """
+    frame = None if isinstance(X, Mapping) else _wrapped(X)
+    if frame is not None and hasattr(frame, "columns"):
+        return {
+            str(column.name): [
+                None if gone else value for value, gone in zip(column.to_list(), column.is_null(), strict=True)
+            ]
+            for column in frame.iter_columns()
+        }
+    if not isinstance(X, Mapping):
+        raise InvalidInputError(
+            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}. For an array use "
+            "{'name': array[:, 0], …}."
+        )
+    return {str(name): np.asarray(v).tolist() if isinstance(v, np.ndarray) else list(v) for name, v in X.items()}
 
 
 def take_rows(X: Any, indices: ArrayLike) -> Any:

@@ -177,7 +177,8 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:
     """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², with LLᵀ = K_RR + g I.
 
-    The leading part of L is the triangle of the leading part of K_RR + g I, so one factor serves all prefixes.
+    The leading part of L is the triangle of the leading part of K_RR + g I, so one factor serves all prefixes. Without a ridge,
+    points that those before them express are left out of it.
 
     Examples
     --------
@@ -188,15 +189,29 @@ def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: 
     >>> np.allclose(left[1], unexplained(kernel, [4, 7], 0.1).sum())
     True
     """
-    if not (np.isfinite(ridge) and ridge > 0):
-        raise InvalidInputError(f"ridge must be a finite number > 0; got {ridge}.")
+    if not (np.isfinite(ridge) and ridge >= 0):
+        raise InvalidInputError(f"ridge must be a finite number >= 0; got {ridge}.")
     ranked = as_indices(ranked, kernel.n, "ranked")
-    L = np.linalg.cholesky(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
+    kept, L = _independent(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
     gained = np.zeros(len(ranked))
     for rows in row_blocks(kernel.n, len(ranked)):
-        A = solve_triangular(L, kernel.block(rows, ranked).T, lower=True, check_finite=False)
-        gained += A**2 @ weights[rows]
+        A = solve_triangular(L, kernel.block(rows, ranked[kept]).T, lower=True, check_finite=False)
+        gained[kept] += A**2 @ weights[rows]
     return np.asarray(float(weights @ kernel.diagonal()) - np.cumsum(gained))
+
+
+def _independent(K: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Points that those before them do not express, and the triangle L of their LLᵀ = K."""
+    noise, L = 1e-12 * float(K.diagonal().max(initial=0.0)), np.zeros_like(K)
+    kept: list[int] = []
+    for j in range(len(K)):
+        m = len(kept)
+        row = solve_triangular(L[:m, :m], K[kept, j], lower=True, check_finite=False) if m else np.zeros(0)
+        left = float(K[j, j] - row @ row)
+        if left > noise:
+            L[m, :m], L[m, m] = row, np.sqrt(left)
+            kept.append(j)
+    return np.array(kept, np.intp), L[: len(kept), : len(kept)]
 
 
 def explained_share(

@@ -41,19 +41,17 @@ class World(NamedTuple):
     distance: np.ndarray
     bins: np.ndarray
 
-    def stands_for(self, k: int, threshold: int) -> list[int]:
-        """Rows of each of the first k ranks, point by point; 0 for those whom the threshold has struck out.
+    def struck(self, k: int, threshold: int) -> list[bool]:
+        """Which of the first k are outliers at this threshold."""
+        return [pick["bin"] < threshold and not pick["safe"] for pick in self.facts["ranking"][:k]]
 
-        A point is with the last of those that came nearer to it than all before; if that one is struck out, with the one before.
-        """
-        first = self.facts["bins"]["threshold"]
-        struck = {j for j, pick in enumerate(self.facts["ranking"]) if first <= pick["bin"] < threshold}
-        rows = [0] * k
-        for distance, b in zip(self.distance[:, :k], self.bins, strict=True):
-            holders = [j for j in range(k) if j not in struck and (j == 0 or distance[j] < distance[:j].min())]
-            if b >= threshold and holders:
-                rows[holders[-1]] += 1
-        return rows
+    def stands_for(self, k: int, threshold: int) -> list[int]:
+        """Rows whose nearest of those that are left is this one, for each of the first k; outliers are with nobody."""
+        distance = np.where(self.struck(k, threshold), np.inf, self.distance[:, :k])
+        safe = unpacked(self.facts["map"]["safe"], "u1") if self.facts["map"]["safe"] else np.zeros(len(self.bins))
+        belongs = (self.bins >= threshold) | (safe == 1)
+        rows = np.bincount(distance.argmin(axis=1)[belongs], minlength=k)
+        return [int(number) for number in rows * ~np.array(self.struck(k, threshold))]
 
 
 def invented(**size: int) -> dict[str, Any]:
@@ -93,8 +91,8 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
     def entry(row: int, reason: str) -> dict[str, Any]:
         cells = [f"{points[row, 0]:.2f}", f"{points[row, 1]:.2f}", f"kind {crowd[row]}"]
         return {
-            "row": int(row), "name": names[row], "reason": reason, "count": round(float(counts[row]), 4),
-            "bin": int(bins[row]), "group": int(crowd[row]), "cells": cells, "picture": None,
+            "row": int(row), "name": names[row], "full": None, "reason": reason, "count": round(float(counts[row]), 4),
+            "bin": int(bins[row]), "safe": False, "copies": 1, "group": int(crowd[row]), "cells": cells, "picture": None,
         }  # fmt: skip
 
     ranking = []
@@ -104,7 +102,6 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             entry(row, f"It adds most to the {j} before it.")
             | {
                 "stands_for": int((label[~is_outlier] == j).sum()) if j < k else 0,
-                "beyond": j >= k,
                 "members": [{"row": i, "name": names[i], "picture": None} for i in members],
             }
         )
@@ -116,16 +113,16 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
     grid = np.round(65535 * (points - [x0, y0]) / [x1 - x0, y1 - y0])
     facts = {
         "title": f"{k} representatives of {n:,} points",
-        "sentence": "",
         "file": {"name": "items.csv", "kind": "CSV file"},
         "n": n,
         "n_features": 2,
         "k": k,
         "n_outliers": int(is_outlier.sum()),
         "scaled": False,
-        "rejects": True,
+        "outliers": "reject",
         "ranking": ranking,
         "columns": ["width", "height", "kind"],
+        "static_cells": True,
         "coverage": shares.round(5).tolist(),
         "similarity": (shares * 0.9).round(5).tolist(),
         "knee": 7,
@@ -133,15 +130,17 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "bins": {
             "edges": edges.tolist(),
             "rows": np.bincount(bins, minlength=n_bins).tolist(),
+            "safe": [0] * n_bins,
             "threshold": threshold,
-            "protected": 0,
+            "grouped": 0,
+            "must": 0,
         },
-        "lowest": [entry(row, "rejected: it stands for itself alone.") for row in low],
+        "lowest": [entry(row, f"stands for about {counts[row]:.3g} points, itself included.") for row in low],
         "map": {
             "method": "features", "axes": ["width", "height"], "n": n, "of": n, "n_outside": 0,
             "range": [float(x0), float(x1), float(y0), float(y1)],
             "x": packed(grid[:, 0], "u2"), "y": packed(grid[:, 1], "u2"), "row": packed(np.arange(n), "u4"),
-            "bin": packed(bins, "u1"), "copies": None, "group": packed(crowd, "i2"), "names": names,
+            "bin": packed(bins, "u1"), "safe": None, "copies": None, "group": packed(crowd, "i2"), "names": names,
             "history": packed(history, "u2"), "history_end": packed(end, "u4"), "low_complete": n_bins,
         },
         "groups": {
@@ -149,7 +148,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
         "certificate": {"sentence": f"These {k} leave at most 2.8 % more unexplained than the best possible {k} would.",
-                        "excess": 0.0281, "excesses": None, "gap": 1e-4, "k": k},
+                        "excess": 0.0281, "excesses": None, "k": k},
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],
             "parameters": [["n_representatives", str(k)], ["kernel", '"rbf"']],
@@ -195,6 +194,29 @@ def doubled(facts: dict[str, Any]) -> dict[str, Any]:
     facts["moves"] = [[[before, 2 * rows] for before, rows in taken] for taken in facts["moves"]]
     facts["bins"]["rows"] = [2 * rows for rows in facts["bins"]["rows"]]
     facts["map"]["copies"] = packed(np.full(facts["map"]["n"], 2), "u4")
+    for item in [*facts["ranking"], *facts["lowest"]]:
+        item["copies"] = 2
+    for pick in facts["ranking"]:
+        pick["stands_for"] *= 2
+    return facts
+
+
+def protected(invention: World, grouped: list[int], must: list[int]) -> dict[str, Any]:
+    """The facts, where these rows are never outliers: they are a group, or had to be included."""
+    facts, bins = invention.facts, invention.bins
+    safe = np.isin(np.arange(len(bins)), [*grouped, *must])
+    facts["map"]["safe"] = packed(safe, "u1")
+    facts["bins"]["safe"] = np.bincount(bins[safe], minlength=len(facts["bins"]["rows"])).tolist()
+    facts["bins"] |= {"grouped": len(grouped), "must": len(must)}
+    for group, low in enumerate(facts["groups"]["low"]):
+        for row in np.flatnonzero(safe & (unpacked(facts["map"]["group"], "i2") == group)):
+            low[bins[row]] -= 1
+    facts["n_outliers"] -= int(safe[bins < facts["bins"]["threshold"]].sum())
+    for item in [*facts["ranking"], *facts["lowest"]]:
+        item["safe"] = bool(safe[item["row"]])
+    rows = invention.stands_for(facts["k"], facts["bins"]["threshold"])
+    for pick, number in zip(facts["ranking"], rows, strict=False):
+        pick["stands_for"] = number
     return facts
 
 

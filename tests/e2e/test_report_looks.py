@@ -264,6 +264,51 @@ def test_print_is_light_without_controls_and_with_the_settings(visit: Any) -> No
     assert not page.locator("#settings table").first.is_visible()
 
 
+def test_page_that_is_about_to_be_printed_is_light_already(visit: Any) -> None:
+    page = visit(invented(), color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    picture = pytest.importorskip("PIL.Image").open(io.BytesIO(page.locator("#map").screenshot()))
+    assert np.median(np.asarray(picture.convert("L"))) > 200
+
+
+@pytest.mark.parametrize("pictures", [False, True])
+def test_print_says_what_it_leaves_out(visit: Any, pictures: bool) -> None:
+    facts = invented()
+    facts["columns"] = [f"column {c}" for c in range(12)]
+    for item in [*facts["ranking"], *facts["lowest"]]:
+        item["cells"] = [str(c) for c in range(12)]
+    page = visit(with_pictures(facts) if pictures else facts)
+    assert page.locator(".print-only").first.is_hidden()
+    page.emulate_media(media="print")
+    settled(page)
+
+    def said(part: str) -> list[str]:
+        return [" ".join(text.split()) for text in page.locator(f"{part} .print-only:visible").all_inner_texts()]
+
+    room = "more in the page itself; there is no room for them here."
+    assert said("#picks") == [f"{9 if pictures else 7} columns {room}"]
+    assert said("#outliers") == [
+        f"{9 if pictures else 6} columns {room}",
+        "The 12 lowest; 8 more in the list of the page itself.",
+    ]
+    if not pictures:
+        assert page.locator("#picks-list thead th:visible").count() == 9
+    page.emulate_media(media="screen")
+    page.locator("#more-outliers").click()
+    page.emulate_media(media="print")
+    settled(page)
+    assert len(said("#outliers")) == 1
+
+
+def test_print_without_javascript_says_what_it_leaves_out(visit: Any) -> None:
+    facts = invented()
+    facts["columns"] = [f"column {c}" for c in range(12)]
+    page = visit(facts, java_script_enabled=False)
+    page.emulate_media(media="print")
+    assert page.locator("#picks .print-only:visible").inner_text().startswith("7 columns")
+    assert page.locator("#outliers .print-only:visible").inner_text().startswith("6 columns")
+
+
 def test_everything_has_a_name_and_its_place(visit: Any) -> None:
     page = visit(with_pictures(invented()))
     page.locator("#map").focus()

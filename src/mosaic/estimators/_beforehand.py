@@ -99,7 +99,7 @@ def path(
     if max_representatives < 1:
         raise InvalidInputError(f"max_representatives must be at least 1; got {max_representatives}.")
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
-    rows, similarity, coverage = rank(model._solved, model._wanted, max_representatives)
+    rows, similarity, coverage = rank(model._solved, model._wanted, max_representatives, model._choice)
     return CoverageCurve(model._row_numbers(rows), similarity, coverage, knee(similarity), model)
 
 

@@ -65,9 +65,9 @@ class SelectionCertificate:
     def __str__(self) -> str:
         these, best = (f"These {self.k} leave", f"{self.k}") if self.k > 1 else ("This one leaves", "one")
         return (
-            f"{these} at most {100 * self.excess:.2g} % more unexplained than the best possible {best} would; "
-            f"the program behind them is solved to a gap of {_percent(self.gap)} "
-            f"(kernel error {_percent(self.kernel_error)} at rank {self.rank} included)."
+            f"{these} at most {percent(self.excess)} more unexplained than the best possible {best} would; "
+            f"the program behind {'them' if self.k > 1 else 'it'} is solved to a gap of {percent(self.gap)} "
+            f"(kernel error {percent(self.kernel_error)} at rank {self.rank} included)."
         )
 
 
@@ -82,5 +82,15 @@ def excess(error: float, bound: float) -> float:
     return max(error / bound - 1.0, 0.0) if bound > 0 else float("inf")
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share > 1e-12 else "0 %"
+def percent(share: float) -> str:
+    """Two digits that count, and whole numbers above a hundred.
+
+    Examples
+    --------
+    >>> percent(0.0283), percent(14.42), percent(2e-9), percent(0.0)
+    ('2.8 %', '1,442 %', 'less than 0.001 %', '0 %')
+    """
+    value = 100.0 * share
+    if not value > 1e-10:
+        return "0 %"
+    return "less than 0.001 %" if value < 1e-3 else f"{value:.2g} %" if value < 99.5 else f"{value:,.0f} %"

@@ -189,16 +189,15 @@ def choose(solved: Solved, wants: Wants) -> Choice:
 
 
 def rank(
-    solved: Solved, wants: Wants, limit: int, first: IntArray | None = None
+    solved: Solved, wants: Wants, limit: int, choice: Choice, *, go_on: bool = False
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix.
 
-    With ``first``, these rows come first, as they are.
+    Outliers are those of the choice. To go on, its rows come first, as they are.
     """
-    cut, flagged, _ = flag(solved, wants)
-    if first is not None:
-        solved = replace(solved, demands=replace(solved.demands, must=first))
-    who = _Participants.of(solved, wants, cut, flagged)
+    if go_on:
+        solved = replace(solved, demands=replace(solved.demands, must=choice.rows))
+    who = _Participants.of(solved, wants, choice.cut, choice.is_outlier)
     rows, gains = _cover_with(solved, wants, min(limit, len(who.pool)), who, as_far_as=True)
     share = ExplainedShare(solved.kernel, who.targets, who.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in solved.points.group[rows]])

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from sklearn.base import clone
+from copy import copy
+from typing import Any
+
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 
 class ShownInNotebooks:
-    """A fitted estimator shows what it has found above scikit-learn's diagram of its parameters."""
+    """A fitted estimator shows what it has found above scikit-learn's diagram."""
 
     def _html_repr(self) -> str:
+        diagram = str(estimator_html_repr(self))
         try:
             check_is_fitted(self)
         except NotFittedError:
-            return str(estimator_html_repr(self))
+            return diagram
         # The one import upwards: drawing is above, and only a notebook asks for it.
         from mosaic.inspection import card
 
-        # scikit-learn's diagram asks a fitted estimator for all attributes. One of them is a proof that takes a program, or a
-        # pass over all rows: unless it is there already, parameters alone are shown.
-        proven = getattr(self, "_certificate", self) is not None
-        return card(self) + str(estimator_html_repr(self if proven else clone(self)))
+        return card(self) + diagram
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # scikit-learn's diagram asks for all attributes. One of them is a proof that takes a program, or a pass over all rows.
+        shown: Any = copy(self)
+        if getattr(shown, "_certificate", self) is None:
+            shown._certificate = NotAskedFor()
+        return super(ShownInNotebooks, shown)._get_fitted_attr_html(doc_link)  # type: ignore[misc]
+
+
+class NotAskedFor:
+    """Stands where a proof would be."""
+
+    def __repr__(self) -> str:
+        return "proven when it is asked for"

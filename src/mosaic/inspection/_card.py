@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.estimators._certificate import percent
 from mosaic.inspection._parts import PointMap, Summary, counted
 from mosaic.inspection._plane import framed
 from mosaic.inspection._summary import summarise
@@ -58,8 +59,8 @@ def sentence(facts: Summary) -> str:
     text = f"{counted(k, 'representative')} {'stands' if k == 1 else 'stand'} for {100 * (facts.coverage or 0.0):.1f} %"
     text += f" of {counted(facts.n_points, 'point')}"
     text += _on_outliers(facts)
-    if facts.certificate.excess is not None:
-        text += f"; provably within {100 * facts.certificate.excess:.2g} % of the best {k}"
+    if facts.certificate.excess is not None and facts.certificate.excess <= 1:
+        text += f"; provably within {percent(facts.certificate.excess)} of the best {k if k > 1 else 'one'}"
     return f"{text}."
 
 

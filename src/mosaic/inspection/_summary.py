@@ -290,10 +290,8 @@ def _curve(model: Any) -> CurvePart:
     """The ranking goes as far as the automatic choice of k looks, so the knee is the one that it would take."""
     k = int(model.n_representatives_)
     wants = replace(model._wanted, n_representatives="auto", coverage=None, min_support=None)
-    if not model._choice.is_outlier.any():
-        wants = replace(wants, outliers="keep")  # nobody to be found again
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)
-    rows, similarity, coverage = rank(model._solved, wants, limit)
+    rows, similarity, coverage = rank(model._solved, wants, limit, model._choice)
     best = knee(similarity[:MOST_AUTOMATIC])
     length = min(len(rows), max(2 * k, SHORTEST_CURVE, best), limit)
     return CurvePart(

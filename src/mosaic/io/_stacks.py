@@ -23,12 +23,8 @@ class StackTable(Table):
     _stack: Any
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
-        """The pictures, the brightest pixel of all that are asked for white, unless they have 8 bits."""
-        shown = np.asarray(self._stack[self.numbers(rows)])
-        if shown.dtype != np.uint8 and shown.size:
-            low, high = min(float(shown.min()), 0.0), max(float(shown.max()), 1e-12)
-            shown = (shown - low) / max(high - low, 1e-12)
-        return [thumbnail(picture, side) for picture in shown]
+        """The pictures, made small."""
+        return thumbnails(list(np.asarray(self._stack[self.numbers(rows)])), side)
 
 
 def is_stack(shape: Sequence[int]) -> bool:
@@ -43,8 +39,21 @@ def is_stack(shape: Sequence[int]) -> bool:
     return flat and min(shape[1:3]) > 1
 
 
+def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
+    """PNG of pictures in arrays: height × width, or × 3 or × 4. What is no 8 bits goes from 0, or the least value of all that is
+    lower, to 1, or the largest value that is higher.
+    """
+    pictures = [np.asarray(image) for image in images]
+    if any(picture.dtype != np.uint8 for picture in pictures):
+        pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
+        low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
+        high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
+        pictures = [(picture - low) / (high - low) for picture in pictures]
+    return [thumbnail(picture, side) for picture in pictures]
+
+
 def thumbnail(image: Any, side: int) -> bytes:
-    """PNG of a picture in an array: height × width, or × 3 or × 4; floats from 0 to 1, or to their largest value.
+    """PNG of a picture in an array of 8 bits, or of numbers from 0 to 1.
 
     Small ones are enlarged by whole pixels, so that they stay sharp.
     """
@@ -58,9 +67,7 @@ def thumbnail(image: Any, side: int) -> bytes:
             "images=X.reshape(-1, 8, 8)."
         )
     if pixels.dtype != np.uint8:
-        pixels = np.nan_to_num(pixels.astype(np.float64))
-        high = max(1.0 if pixels.max() <= 1 else float(pixels.max()), 1e-12)
-        pixels = np.clip(255 * pixels / high, 0, 255).astype(np.uint8)
+        pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)
     picture = Image.fromarray(pixels)
     longer = max(picture.size)
     if longer > side:

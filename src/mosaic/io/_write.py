@@ -27,6 +27,7 @@ WRITABLE = {
     ".json": "JSON",
     ".jsonl": "JSON lines",
 }
+REPLACE = "Use --force (in Python force=True) to replace it, or name another file."
 
 
 def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) -> None:
@@ -98,7 +99,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
     if target.is_dir():
         raise FileFault(target, "is a folder", f"Name a file in it, for example {target / 'picks.csv'}.")
     if target.exists() and not force:
-        raise FileFault(target, "exists already", "Use --force to replace it, or name another file.")
+        raise FileFault(target, "exists already", REPLACE)
     folder = target.resolve().parent
     if not folder.is_dir():
         raise FileFault(target, f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'")
@@ -129,7 +130,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     """
     target = Path(path).resolve()
     if target.exists() and not force:
-        raise FileFault(path, "exists already", "Use --force to replace it, or name another file.")
+        raise FileFault(path, "exists already", REPLACE)
     # The ending is kept, since some writers look at it.
     temporary = target.with_name(f".{target.stem[:100]}.{secrets.token_hex(4)}.part{target.suffix}")
     with _ending_on_signal():
@@ -141,7 +142,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
                 os.chmod(temporary, target.stat().st_mode & 0o7777)
             _sync(temporary)
             if target.exists() and not force:  # somebody else was quicker
-                raise FileFault(path, "exists already", "Use --force to replace it, or name another file.")
+                raise FileFault(path, "exists already", REPLACE)
             os.replace(temporary, target)
             _sync(target.parent)
         except FileFault:

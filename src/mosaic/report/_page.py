@@ -12,14 +12,14 @@ from typing import Any
 
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection._explain import check_estimator
-from mosaic.io import replacing
+from mosaic.io import check_output, replacing
 from mosaic.report._facts import MOST_POINTS, facts_of
 from mosaic.report._subject import Subject, subject_of
 
 #: Parts of the page's program, in their order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "hands.js", "page.js")
-#: What must not stand in a script element, or ends a line in JavaScript, as JSON may write it.
-HARMLESS = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+#: What could end a script element, or begin a comment in it, as JSON may write it.
+HARMLESS = {ord("<"): "\\u003c"}
 
 
 def report_html(
@@ -88,6 +88,7 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     -------
     Path of the file.
     """
+    check_output(path, force)
     page = report_html(model, **about)
     with replacing(path, force=force) as temporary:
         temporary.write_text(page, encoding="utf-8")

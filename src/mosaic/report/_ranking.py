@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.estimators._choice import rank
 from mosaic.kernels import Kernel
-from mosaic.selection import knee, without_rounding
+from mosaic.metrics import unexplained_along
+from mosaic.report._fit import Fit
+from mosaic.selection import without_rounding
 
 #: The slider reaches twice as far as the chosen number, but no farther than this beyond it …
 MOST_BEYOND = 100
@@ -23,16 +25,18 @@ MOST_BEYOND = 100
 FEWEST = 20
 #: Rows that are named for each rank.
 MEMBERS = 6
+#: Multiplications that looking at all points for every k of the slider may take.
+MOST_PRODUCTS = 4 * 10**9
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Distinct points in their order, what each prefix covers, and where the prefix alone would turn flat."""
+    """Distinct points in their order, the rows in memory that they are, and what each prefix covers."""
 
     points: IntArray
+    members: IntArray
     similarity: FloatArray
     coverage: FloatArray
-    knee: int
 
 
 @dataclass(frozen=True)
@@ -44,26 +48,43 @@ class Changes:
     moves : (R + 1) × R, sparse: rows that rank j takes over from rank i, when it comes in; the last row: those who had nobody
     end, ranks : for each shown point its changes of hands, ``ranks[end[i − 1] : end[i]]``
     members : for each rank the places, among those shown, of the points that are most similar to it of all that it gets
+    stands_for : rows of each of the first k, those left aside not counted
     """
 
     moves: sp.csr_array
     end: IntArray
     ranks: IntArray
     members: list[IntArray]
+    stands_for: FloatArray
 
 
-def ranking_of(model: Any, limit: int | None = None) -> Ranking:
-    """The chosen as they are ranked, and who would come next. The paper's rule ranks nobody beyond."""
-    solved, wants, rows = model._solved, model._wanted, model._choice.rows
-    k = len(rows)
-    longest = max(k, min(2 * k, k + MOST_BEYOND), FEWEST) if limit is None else max(k, limit)
-    ranked, similarity, coverage = rank(solved, wants, k if wants.mode == "paper" else longest, first=rows)
+def ranking_of(fit: Fit, knee: int = 0) -> Ranking:
+    """The chosen as they are ranked, and who would come next, as far as the knee at least.
+
+    The paper's rule ranks nobody beyond.
+    """
+    model = fit.inner
+    wants, k = model._wanted, len(model._choice.rows)
+    longest = k if wants.mode == "paper" else max(k, min(2 * k, k + MOST_BEYOND), FEWEST, knee)
+    members, similarity, coverage = rank(model._solved, wants, longest, model._choice, go_on=True)
+    points = fit.points.group[members]
+    if affordable_for_all(fit, len(points)):
+        belongs = fit.points.weights * (np.ones(fit.points.n) if fit.outliers == "keep" else ~fit.is_outlier)
+        coverage = 1.0 - unexplained_along(fit.kernel, points, 0.0, belongs) / float(belongs @ fit.kernel.diagonal())
+    else:  # of a sample; what the chosen cover is known
+        coverage = coverage + (model.coverage_ - coverage[k - 1])
     # The last digits of a prefix that expresses everything are rounding.
-    coverage = np.maximum.accumulate(np.clip(coverage, 0.0, 1.0))
-    return Ranking(solved.points.group[ranked], similarity, coverage, knee(similarity))
+    return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
 
 
-def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray) -> Changes:
+def affordable_for_all(fit: Fit, n_ranks: int) -> bool:
+    """Whether what each prefix leaves is computed for all points."""
+    return bool(fit.points.n * n_ranks**2 <= MOST_PRODUCTS)
+
+
+def changes_of(
+    kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
+) -> Changes:
     """Follow all points along the ranking, by the distance k_jj − 2 k_ij that labels go by.
 
     Parameters
@@ -72,13 +93,15 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     ranked : points in the order of their rank
     copies : rows that each point stands for
     shown : points whose changes are kept
+    k : how many of the ranked were chosen
+    aside : points that have no representative
     """
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     place[shown] = np.arange(len(shown))
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)
     lengths = kernel.diagonal()[ranked]
-    moves = np.zeros((n_ranks + 1, n_ranks))
+    moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
     kept: list[tuple[IntArray, IntArray]] = []
     nearest = _Nearest(n_ranks)
     for rows in row_blocks(kernel.n, n_ranks):
@@ -86,6 +109,7 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
         D = without_rounding(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
         mine = np.flatnonzero(own[points] >= 0)
         D[mine, own[points[mine]]] = -np.inf
+        stands_for += np.bincount(D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k)
         changes = np.ones(D.shape, dtype=bool)
         changes[:, 1:] = D[:, 1:] < np.minimum.accumulate(D, axis=1)[:, :-1]
         who, to = np.nonzero(changes)
@@ -98,8 +122,7 @@ def changes_of(kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntA
     at, to = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))
-    members = nearest.members(place[ranked])
-    return Changes(sp.csr_array(moves), end, to[order], members)
+    return Changes(sp.csr_array(moves), end, to[order], nearest.members(place[ranked]), stands_for)
 
 
 class _Nearest:

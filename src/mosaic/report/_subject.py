@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import IntArray
-from mosaic._frames import n_rows
+from mosaic._frames import columns_as_lists, n_rows
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._stacks import thumbnail
+from mosaic.io._stacks import thumbnails
 
-#: Letters of a name and of a cell that are shown, and columns.
-LONGEST_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 200, 12
+#: Letters of a name that are shown, and that are saved; of a cell; and columns.
+LONGEST_NAME, LONGEST_FULL, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
 #: Pixels of a picture's longer side, and of one that is shown beside another.
 SIDE, SMALL = 96, 48
 
@@ -46,10 +46,10 @@ class Subject:
         return cls(table, table.groups, name, table.path.name, table.kind, list(table.notes))
 
     def names(self, rows: IntArray) -> list[str] | None:
-        """What rows are called, shortened; None where they have numbers only."""
+        """What rows are called; None where they have numbers only."""
         if self.table is None or not self.table.has_names:
             return None
-        return [shortened(name, LONGEST_NAME) for name in self.table.names(rows)]
+        return [shortened(name, LONGEST_FULL) for name in self.table.names(rows)]
 
     def numbers(self, rows: IntArray) -> IntArray:
         """Where rows are in the file; not where they are in X, if some were left out."""
@@ -60,8 +60,7 @@ class Subject:
         """Headers, and for each row the text of its cells; columns that are no numbers come first."""
         if self.table is None or not len(rows):
             return [], [[] for _ in rows]
-        found = self.table.rows(rows)
-        columns = {name: found.column(name).to_pylist() for name in found.column_names}
+        columns = self.table.cells(rows) if isinstance(self.table, Given) else self.table.rows(rows).to_pydict()
         columns = {name: values for name, values in columns.items() if not any(isinstance(v, list) for v in values)}
         columns.pop(getattr(self.table, "id_name", None) or "", None)
         order = sorted(columns, key=lambda name: all(isinstance(v, int | float) or v is None for v in columns[name]))
@@ -80,7 +79,7 @@ class Given:
     """A table made of what somebody has in memory: names, columns, images."""
 
     called: Sequence[Any] | None
-    columns_: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]]
     images: Any
 
     @property
@@ -90,44 +89,26 @@ class Given:
 
     def names(self, rows: Iterable[int]) -> list[str]:
         """What rows are called."""
-        return [str(row if self.called is None else self.called[int(row)]) for row in rows]
+        called = [None if self.called is None else self.called[int(row)] for row in rows]
+        return [str(row if name is None or name != name else name) for row, name in zip(rows, called, strict=True)]
 
-    def rows(self, rows: IntArray) -> _Columns:
-        """Their cells."""
-        return _Columns({name: [values[int(row)] for row in rows] for name, values in self.columns_.items()})
+    def cells(self, rows: IntArray) -> dict[str, list[Any]]:
+        """Their cells, column by column."""
+        return {name: [values[int(row)] for row in rows] for name, values in self.columns.items()}
 
     def pictures(self, rows: IntArray, side: int) -> list[bytes] | None:
         """Their pictures."""
-        return None if self.images is None else [thumbnail(self.images[int(row)], side) for row in rows]
-
-
-class _Columns(dict[str, list[Any]]):
-    """The few things that are asked of a PyArrow table."""
-
-    @property
-    def column_names(self) -> list[str]:
-        return list(self)
-
-    def column(self, name: str) -> _Column:
-        return _Column(self[name])
-
-
-class _Column(list[Any]):
-    def to_pylist(self) -> list[Any]:
-        return [value.item() if isinstance(value, np.generic) else value for value in self]
+        return None if self.images is None else thumbnails([self.images[int(row)] for row in rows], side)
 
 
 def subject_of(n: int, names: Any = None, columns: Any = None, images: Any = None, groups: Any = None) -> Subject:
     """A subject of n rows from what was given about them."""
-    columns = {} if columns is None else columns
-    if not isinstance(columns, Mapping):  # a frame of any kind
-        columns = {str(name): columns[name] for name in columns}
+    columns = {} if columns is None else columns_as_lists(columns)
     given = {"names": names, "images": images, "groups": groups, **{f"column {c!r}": v for c, v in columns.items()}}
     for what, values in given.items():
         if values is not None and n_rows(values) != n:
             raise InvalidInputError(f"{what} must have one entry for each of {n} rows; got {n_rows(values)}.")
-    listed = {str(name): list(values) for name, values in columns.items()}
-    table = Given(None if names is None else list(names), listed, images)
+    table = Given(None if names is None else list(names), columns, images)
     group_name = str(getattr(groups, "name", None) or "group")
     return Subject(table, None if groups is None else list(groups), group_name)
 
@@ -147,18 +128,23 @@ def as_uri(picture: bytes | None) -> str | None:
 
 
 def shortened(text: Any, longest: int) -> str:
-    """Text on one line that is not too long.
+    r"""Text on one line that is not too long; the middle is left out, for names of files differ at their ends.
 
     Examples
     --------
-    >>> shortened("a long name", 6)
-    'a lon…'
+    >>> shortened("a very long name", 7), shortened("bad\udcffname", 40)
+    ('a v…ame', 'bad?name')
     """
-    line = " ".join(str(text)[: 4 * longest].split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    line = " ".join(str(text).encode("utf-8", "replace").decode().split())
+    if len(line) <= longest:
+        return line
+    half = (longest - 1) // 2
+    return f"{line[: longest - 1 - half]}…{line[-half:]}"
 
 
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or value != value:  # missing, or not a number
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else shortened(value, LONGEST_CELL)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    return shortened(value, LONGEST_CELL)

@@ -17,7 +17,6 @@ function shape(name, attributes, parent, text) {
 /* Sizes are asked for when they change, not at every stroke: asking lays out the whole page. */
 function fitCharts() {
   for (const chart of [curve, histogram]) {
-    if (!chart.svg) continue;
     chart.width = Math.max(chart.svg.clientWidth, 200);
     chart.height = Math.max(chart.svg.clientHeight, 120);
   }
@@ -67,7 +66,6 @@ function path(page, from, to) {
 }
 
 function paintCurve() {
-  if (!maxK) return;
   const page = (curve.page = sheet(curve));
   const { svg, floor, width } = page;
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
@@ -84,7 +82,7 @@ function paintCurve() {
   shape("path", { d: `${covered}L${x} ${floor}L${xOfK(page, 1)} ${floor}Z`, class: "area" }, svg);
   shape("path", { d: path(page, 1, maxK), class: "line beyond" }, svg);
   shape("path", { d: covered, class: "line" }, svg);
-  if (facts.knee && facts.knee <= maxK) {
+  if (facts.knee) {
     const knee = xOfK(page, facts.knee);
     shape("line", { x1: knee, x2: knee, y1: TOP, y2: floor, class: "knee" }, svg);
     if (Math.abs(knee - x) > 56) mark(page, knee, TOP - 8, `knee ${whole(facts.knee)}`, "tick");
@@ -92,8 +90,10 @@ function paintCurve() {
   shape("line", { x1: x, x2: x, y1: TOP, y2: floor, class: "needle" }, svg);
   const y = yOfShare(page, facts.coverage[state.k - 1]);
   shape("circle", { cx: x, cy: y, r: 5.5, class: "dot" }, svg);
-  mark(page, x, TOP - 8, percent(facts.coverage[state.k - 1]), "value");
-  svg.setAttribute("aria-label", `Coverage: the first ${state.k} of ${maxK} express ${percent(facts.coverage[state.k - 1])}.`);
+  const share = percent(facts.coverage[state.k - 1]);
+  mark(page, x, TOP - 8, share, "value");
+  const asFitted = knowsShare() ? "" : " at the threshold of the fit";
+  svg.setAttribute("aria-label", `Coverage${asFitted}: the first ${state.k} of ${maxK} express ${share}.`);
 }
 
 // ---------------------------------------------------------------- how many rows stand for how many
@@ -125,11 +125,13 @@ function paintHistogram() {
   }
   shape("line", { x1: LEFT, x2: width - RIGHT, y1: floor, y2: floor, class: "axis" }, svg);
   const gap = page.plot / nBins > 5 ? 1.5 : 0.5;
-  bins.rows.forEach((rows, b) => {
-    if (!rows) return;
-    const kind = b < state.t ? "column low" : "column";
+  const column = (b, rows, kind) => {
     const [x, width] = [xOfBin(page, b) + gap / 2, page.plot / nBins - gap];
-    shape("rect", { x, width, y: floor - lift(rows), height: lift(rows), class: kind }, svg);
+    if (rows > 0) shape("rect", { x, width, y: floor - lift(rows), height: lift(rows), class: kind }, svg);
+  };
+  bins.rows.forEach((rows, b) => {
+    if (b >= state.t || bins.safe[b]) column(b, rows, "column");
+    if (b < state.t) column(b, rows - bins.safe[b], "column low");
   });
   countTicks(page);
   const x = xOfBin(page, state.t);
@@ -162,7 +164,7 @@ function countTicks(page) {
 
 function thresholdText() {
   if (!state.t) return "no threshold, nothing is an outlier";
-  return `${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
+  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
 }
 
 /* Press and drag on a chart does what its slider does. */

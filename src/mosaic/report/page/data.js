@@ -4,7 +4,9 @@ const facts = JSON.parse(document.getElementById("facts").textContent);
 const { ranking, bins, moves, groups } = facts;
 const maxK = ranking.length;
 const nBins = bins.rows.length;
-const first = { k: Math.min(facts.k, maxK), t: bins.threshold };
+const first = { k: facts.k, t: bins.threshold };
+const rejects = facts.outliers === "reject"; // otherwise outliers keep their representatives
+const looked = facts.outliers !== "keep";
 const state = { k: first.k, t: first.t, pin: -1, hover: -1, colour: groups ? "group" : "pick" };
 
 // ---------------------------------------------------------------- text
@@ -26,6 +28,13 @@ function significant(value, digits = 3) {
   return String(Number(value.toPrecision(digits)));
 }
 
+/* Two digits that count, of a share that is proven. */
+function proven(share) {
+  const value = 100 * share;
+  if (!(value > 1e-10)) return `0${HARD}%`;
+  return value < 1e-3 ? `less than 0.001${HARD}%` : `${significant(value, 2)}${HARD}%`;
+}
+
 function counted(number, noun) {
   return `${whole(number)}${HARD}${noun}${Math.round(number) === 1 ? "" : "s"}`;
 }
@@ -44,17 +53,16 @@ function decode(text, Kind) {
 }
 
 function unpack(map) {
-  if (!map) return null;
   const [x0, x1, y0, y1] = map.range;
   const stretch = (codes, low, high) => Float32Array.from(codes, (code) => low + ((high - low) * code) / 65535);
-  // More rows than 32 bits can number come as floats.
-  const row = decode(map.row, map.row.length > 8 * map.n + 4 ? Float64Array : Uint32Array);
+  const row = decode(map.row, Uint32Array);
   return {
     n: map.n,
     x: stretch(decode(map.x, Uint16Array), x0, x1),
     y: stretch(decode(map.y, Uint16Array), y0, y1),
     row,
     bin: decode(map.bin, Uint8Array),
+    safe: map.safe ? decode(map.safe, Uint8Array) : new Uint8Array(map.n),
     copies: map.copies ? decode(map.copies, Uint32Array) : new Uint32Array(map.n).fill(1),
     group: map.group ? decode(map.group, Int16Array) : null,
     history: decode(map.history, Uint16Array),
@@ -66,8 +74,6 @@ function unpack(map) {
 const points = unpack(facts.map);
 const rankOf = new Map(ranking.map((pick, j) => [pick.row, j]));
 const lowOf = new Map(facts.lowest.map((item) => [item.row, item]));
-const rejects = facts.rejects !== false; // otherwise outliers are only reported
-const isWhole = points !== null && facts.map.n === facts.map.of;
 
 function nameOf(i) {
   return facts.map.names?.[i] ?? called(itemOf(points.row[i]) ?? { row: points.row[i] });
@@ -82,97 +88,83 @@ const now = {
   most: 1, // the largest of them
   about: facts.scaled, // whether these are estimates
   outliers: 0,
-  rep: new Int16Array(points ? points.n : 0), // rank that stands for each point, -1: nobody
-  out: new Uint8Array(points ? points.n : 0),
+  rep: new Int16Array(points.n), // rank that stands for each point, -1: nobody
+  out: new Uint8Array(points.n),
 };
 
-function below(t, counts = bins.rows) {
+function below(t, counts) {
   let sum = 0;
   for (let b = 0; b < t; b++) sum += counts[b];
   return sum;
 }
 
-// Rows that are protected as a group lie below the threshold and are no outliers; they stay so beyond it.
-const spared = Math.max(0, below(first.t) - facts.n_outliers);
-
-function outliersAt(t) {
-  if (t === first.t) return facts.n_outliers;
-  return t > first.t ? below(t) - spared : Math.min(below(t), facts.n_outliers);
+function isOutlier(item) {
+  return !item.safe && item.bin < state.t;
 }
 
-// A pick that is below the threshold from the start is there because somebody wanted it.
-function isStruck(j, t) {
-  return rejects && ranking[j].bin < t && ranking[j].bin >= first.t;
-}
-
-/* Rows of each rank by summing up the moves. What a struck pick would have had stays with those it would have come from. */
+/* Rows of each rank by summing up the moves, those that are set aside left out. */
 function followMoves() {
-  const stayed = new Map(); // struck rank → [rank, share] of who has its rows
-  const holders = (rank) => (rank < 0 ? [] : (stayed.get(rank) ?? [[rank, 1]]));
   now.rows.fill(0);
   for (let j = 0; j < state.k; j++) {
-    if (now.struck[j]) {
-      const total = moves[j].reduce((sum, move) => sum + move[1], 0) || 1;
-      const shares = new Map();
-      for (const [from, number] of moves[j]) {
-        for (const [rank, share] of holders(from)) shares.set(rank, (shares.get(rank) ?? 0) + (share * number) / total);
-      }
-      stayed.set(j, [...shares]);
-      continue;
-    }
     for (const [from, number] of moves[j]) {
       now.rows[j] += number;
-      for (const [rank, share] of holders(from)) now.rows[rank] -= share * number;
+      if (from >= 0) now.rows[from] -= number;
     }
+  }
+  for (let i = 0; rejects && i < points.n; i++) {
+    if (now.out[i] && now.rep[i] >= 0) now.rows[now.rep[i]] -= points.copies[i] * rowsPerPoint[points.bin[i]];
   }
 }
 
+/* With struck picks nobody but the points on the map can tell: rows of each rank, estimated from them. */
+function followShown() {
+  now.rows.fill(0);
+  let sum = 0;
+  for (let i = 0; i < points.n; i++) {
+    if (now.out[i] || now.rep[i] < 0) continue;
+    const rows = points.copies[i] * rowsPerPoint[points.bin[i]];
+    now.rows[now.rep[i]] += rows;
+    sum += rows;
+  }
+  if (sum > 0) for (let j = 0; j < state.k; j++) now.rows[j] *= (facts.n - now.outliers) / sum;
+}
+
+/* A point is with the last that came nearer to it than all before; if that one is struck, with the one before. */
 function followPoints() {
-  const { history, end, bin, n } = points;
+  const { history, end, bin, safe, n } = points;
   const { k, t } = state;
   for (let i = 0, start = 0; i < n; i++) {
     let q = end[i] - 1;
     while (q >= start && (history[q] >= k || now.struck[history[q]])) q--;
     now.rep[i] = q >= start ? history[q] : -1;
-    now.out[i] = bin[i] < t ? 1 : 0;
+    now.out[i] = bin[i] < t && !safe[i] ? 1 : 0;
     start = end[i];
-  }
-  for (const j of now.shown) {
-    const i = points.at.get(ranking[j].row);
-    if (i !== undefined) now.out[i] = 0;
   }
 }
 
 // Rows of each bin for one that is on the map: more than one only where the map is thinned.
 const rowsPerPoint = new Float64Array(nBins);
-if (points) {
-  points.bin.forEach((b, i) => (rowsPerPoint[b] += points.copies[i]));
-  bins.rows.forEach((rows, b) => (rowsPerPoint[b] = rowsPerPoint[b] > 0 ? rows / rowsPerPoint[b] : 0));
-}
-
-/* Moves are about all rows; those that are set aside have nobody. With struck picks only the whole map is exact. */
-function setAside(anyStruck) {
-  if (anyStruck && isWhole) now.rows.fill(0);
-  const sign = anyStruck && isWhole ? 1 : -1;
-  for (let i = 0; i < points.n; i++) {
-    if (now.rep[i] < 0 || (now.out[i] === 1) !== (sign < 0)) continue;
-    now.rows[now.rep[i]] += sign * points.copies[i] * rowsPerPoint[points.bin[i]];
-  }
-}
+points.bin.forEach((b, i) => (rowsPerPoint[b] += points.copies[i]));
+bins.rows.forEach((rows, b) => (rowsPerPoint[b] = rowsPerPoint[b] > 0 ? rows / rowsPerPoint[b] : 0));
 
 function follow() {
+  const { k, t } = state;
   now.shown = [];
-  for (let j = 0; j < maxK; j++) {
-    now.struck[j] = isStruck(j, state.t) ? 1 : 0;
-    if (j < state.k && !now.struck[j]) now.shown.push(j);
-  }
-  const anyStruck = now.struck.subarray(0, state.k).includes(1);
-  followMoves();
-  if (points) followPoints();
-  if (points && rejects) setAside(anyStruck);
+  ranking.forEach((pick, j) => {
+    now.struck[j] = rejects && isOutlier(pick) ? 1 : 0;
+    if (j < k && !now.struck[j]) now.shown.push(j);
+  });
+  now.outliers = t === first.t ? facts.n_outliers : below(t, bins.rows) - below(t, bins.safe);
+  const anyStruck = now.shown.length < k;
+  followPoints();
+  if (anyStruck) followShown();
+  else followMoves();
+  const isFirst = k === first.k && t === first.t;
+  if (isFirst) ranking.slice(0, k).forEach((pick, j) => (now.rows[j] = pick.stands_for));
+  if (rejects) now.out.forEach((isOut, i) => isOut && (now.rep[i] = -1));
   now.most = now.shown.reduce((most, j) => Math.max(most, now.rows[j]), 1);
-  now.about = facts.scaled || (!isWhole && (anyStruck || state.t > (facts.map?.low_complete ?? first.t)));
-  now.outliers = outliersAt(state.t);
+  // Of those that are left after a strike, the one before need not be the nearest.
+  now.about = facts.scaled || anyStruck || (rejects && !isFirst && t > facts.map.low_complete);
 }
 
 function about(number, noun) {
@@ -180,30 +172,38 @@ function about(number, noun) {
   return now.about ? `about ${text}` : text;
 }
 
+/* What prefixes cover is known for those who belong at the threshold of the fit; where nobody looked, that is everybody. */
+function knowsShare() {
+  return state.t === first.t || !looked;
+}
+
+/* Whether what is proven about the chosen is about those that are shown: reporting outliers changes no choice. */
+function isProven() {
+  return state.t === first.t || !rejects;
+}
+
 /* The sentence as pieces [text, isStrong]. */
 function sentence() {
-  const outliers = now.outliers === 0 ? "no outliers" : `${facts.scaled ? "about " : ""}${counted(now.outliers, "outlier")}`;
-  if (maxK === 0) return [[outliers, true], [" among ", false], [counted(facts.n, "point"), true], [".", false]];
   const k = now.shown.length;
-  const isFirst = state.t === first.t;
-  const share = k === 0 ? 0 : facts.coverage[state.k - 1];
-  const hedge = k < state.k ? "at most " : isFirst ? "" : "about ";
-  const pieces = [
-    [counted(k, "representative"), true],
-    [k === 1 ? " stands for " : " stand for ", false],
-    [hedge, false],
-    [percent(share), true],
-    [` of ${counted(facts.n, "point")}; `, false],
-    [outliers, true],
-    [now.outliers === 0 ? "" : rejects ? " set aside" : " reported", false],
-  ];
-  const { excesses, excess: whenChosen, k: proven } = facts.certificate;
-  if (whenChosen === null || whenChosen === undefined) return [...pieces, [".", false]];
-  const excess = state.k === proven ? whenChosen : (excesses?.[state.k - 1] ?? null);
-  if (excess === null || !isFirst) return [...pieces, [`; the proof is for ${whole(proven)}.`, false]];
-  const best = state.k === 1 ? "best one" : `best ${whole(state.k)}`;
-  const within = `${significant(100 * excess, 2)}${HARD}%`;
-  return [...pieces, ["; provably within ", false], [within, true], [` of the ${best}.`, false]];
+  const pieces = [[counted(k, "representative"), true]];
+  if (knowsShare()) pieces.push([k === 1 ? " stands for " : " stand for ", false], [percent(facts.coverage[state.k - 1]), true]);
+  pieces.push([` of ${counted(facts.n, "point")}`, false]);
+  if (looked && now.outliers === 0) pieces.push(["; ", false], ["no outliers", true]);
+  else if (looked) {
+    const hedge = facts.scaled ? "about " : "";
+    pieces.push(["; ", false], [hedge + counted(now.outliers, "outlier"), true], [rejects ? " set aside" : " reported", false]);
+  }
+  return [...pieces, ...proofPieces(), [".", false]];
+}
+
+/* An excess beyond a hundred per cent is no news. */
+function proofPieces() {
+  const { excesses, excess: whenChosen, k: chosen } = facts.certificate;
+  const told = (excess) => (excess !== null && excess <= 1 ? excess : null);
+  const excess = isProven() ? told(state.k === chosen ? whenChosen : (excesses?.[state.k - 1] ?? null)) : null;
+  const number = (k) => (k === 1 ? "one" : whole(k));
+  if (excess === null) return told(whenChosen) === null ? [] : [[`; the proof is for ${number(chosen)}`, false]];
+  return [["; provably within ", false], [proven(excess), true], [` of the best ${number(state.k)}`, false]];
 }
 
 // ---------------------------------------------------------------- the selection as files
@@ -217,7 +217,7 @@ function shownPicks() {
   return now.shown.map((j) => ({
     rank: j + 1,
     row: ranking[j].row,
-    id: ranking[j].name,
+    id: ranking[j].full ?? ranking[j].name,
     stands_for: Math.round(now.rows[j]),
     cells: ranking[j].cells,
   }));
@@ -225,25 +225,28 @@ function shownPicks() {
 
 /* Listed outliers first, with all that is known of them; then those that are on the map only. */
 function shownOutliers() {
-  const listed = facts.lowest
-    .filter((item) => isOutlier(item))
-    .map((item) => ({ row: item.row, id: item.name, effective_count: item.count, reason: item.reason, cells: item.cells }));
-  if (!points) return listed;
+  const listed = facts.lowest.filter(isOutlier).map((item) => ({
+    row: item.row,
+    id: item.full ?? item.name,
+    copies: item.copies,
+    effective_count: item.count,
+    reason: item.reason,
+    cells: item.cells,
+  }));
   const more = [];
   for (let i = 0; i < points.n; i++) {
     if (now.out[i] && !lowOf.has(points.row[i])) more.push(i);
   }
   more.sort((a, b) => points.bin[a] - points.bin[b] || points.row[a] - points.row[b]);
-  const id = (i) => (facts.map.names ? facts.map.names[i] : null);
-  return listed.concat(
-    more.map((i) => ({ row: points.row[i], id: id(i), effective_count: null, reason: null, cells: [] })),
-  );
+  // A name that was cut is no id; the number of the row is.
+  const id = (i) => (facts.map.names && !facts.map.names[i].includes("…") ? facts.map.names[i] : null);
+  const bare = { effective_count: null, reason: null, cells: [] };
+  return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...bare })));
 }
 
-function isOutlier(item) {
-  const j = rankOf.get(item.row);
-  const isKept = j !== undefined && j < state.k && !now.struck[j];
-  return item.bin < state.t && !(rejects && isKept);
+/* In a sample a point stands for many rows, and which of them equal it nobody knows. */
+function hasCopies(outliers) {
+  return !facts.scaled && outliers.some((item) => item.copies > 1);
 }
 
 function picksCsv() {
@@ -251,23 +254,28 @@ function picksCsv() {
   return csv(["rank", "row", "id", "stands_for", ...facts.columns], lines);
 }
 
-function outliersCsv() {
-  const lines = shownOutliers().map((item) => [item.row, item.id, item.effective_count, item.reason, ...item.cells]);
-  return csv(["row", "id", "effective_count", "reason", ...facts.columns], lines);
+function outliersCsv(outliers) {
+  const copies = hasCopies(outliers) ? ["copies"] : [];
+  const names = ["row", "id", ...copies, "effective_count", "reason"];
+  const lines = outliers.map((item) => [...names.map((name) => item[name]), ...item.cells]);
+  return csv([...names, ...facts.columns], lines);
 }
 
 function selectionJson() {
   const named = (cells) => Object.fromEntries(cells.map((cell, c) => [facts.columns[c], cell]));
-  const threshold = state.t === 0 ? null : bins.edges[state.t];
+  const outliers = shownOutliers();
+  const isCopied = hasCopies(outliers);
   const selection = {
     file: facts.file ? facts.file.name : null,
     n: facts.n,
     k: now.shown.length,
-    coverage: state.t === first.t && maxK ? facts.coverage[state.k - 1] : null,
-    threshold,
+    coverage: knowsShare() ? facts.coverage[state.k - 1] : null,
+    threshold: state.t === 0 ? null : bins.edges[state.t],
     n_outliers: now.outliers,
     representatives: shownPicks().map((pick) => ({ ...pick, cells: named(pick.cells) })),
-    outliers: shownOutliers().map((item) => ({ ...item, cells: named(item.cells) })),
+    outliers: outliers.map(({ copies, ...item }) => ({
+      ...item, ...(isCopied ? { copies } : {}), cells: named(item.cells),
+    })),
   };
   return JSON.stringify(selection, null, 1);
 }

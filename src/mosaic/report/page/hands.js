@@ -1,11 +1,31 @@
 // What hands do to the map: pointer, fingers, wheel and keys. Selecting itself is the page's business.
 
 const fingers = new Map(); // pointers that are down, by id
+const REACH = 12; // pixels within which the pointer finds a point
+const EDGE = 16; // pixels from the border within which a point is hard to see
 const grip = { moved: false, x: 0, y: 0, spread: 0 };
 
 function local(event) {
   const box = map.host.getBoundingClientRect();
   return [event.clientX - box.left - map.host.clientLeft, event.clientY - box.top - map.host.clientTop];
+}
+
+/* The point under the pointer; a representative's mark is larger, so it is found from farther away. */
+function nearest(x, y) {
+  let best = -1;
+  let closest = REACH * REACH;
+  for (let i = 0; i < points.n; i++) {
+    const [px, py] = place(i);
+    const d = (px - x) ** 2 + (py - y) ** 2;
+    if (d < closest) [best, closest] = [i, d];
+  }
+  for (const j of now.shown) {
+    const i = points.at.get(ranking[j].row);
+    if (i === undefined) continue;
+    const [px, py] = place(i);
+    if (Math.hypot(px - x, py - y) <= pickRadius(j) + 1) best = i;
+  }
+  return best;
 }
 
 /* Zoom by a factor; the place under (x, y) stays where it is. */
@@ -25,18 +45,28 @@ function resetView() {
 
 /* The centre stays over the data, and at zoom 1 in its midst. */
 function settle() {
-  const { cx, cy, w, h } = map.home;
-  const play = 0.5 * (1 - 1 / map.zoom);
-  map.cx = map.zoom === 1 ? cx : Math.min(Math.max(map.cx, cx - w * (play + 0.2)), cx + w * (play + 0.2));
-  map.cy = map.zoom === 1 ? cy : Math.min(Math.max(map.cy, cy - h * (play + 0.2)), cy + h * (play + 0.2));
+  const { cx, cy, w, h, xReach, yReach } = map.home;
+  const play = 0.7 - 0.5 / map.zoom;
+  const within = (value, middle, size, [low, high]) =>
+    Math.min(Math.max(value, Math.min(middle - size * play, low)), Math.max(middle + size * play, high));
+  map.cx = map.zoom === 1 ? cx : within(map.cx, cx, w, xReach);
+  map.cy = map.zoom === 1 ? cy : within(map.cy, cy, h, yReach);
   map.host.classList.toggle("zoomed", map.zoom > 1);
   wish("points", "marks", "tip", "zoom");
 }
 
+/* A point that is out of the view, or at its very edge, comes to the middle. */
+function reveal(i) {
+  const [x, y] = place(i);
+  if (x >= EDGE && y >= EDGE && x <= map.width - EDGE && y <= map.height - EDGE) return;
+  [map.cx, map.cy] = [points.x[i], points.y[i]];
+  settle();
+}
+
 function paintZoom() {
-  document.getElementById("zoom-out").disabled = map.zoom <= 1;
-  document.getElementById("zoom-reset").disabled = map.zoom <= 1;
-  document.getElementById("zoom-in").disabled = map.zoom >= DEEPEST;
+  allow("zoom-out", map.zoom > 1);
+  allow("zoom-reset", map.zoom > 1);
+  allow("zoom-in", map.zoom < DEEPEST);
 }
 
 function pinch() {
@@ -58,7 +88,7 @@ function drag(x, y) {
 }
 
 function down(event) {
-  if (event.button !== 0 || event.target.closest("button")) return;
+  if (event.button !== 0) return;
   const [x, y] = local(event);
   fingers.set(event.pointerId, [x, y]);
   if (fingers.size === 1) [grip.x, grip.y, grip.moved] = [x, y, false];
@@ -78,7 +108,7 @@ function move(event) {
     }
     if (event.pointerType !== "mouse") return undefined;
   }
-  return event.target.closest("button") ? hover(-1) : hover(nearest(x, y));
+  return hover(nearest(x, y));
 }
 
 function up(event) {
@@ -103,8 +133,15 @@ function stepTo(place) {
   const j = now.shown[(place + now.shown.length) % now.shown.length];
   const i = points.at.get(ranking[j].row);
   if (i === undefined) return;
+  reveal(i);
   hover(i);
   say(`${describe(i).join(". ")}. Enter pins it.`);
+}
+
+/* With keys: about the point that was stepped to, so that it stays in sight. */
+function zoomByKey(factor) {
+  zoomBy(factor, ...(state.hover < 0 ? [] : place(state.hover)));
+  say(map.zoom === 1 ? "All of the map." : `Zoomed ${significant(map.zoom, 2)} times.`);
 }
 
 function keyed(event) {
@@ -120,10 +157,10 @@ function keyed(event) {
     Enter: () => state.hover >= 0 && pin(points.row[state.hover]),
     " ": () => state.hover >= 0 && pin(points.row[state.hover]),
     Escape: () => (pin(-1), hover(-1)),
-    "+": () => zoomBy(1.5),
-    "=": () => zoomBy(1.5),
-    "-": () => zoomBy(1 / 1.5),
-    0: resetView,
+    "+": () => zoomByKey(1.5),
+    "=": () => zoomByKey(1.5),
+    "-": () => zoomByKey(1 / 1.5),
+    0: () => zoomByKey(0),
   };
   const act = acts[event.key];
   if (!act) return;

@@ -4,6 +4,8 @@ const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
 const FEW = 12; // outliers that are listed until somebody asks for more
 const NEXT = 4; // rows that would be the next outliers
+const ON_PAPER = 9; // columns that a sheet has room for; the style sheet hides the others
+const ON_CARD = 3; // cells below a picture
 
 function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -20,6 +22,20 @@ function theirs(text, kind = "clip") {
   return el("bdi", { className: kind, textContent: text });
 }
 
+/* Off, but still there for whoever is on it: a button that is disabled loses the focus. */
+function allow(button, isAllowed) {
+  byId(button).setAttribute("aria-disabled", String(!isAllowed));
+}
+
+/* Paint a part anew; whoever was in it with the keyboard is at the same row or button afterwards. */
+function keepingFocus(box, paint, otherwise) {
+  const held = box.contains(document.activeElement) ? document.activeElement : null;
+  paint();
+  if (!held || held.isConnected) return;
+  const again = held.id ? byId(held.id) : box.querySelector(`button[data-row="${held.dataset.row}"]`);
+  (again ?? otherwise())?.focus({ preventScroll: true });
+}
+
 function picture(uri) {
   if (!PICTURE.test(uri ?? "")) return el("span", { className: "no-picture" });
   return el("img", { src: uri, alt: "" });
@@ -32,10 +48,10 @@ const hasPictures = [...ranking, ...facts.lowest].some((item) => PICTURE.test(it
 const entries = []; // for each rank the nodes that change
 
 function pickButton(item, label) {
-  const button = el("button", { type: "button", className: "link" }, label);
+  const button = el("button", { type: "button", className: "link", "data-row": item.row }, label);
   button.addEventListener("click", () => {
     pin(item.row);
-    if (points) map.host.scrollIntoView({ block: "nearest" });
+    map.host.scrollIntoView({ block: "nearest" });
   });
   return button;
 }
@@ -62,11 +78,27 @@ function cellNode(cell, c) {
   return el("td", { className: columnKinds[c] }, theirs(cell));
 }
 
+/* What paper leaves out is said on paper. */
+function paperNote(text) {
+  return el("p", { className: "fine print-only", textContent: text });
+}
+
+function columnsLeftOut(shown, all) {
+  if (all <= shown) return [];
+  return [paperNote(`${counted(all - shown, "column")} more in the page itself; there is no room for them here.`)];
+}
+
 function scrolling(titled, head, rows) {
   const line = el("tr", {}, ...head.map(([text, kind]) => el("th", { scope: "col", className: kind }, text)));
   const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": titled });
   box.append(el("table", {}, el("thead", {}, line), el("tbody", {}, ...rows)));
   return box;
+}
+
+/* Cards where there are pictures, otherwise a table. */
+function listed(tag, titled, head, nodes) {
+  if (!hasPictures) return [scrolling(titled, head, nodes), ...columnsLeftOut(ON_PAPER, head.length)];
+  return [el(tag, { className: "cards" }, ...nodes), ...columnsLeftOut(ON_CARD, facts.columns.length)];
 }
 
 function buildPicks() {
@@ -80,7 +112,7 @@ function buildPicks() {
         el("div", { className: "frame" }, picture(pick.picture), el("span", { className: "rank", textContent: j + 1 })),
         el("h3", {}, pickButton(pick, theirs(called(pick)))),
         el("p", { className: "stands" }, entry.stands), bar, entry.note,
-        el("p", { className: "why", textContent: pick.reason }), cellList(pick.cells, 3),
+        el("p", { className: "why", textContent: pick.reason }), cellList(pick.cells, ON_CARD),
       );
     } else {
       entry.node = el(
@@ -96,13 +128,10 @@ function buildPicks() {
   });
   const nodes = entries.map((entry) => entry.node);
   const head = [["Rank", "num"], ["Name", ""], ["Stands for", "num"], ["Why", ""], ...columnHeads()];
-  byId("picks-list").replaceChildren(
-    hasPictures ? el("ol", { className: "cards" }, ...nodes) : scrolling("picks-title", head, nodes),
-  );
+  byId("picks-list").replaceChildren(...listed("ol", "picks-title", head, nodes));
 }
 
 function paintPickList() {
-  if (!maxK) return;
   entries.forEach(({ node, stands, bar, note }, j) => {
     node.hidden = j >= state.k;
     if (node.hidden) return;
@@ -114,58 +143,88 @@ function paintPickList() {
     bar.style.width = isOut ? "0" : `${Math.max(1, (100 * now.rows[j]) / now.most)}%`;
   });
   byId("picks-tally").textContent = whole(now.shown.length);
-  byId("save-picks").disabled = now.shown.length === 0;
+  allow("save-picks", now.shown.length > 0);
 }
 
 // ---------------------------------------------------------------- outliers
 
 let showsAll = false;
 
+/* The reason is about the row alone; the rest follows from k and threshold. */
+function whyOdd(item, isNext) {
+  if (isNext) return `would be next: ${item.reason}`;
+  const j = now.rep[points.at.get(item.row)] ?? -1;
+  if (j < 0 || ranking[j].row === item.row) return item.reason;
+  return `${item.reason} Representative ${j + 1} stands for it.`;
+}
+
 function outlierNode(item, isNext) {
   const count = significant(item.count);
   const kind = `odd${isNext ? " next" : ""}${item.row === state.pin ? " lit" : ""}`;
+  const copies = !facts.scaled && item.copies > 1 ? ` (${item.copies} equal rows)` : "";
   if (hasPictures) {
     return el(
       "li", { className: `pick ${kind}` },
       el("div", { className: "frame" }, picture(item.picture)),
       el("h3", {}, pickButton(item, theirs(called(item)))),
-      el("p", { className: "stands", textContent: `effective count ${count}` }),
-      el("p", { className: "why", textContent: isNext ? "would be next" : item.reason }), cellList(item.cells, 3),
+      el("p", { className: "stands", textContent: `effective count ${count}${copies}` }),
+      el("p", { className: "why", textContent: whyOdd(item, isNext) }), cellList(item.cells, ON_CARD),
     );
   }
   return el(
     "tr", { className: kind },
-    el("th", { scope: "row" }, pickButton(item, theirs(called(item)))),
+    el("th", { scope: "row" }, pickButton(item, theirs(called(item))), copies),
     el("td", { className: "num", textContent: count }),
-    el("td", { className: "why", textContent: isNext ? "would be next" : item.reason }),
+    el("td", { className: "why", textContent: whyOdd(item, isNext) }),
     ...item.cells.map(cellNode),
   );
 }
 
+/* How many of the outliers are in the page, and how many of these in the list. Equal rows are one point. */
+function outlierTexts(nPrinted, nListed) {
+  const known = shownOutliers();
+  const rows = facts.scaled ? known.length : known.reduce((sum, item) => sum + item.copies, 0);
+  const all = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
+  const texts = [];
+  if (hasCopies(known)) {
+    const part = rows < now.outliers ? ` of ${all}; the others are not in this page` : "";
+    texts.push(`${counted(known.length, "point")}, ${counted(rows, "row")}${part}.`);
+  } else if (rows < now.outliers) {
+    texts.push(`The ${whole(known.length)} lowest of ${all} are in this page, and in what it saves.`);
+  }
+  if (nListed < known.length) texts.push(`Listed are the ${whole(nListed)} lowest; the others are on the map, and saved.`);
+  const parts = texts.length ? [el("p", { className: "fine", textContent: texts.join(" ") })] : [];
+  const missing = nListed - nPrinted;
+  if (missing > 0) parts.push(paperNote(`The ${whole(nPrinted)} lowest; ${whole(missing)} more in the list of the page itself.`));
+  return parts;
+}
+
+function nobodyText() {
+  if (!looked && state.t === first.t) return "Nobody has looked for outliers. A threshold marks them here.";
+  return rejects ? "Nothing is set aside at this threshold." : "There are none at this threshold.";
+}
+
 function paintOutliers() {
   const odd = facts.lowest.filter(isOutlier);
-  const listed = showsAll ? odd : odd.slice(0, FEW);
-  const next = odd.length < facts.lowest.length ? facts.lowest.filter((item) => !isOutlier(item)).slice(0, NEXT) : [];
-  const nodes = [...listed.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
+  const some = showsAll ? odd : odd.slice(0, FEW);
+  const next = facts.lowest.filter((item) => !isOutlier(item) && !item.safe).slice(0, NEXT);
+  const nodes = [...some.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
   const head = [["Name", ""], ["Count", "num"], ["Why", ""], ...columnHeads()];
   const parts = [];
-  if (!odd.length) parts.push(el("p", { className: "fine", textContent: "Nothing is set aside at this threshold." }));
-  if (nodes.length && hasPictures) parts.push(el("ul", { className: "cards" }, ...nodes));
-  else if (nodes.length) parts.push(scrolling("outliers-title", head, nodes));
+  if (!odd.length) parts.push(el("p", { className: "fine", textContent: nobodyText() }));
+  if (nodes.length) parts.push(...listed("ul", "outliers-title", head, nodes));
   if (odd.length > FEW) {
     const label = showsAll ? `Show the first ${FEW}` : `Show ${odd.length - FEW} more`;
     const more = el("button", { type: "button", id: "more-outliers", className: "screen-only", textContent: label });
     more.addEventListener("click", () => ((showsAll = !showsAll), wish("outliers")));
     parts.push(more);
   }
-  const known = shownOutliers().length;
-  if (known < now.outliers) {
-    const text = `The ${whole(known)} lowest of ${whole(now.outliers)} are in this page, and in what it saves.`;
-    parts.push(el("p", { className: "fine", textContent: text }));
-  }
-  byId("outliers-list").replaceChildren(...parts);
+  parts.push(...outlierTexts(some.length, odd.length));
+  const box = byId("outliers-list");
+  keepingFocus(box, () => box.replaceChildren(...parts), () => box.querySelector("[tabindex], button"));
   byId("outliers-tally").textContent = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
-  byId("save-outliers").disabled = known === 0;
+  byId("outliers-tally").hidden = !looked && state.t === first.t;
+  allow("save-outliers", now.outliers > 0);
 }
 
 function paintGroups() {

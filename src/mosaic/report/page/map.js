@@ -1,7 +1,7 @@
 // The map: points as pixels on one canvas, all that moves with the pointer on a second one above it.
 
 const COLOURS = 8;
-const REACH = 12; // pixels within which the pointer finds a point
+const HUES = Array.from({ length: COLOURS }, (_, c) => `hue-${c}`);
 const DEEPEST = 60; // zoom
 const MOST_RAYS = 600; // lines from a representative to those it stands for
 const LABELLED = 60; // representatives that are numbered, if they find room
@@ -22,38 +22,43 @@ const map = {
   image: null,
 };
 
+/* Colours of the style sheet as the theme has them now; only a property of an element tells which of two it is. */
 function readPalette() {
-  const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(`--${name}`).trim();
-  const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  const hues = Array.from({ length: COLOURS }, (_, c) => named(`hue-${c}`));
+  const probe = map.host.appendChild(el("i", { hidden: true }));
+  const [card, ink, soft, accent, warm, ...hues] = ["card", "ink", "dust", "accent", "warm", ...HUES].map((name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  });
+  probe.remove();
+  const rgb = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   return {
-    card: named("card"), ink: named("ink"), soft: named("dust"), accent: named("accent"), warm: named("warm"),
-    hues, cardRgb: rgb(named("card")), warmRgb: rgb(named("warm")), softRgb: rgb(named("dust")), huesRgb: hues.map(rgb),
+    card, ink, soft, accent, warm, hues,
+    cardRgb: rgb(card), warmRgb: rgb(warm), softRgb: rgb(soft), huesRgb: hues.map(rgb),
   };
 }
 
-/* The view that shows those who belong; gross outliers beyond it are drawn at its border. */
+/* The view that shows those who belong, and how far all points reach; gross outliers beyond the view are drawn at its border. */
 function homeRange(values) {
   let low = Infinity, high = -Infinity;
   const inside = [];
   values.forEach((v, i) => {
     low = Math.min(low, v);
     high = Math.max(high, v);
-    if (points.bin[i] >= first.t) inside.push(v);
+    if (points.bin[i] >= first.t || points.safe[i]) inside.push(v);
   });
+  const reach = [low, high];
   if (inside.length) {
     inside.sort((a, b) => a - b);
     const margin = Math.floor(0.004 * inside.length);
     let from = inside[margin], to = inside[inside.length - 1 - margin];
     for (const pick of ranking) {
       const i = points.at.get(pick.row);
-      if (i !== undefined && pick.bin >= first.t) [from, to] = [Math.min(from, values[i]), Math.max(to, values[i])];
+      if (i !== undefined && (pick.bin >= first.t || pick.safe)) [from, to] = [Math.min(from, values[i]), Math.max(to, values[i])];
     }
     if (high - low > 1.5 * (to - from)) [low, high] = [from, to];
   }
   const pad = 0.05 * (high - low) || 1;
-  return [low - pad, high + pad];
+  return [low - pad, high + pad, ...reach];
 }
 
 function fitMap() {
@@ -67,9 +72,9 @@ function fitMap() {
     canvas.height = Math.round(map.height * map.dpr);
   }
   if (!map.home) {
-    const [x0, x1] = homeRange(points.x);
-    const [y0, y1] = homeRange(points.y);
-    map.home = { cx: (x0 + x1) / 2, cy: (y0 + y1) / 2, w: x1 - x0, h: y1 - y0 };
+    const [x0, x1, ...xReach] = homeRange(points.x);
+    const [y0, y1, ...yReach] = homeRange(points.y);
+    map.home = { cx: (x0 + x1) / 2, cy: (y0 + y1) / 2, w: x1 - x0, h: y1 - y0, xReach, yReach };
     [map.cx, map.cy] = [map.home.cx, map.home.cy];
   }
   const { w, h } = map.home;
@@ -128,8 +133,8 @@ function litRank() {
   if (state.pin < 0) return -1;
   const j = rankOf.get(state.pin);
   if (j !== undefined && j < state.k && !now.struck[j]) return j;
-  const i = points ? points.at.get(state.pin) : undefined;
-  return i === undefined || now.out[i] ? -1 : now.rep[i];
+  const i = points.at.get(state.pin);
+  return i === undefined ? -1 : now.rep[i];
 }
 
 // ---------------------------------------------------------------- painting
@@ -164,7 +169,7 @@ function dotRadius() {
 }
 
 function paintPoints() {
-  if (!points || !map.width) return;
+  if (!map.width) return;
   const context = map.under.getContext("2d");
   const [width, height] = [map.under.width, map.under.height];
   if (map.image?.width !== width || map.image.height !== height) map.image = context.createImageData(width, height);
@@ -199,12 +204,12 @@ function stampCrosses(image, lit) {
   const isMany = now.outliers > 300;
   const { data, width, height } = image;
   const { reach, steps, covers } = cross((isMany ? 2.3 : 3.4) * map.dpr, (isMany ? 1.2 : 1.7) * map.dpr, width);
-  const alpha = lit >= 0 ? 0.4 : isMany ? 0.8 : 1;
   for (let i = 0; i < points.n; i++) {
     if (!now.out[i]) continue;
     const at = place(i);
     const x = Math.round(at[0] * map.dpr), y = Math.round(at[1] * map.dpr);
     if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
+    const alpha = lit >= 0 ? (now.rep[i] === lit ? 1 : 0.4) : isMany ? 0.8 : 1;
     press(data, 4 * (y * width + x), steps, covers, alpha, map.palette.warmRgb);
   }
 }
@@ -221,7 +226,7 @@ function press(data, centre, steps, covers, alpha, rgb) {
 }
 
 function paintMarks() {
-  if (!points || !map.width) return;
+  if (!map.width) return;
   const { palette } = map;
   const context = map.over.getContext("2d");
   context.setTransform(map.dpr, 0, 0, map.dpr, 0, 0);
@@ -232,7 +237,7 @@ function paintMarks() {
   const pinned = state.pin < 0 ? undefined : points.at.get(state.pin);
   if (pinned !== undefined) ring(context, place(pinned), 12, palette.ink, 2.5);
   if (state.hover >= 0 && state.hover !== pinned) {
-    const j = now.out[state.hover] ? -1 : now.rep[state.hover];
+    const j = now.rep[state.hover];
     const to = j < 0 ? undefined : points.at.get(ranking[j].row);
     if (to !== undefined && to !== state.hover) line(context, place(state.hover), place(to), palette.ink);
     const own = rankOf.get(points.row[state.hover]);
@@ -249,7 +254,7 @@ function paintRays(context, lit) {
   context.lineWidth = 0.75;
   context.beginPath();
   for (let i = 0, left = MOST_RAYS; i < points.n && left > 0; i++) {
-    if (now.rep[i] !== lit || now.out[i]) continue;
+    if (now.rep[i] !== lit) continue;
     context.moveTo(x0, y0);
     context.lineTo(...place(i));
     left--;
@@ -327,22 +332,4 @@ function line(context, from, to, colour) {
   context.lineWidth = 1.25;
   context.strokeStyle = colour;
   context.stroke();
-}
-
-/* The point under the pointer; a representative's mark is larger, so it is found from farther away. */
-function nearest(x, y) {
-  let best = -1;
-  let closest = REACH * REACH;
-  for (let i = 0; i < points.n; i++) {
-    const [px, py] = place(i);
-    const d = (px - x) ** 2 + (py - y) ** 2;
-    if (d < closest) [best, closest] = [i, d];
-  }
-  for (const j of now.shown) {
-    const i = points.at.get(ranking[j].row);
-    if (i === undefined) continue;
-    const [px, py] = place(i);
-    if (Math.hypot(px - x, py - y) <= pickRadius(j) + 1) best = i;
-  }
-  return best;
 }

@@ -7,39 +7,61 @@ function paintSentence() {
   byId("sentence").replaceChildren(...parts);
 }
 
+/* What is proven is about the chosen; elsewhere it says so. */
+function paintProof() {
+  const { sentence: text, k } = facts.certificate;
+  const isHere = state.k === k && isProven();
+  byId("proof").textContent = isHere ? text : `For the chosen ${k === 1 ? "one" : whole(k)}: ${text.replace(/^Th/, "th")}`;
+}
+
+/* What the first k express; at another threshold than the fit's nobody has measured it. */
+function shareText() {
+  const { k } = state;
+  const who = k === 1 ? "the first expresses" : `the first ${whole(k)} express`;
+  const share = `${who} ${percent(facts.coverage[k - 1])} of the points that belong`;
+  const left = now.shown.length;
+  const similarity = `mean similarity to the nearest ${facts.similarity[k - 1].toFixed(3)}`;
+  if (knowsShare()) return `T${share.slice(1)}; ${similarity}`;
+  const struck = left < k ? `; at this one ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";
+  return `At the threshold of the fit, ${share}; ${similarity}${struck}`;
+}
+
 function paintControls() {
-  if (maxK) {
-    const share = percent(facts.coverage[state.k - 1]);
-    byId("k-range").value = state.k;
-    byId("k-range").setAttribute("aria-valuetext", `${counted(state.k, "representative")}, ${share}`);
-    if (document.activeElement !== byId("k-number")) byId("k-number").value = state.k;
-    byId("k-less").disabled = state.k <= 1;
-    byId("k-more").disabled = state.k >= maxK;
-    byId("k-first").setAttribute("aria-pressed", String(state.k === first.k));
-    byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
-    const similarity = facts.similarity[state.k - 1];
-    const beyond = state.k > first.k ? `; numbers beyond ${whole(first.k)} would come next` : "";
-    const who = state.k === 1 ? "The first expresses" : `The first ${whole(state.k)} express`;
-    const coverage = `${who} ${share} of the points that belong`;
-    byId("k-text").textContent = `${coverage}; mean similarity to the nearest ${similarity.toFixed(3)}${beyond}.`;
-  }
+  const share = knowsShare() ? percent(facts.coverage[state.k - 1]) : `${whole(now.shown.length)} of them shown`;
+  byId("k-range").value = state.k;
+  byId("k-range").setAttribute("aria-valuetext", `${counted(state.k, "representative")}, ${share}`);
+  if (document.activeElement !== byId("k-number")) byId("k-number").value = state.k;
+  allow("k-less", state.k > 1);
+  allow("k-more", state.k < maxK);
+  byId("k-first").setAttribute("aria-pressed", String(state.k === first.k));
+  byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
+  const beyond = state.k > first.k ? `; numbers beyond ${whole(first.k)} would come next` : "";
+  byId("k-text").textContent = `${shareText()}${beyond}.`;
   byId("t-range").value = state.t;
   byId("t-range").setAttribute("aria-valuetext", thresholdText());
   byId("t-count").textContent = whole(now.outliers);
-  byId("t-less").disabled = state.t <= 0;
-  byId("t-more").disabled = state.t >= nBins;
-  byId("t-first").setAttribute("aria-pressed", String(state.t === first.t));
+  allow("t-less", state.t > 0);
+  allow("t-more", state.t < nBins);
+  byId("t-first")?.setAttribute("aria-pressed", String(state.t === first.t));
   byId("t-none").setAttribute("aria-pressed", String(state.t === 0));
-  const share = now.outliers ? ` (${percent(now.outliers / facts.n)})` : "";
-  const spared = counted(bins.protected, "row");
-  const spares = bins.protected ? ` ${spared} with few like them hold together as a group and belong.` : "";
+  const part = now.outliers ? ` (${percent(now.outliers / facts.n)})` : "";
   const text = thresholdText();
-  byId("t-text").textContent = `${text[0].toUpperCase()}${text.slice(1)}${share}.${spares}`;
+  byId("t-text").textContent = `${text[0].toUpperCase()}${text.slice(1)}${part}.${safeText()}`;
+}
+
+/* Rows below the threshold that are no outliers, and why; the reasons are two, and each has its number. */
+function safeText() {
+  if (!below(state.t, bins.safe)) return "";
+  const reasons = [];
+  const belong = bins.grouped === 1 ? "belongs to a group" : "belong to groups";
+  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} that ${belong}`);
+  if (bins.must) reasons.push(`${counted(bins.must, "row")} that had to be included`);
+  return ` Never outliers, whatever their count: ${reasons.join(", ")}.`;
 }
 
 const painters = {
-  sentence: paintSentence, controls: paintControls, points: paintPoints, marks: paintMarks, tip: paintTip, zoom: paintZoomButtons,
-  curve: paintCurve, histogram: paintHistogram, picks: paintPickList, outliers: paintOutliers, groups: paintGroups,
+  sentence: paintSentence, proof: paintProof, controls: paintControls, points: paintPoints, marks: paintMarks, tip: paintTip,
+  zoom: paintZoom, curve: paintCurve, histogram: paintHistogram, picks: paintPickList, outliers: paintOutliers, groups: paintGroups,
   detail: paintDetail, legend: paintLegend,
 };
 const wishes = new Set();
@@ -60,10 +82,6 @@ function paintNow() {
   for (const name of asked) painters[name]();
 }
 
-function paintZoomButtons() {
-  if (points) paintZoom();
-}
-
 let speech = 0;
 
 function say(text) {
@@ -73,7 +91,7 @@ function say(text) {
 /* Whoever drags a slider hears the sentence once, when it rests. */
 function changed(...more) {
   follow();
-  wish("sentence", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", ...more);
+  wish("sentence", "proof", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", ...more);
   clearTimeout(speech);
   speech = setTimeout(() => say(sentence().map(([text]) => text).join("")), 600);
 }
@@ -92,6 +110,13 @@ function setT(t) {
   changed("histogram");
 }
 
+/* A number is taken when it is complete: Enter, an arrow or leaving the field says so. */
+function takeNumber(field) {
+  if (field.value !== "" && field.validity.valid) setK(field.valueAsNumber);
+  else say(`A whole number from 1 to ${whole(maxK)} is needed.`);
+  field.value = state.k;
+}
+
 // ---------------------------------------------------------------- saving, copying, theme, print
 
 function save(name, type, text) {
@@ -101,6 +126,16 @@ function save(name, type, text) {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+function savePicks() {
+  const number = now.shown.length;
+  if (number) save(`representatives-${number}.csv`, "text/csv;charset=utf-8", picksCsv());
+}
+
+function saveOutliers() {
+  const outliers = shownOutliers();
+  if (outliers.length) save(`outliers-${outliers.length}.csv`, "text/csv;charset=utf-8", outliersCsv(outliers));
 }
 
 async function copyCommand() {
@@ -158,8 +193,8 @@ function on(id, event, act) {
 
 function wire() {
   on("k-range", "input", (event) => setK(event.target.valueAsNumber));
-  on("k-number", "input", (event) => setK(event.target.valueAsNumber));
-  on("k-number", "blur", (event) => (event.target.value = state.k));
+  on("k-number", "change", (event) => takeNumber(event.target));
+  on("k-number", "blur", (event) => (event.target.value = state.k)); // what is no number at all is no change
   on("k-less", "click", () => setK(state.k - 1));
   on("k-more", "click", () => setK(state.k + 1));
   on("k-first", "click", () => setK(first.k));
@@ -169,15 +204,15 @@ function wire() {
   on("t-more", "click", () => setT(state.t + 1));
   on("t-first", "click", () => setT(first.t));
   on("t-none", "click", () => setT(0));
-  on("save-picks", "click", () => save(`representatives-${now.shown.length}.csv`, "text/csv;charset=utf-8", picksCsv()));
-  on("save-outliers", "click", () => save(`outliers-${now.outliers}.csv`, "text/csv;charset=utf-8", outliersCsv()));
+  on("save-picks", "click", savePicks);
+  on("save-outliers", "click", saveOutliers);
   on("save-all", "click", () => save("selection.json", "application/json", selectionJson()));
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
   for (const button of document.querySelectorAll("[data-colour]")) {
     button.addEventListener("click", () => ((state.colour = button.dataset.colour), wish("points", "marks", "legend")));
   }
-  if (maxK) grabbable(curve.svg, (x) => 1 + ((x - LEFT) / curve.page.plot) * (maxK - 1), setK);
+  grabbable(curve.svg, (x) => 1 + ((x - LEFT) / curve.page.plot) * (maxK - 1), setK);
   grabbable(histogram.svg, (x) => ((x - LEFT) / histogram.page.plot) * nBins, setT);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   matchMedia("print").addEventListener("change", (event) => (event.matches ? readyToPrint() : printed()));
@@ -187,7 +222,7 @@ function wire() {
 
 function resized() {
   if (isPrinting()) return;
-  if (points) fitMap();
+  fitMap();
   fitCharts();
   wish("points", "marks", "tip", "curve", "histogram");
 }
@@ -195,13 +230,11 @@ function resized() {
 document.documentElement.classList.add("js");
 map.palette = readPalette();
 follow();
-if (maxK) buildPicks();
+buildPicks();
 fitCharts();
-if (points) {
-  fitMap();
-  layHands();
-  byId("map-text").textContent = mapText();
-}
+fitMap();
+layHands();
+byId("map-text").textContent = mapText();
 wire();
 wish(...Object.keys(painters));
-new ResizeObserver(resized).observe(byId("map") ?? byId("threshold"));
+new ResizeObserver(resized).observe(byId("map"));

@@ -4,12 +4,11 @@
 function describe(i) {
   const j = rankOf.get(points.row[i]);
   const lines = [nameOf(i)];
-  if (j !== undefined && j < state.k && !now.struck[j]) {
-    lines.push(`Representative ${j + 1}, stands for ${about(now.rows[j], "row")}`);
-    return lines;
-  }
-  if (now.out[i]) lines.push(j !== undefined && j < state.k ? `Pick ${j + 1}, an outlier at this threshold` : "Outlier");
-  if (now.out[i] && rejects) return lines;
+  const isPick = j !== undefined && j < state.k;
+  if (isPick && !now.struck[j]) lines.push(`Representative ${j + 1}, stands for ${about(now.rows[j], "row")}`);
+  if (now.out[i]) lines.push(now.struck[j] && isPick ? `Pick ${j + 1}, an outlier at this threshold` : "Outlier");
+  else if (points.safe[i] && points.bin[i] < state.t) lines.push("Never an outlier, though its count is low");
+  if (isPick || (now.out[i] && rejects)) return lines;
   const rank = now.rep[i];
   lines.push(rank < 0 ? "Nobody stands for it" : `${called(ranking[rank])} stands for it (representative ${rank + 1})`);
   return lines;
@@ -17,7 +16,6 @@ function describe(i) {
 
 function paintTip() {
   const tip = byId("tip");
-  if (!points) return;
   tip.hidden = state.hover < 0 || points.row[state.hover] === state.pin; // of whom is pinned the panel says it all
   if (tip.hidden) return;
   const [name, ...lines] = describe(state.hover);
@@ -26,8 +24,9 @@ function paintTip() {
   tip.replaceChildren(...(item && item.picture ? [picture(item.picture)] : []), el("span", { className: "tip-text" }, ...parts));
   const [x, y] = place(state.hover);
   const [w, h] = [tip.offsetWidth, tip.offsetHeight];
-  tip.style.left = `${Math.min(Math.max(x - w / 2, 6), map.width - w - 6)}px`;
-  tip.style.top = `${y - h - 14 >= 6 ? y - h - 14 : Math.min(y + 16, map.height - h - 6)}px`;
+  const inside = (start, size, room) => `${Math.max(Math.min(start, room - size - 6), 6)}px`;
+  tip.style.left = inside(x - w / 2, w, map.width);
+  tip.style.top = inside(y - h - 14 >= 6 ? y - h - 14 : y + 16, h, map.height);
 }
 
 const memberOf = new Map();
@@ -43,13 +42,14 @@ function pin(row) {
   state.pin = row === state.pin ? -1 : row;
   wish("points", "marks", "tip", "picks", "outliers", "detail");
   if (state.pin < 0) return say("Nothing is pinned.");
-  const i = points ? points.at.get(row) : undefined;
+  const i = points.at.get(row);
+  if (i !== undefined) reveal(i);
   return say(`Pinned: ${i === undefined ? called(itemOf(row)) : describe(i).join(". ")}.`);
 }
 
 function neighbour(member) {
   const label = [member.picture ? picture(member.picture) : "", theirs(called(member))];
-  const button = el("button", { type: "button", className: "chip" }, ...label);
+  const button = el("button", { type: "button", className: "chip", "data-row": member.row }, ...label);
   button.addEventListener("click", () => pin(member.row));
   return el("li", {}, button);
 }
@@ -57,23 +57,22 @@ function neighbour(member) {
 /* The most similar of the rows that a pick stands for, as far as they are still with it. */
 function membersOf(j, but) {
   return ranking[j].members.filter((member) => {
-    const i = points ? points.at.get(member.row) : undefined;
-    return member.row !== but && (i === undefined || (now.rep[i] === j && !(now.out[i] && rejects)));
+    const i = points.at.get(member.row);
+    return member.row !== but && (i === undefined || now.rep[i] === j);
   });
 }
 
 function paintDetail() {
   const panel = byId("detail");
-  if (!panel) return;
   panel.hidden = state.pin < 0;
   if (panel.hidden) return;
   const row = state.pin;
   const item = itemOf(row);
   const i = points.at.get(row);
   const [name, ...lines] = i === undefined ? [called(item)] : describe(i);
-  const close = el("button", { type: "button", className: "quiet close", "aria-label": "Let go of this point" }, "×");
+  const close = el("button", { type: "button", className: "quiet close", id: "let-go", "aria-label": "Let go of this point" }, "×");
   close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
-  const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title" }, theirs(name, "")));
+  const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title", tabIndex: -1 }, theirs(name, "")));
   const numbered = name === `row ${row}` ? [] : [`row ${row}`];
   const count = item && item.count !== undefined ? [`effective count ${significant(item.count)}`] : binText(i);
   text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }));
@@ -85,7 +84,7 @@ function paintDetail() {
   const rank = litRank();
   if (rank >= 0) parts.push(company(rank, row));
   if (item && item.cells && item.cells.length) parts.push(cellList(item.cells));
-  panel.replaceChildren(...parts);
+  keepingFocus(panel, () => panel.replaceChildren(...parts), () => byId("detail-title"));
 }
 
 function binText(i) {
@@ -115,7 +114,6 @@ function sample(kind, hue) {
 }
 
 function paintLegend() {
-  if (!points) return;
   const items = [
     el("li", {}, sample("chosen"), "representative, larger if it stands for more"),
     el("li", {}, sample("cross"), "outlier"),
