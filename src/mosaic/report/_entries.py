@@ -77,9 +77,9 @@ def entries_of(
             "bin": int(bins.of[point]),
             "safe": bool(bins.safe[point]),
             "group": int(group_of[point]),
-            "copies": max(1, round(float(fit.copies[point]))),
+            "copies": 1 if fit.by_passes else int(fit.copies[point]),
             "cells": cells[i],
-            "reason": f"stands for about {fit.counts[point]:.3g} points, itself included.",
+            "reason": _crowd(float(fit.counts[point])),
         }
         found.append(entry)
     at, picks = len(points), summary.representatives or []
@@ -90,6 +90,17 @@ def entries_of(
         found[rank]["members"] = [called(i) for i in range(at, at + len(members))]
         at += len(members)
     return Entries(found[:n_ranks], found[n_ranks:], columns, _bytes(cells) <= MOST_TWICE)
+
+
+def _crowd(count: float) -> str:
+    """What an effective count says.
+
+    Examples
+    --------
+    >>> _crowd(1.004), _crowd(3.14159)
+    ('stands for itself alone.', 'stands for about 3.1 points, itself included.')
+    """
+    return "stands for itself alone." if count < 1.05 else f"stands for about {count:.2g} points, itself included."
 
 
 NEXT = "would come next, adding most to those before it."
