@@ -47,6 +47,15 @@ def run(capsys, *words: object) -> Ran:
     return Ran(code, *capsys.readouterr())
 
 
+def run_on_terminal(capsys, monkeypatch, *words: object) -> Ran:
+    """A command in this process, which takes what is captured for a terminal."""
+    capsys.readouterr()
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    code = main([str(word) for word in words])
+    return Ran(code, *capsys.readouterr())
+
+
 def environment(**more: str) -> dict[str, str]:
     """Of a command in another process."""
     return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm", **more}
@@ -58,9 +67,9 @@ def command(*words: object, options: Sequence[str] = ()) -> list[str]:
 
 
 class Terminal:
-    """A command that sees a terminal on stderr and, unless it has a file, on stdout."""
+    """A command that sees a terminal."""
 
-    def __init__(self, words: list[str], folder: Path, stdout: int | None = None):
+    def __init__(self, words: list[str], folder: Path):
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (50, COLUMNS))
         self.process = subprocess.Popen(
@@ -68,7 +77,7 @@ class Terminal:
             cwd=folder,
             env=environment(),
             stdin=subprocess.DEVNULL,
-            stdout=theirs if stdout is None else stdout,
+            stdout=theirs,
             stderr=theirs,
         )
         os.close(theirs)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from cli_runs import COLUMNS, Terminal, command, environment, run, write_points
+from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal, write_points
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.cli import main
+from mosaic.cli._demo import TITLE
 from mosaic.cli._help import COMMANDS
 from mosaic.cli._options import DETECTOR_SETTINGS, SETTINGS
 from mosaic.cli._parser import FILL, build_parser
@@ -39,16 +39,6 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def points():
     return datasets.blobs_with_gross_outliers().X
-
-
-@pytest.fixture
-def on_terminal(monkeypatch):
-    """What is captured from here on takes itself for a terminal."""
-
-    def pretend():
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-
-    return pretend
 
 
 def options_of(name: str) -> set[str]:
@@ -106,7 +96,9 @@ def test_into_a_pipe_goes_csv_and_nothing_else(folder, capsys, points):
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather", "json", "jsonl"])
 def test_picks_keep_ids_and_columns_in_every_kind_of_file(folder, capsys, ending):
-    ran = run(capsys, "select", "points.csv", "-k", "3", "-o", f"picks.{ending}", "-q")
+    few = (folder / "points.csv").read_text().splitlines(keepends=True)[:60]
+    (folder / "few.csv").write_text("".join(few))
+    ran = run(capsys, "select", "few.csv", "-k", "3", "-o", f"picks.{ending}", "-q")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     read = {
         "csv": pa.csv.read_csv,
@@ -206,17 +198,15 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     assert starts == {"an outlier", "rejected as an outlier"}  # not kept, and kept
 
 
-def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys, points, on_terminal):
+def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys, points, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
     curve = pa.csv.read_csv(folder / "curve.csv")
     assert curve.column_names == ["k", "row", "id", "similarity", "coverage"]
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
-    capsys.readouterr()
-    on_terminal()
-    main(["path", "points.csv", "--max-representatives", "7", "-q"])
-    assert f"The knee is at {MOSAIC().fit(points).n_representatives_}:" in capsys.readouterr().out
+    ran = run_on_terminal(capsys, monkeypatch, "path", "points.csv", "--max-representatives", "7", "-q")
+    assert ran.out.startswith(f"The knee is at {MOSAIC().fit(points).n_representatives_}:")
 
 
 def test_estimate_says_what_it_would_cost(folder, capsys):
@@ -269,11 +259,8 @@ def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
     assert (ran.code, "it was left out" in ran.err) == (2, True)
 
 
-def test_a_person_gets_a_short_answer(folder, capsys, on_terminal):
-    capsys.readouterr()
-    on_terminal()
-    assert main(["select", "points.csv", "-k", "30", "-o", "picks.csv"]) == 0
-    out = capsys.readouterr().out
+def test_a_person_gets_a_short_answer(folder, capsys, monkeypatch):
+    out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
     assert out.startswith("30 representatives stand for ")
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
@@ -286,14 +273,12 @@ def test_a_person_gets_a_short_answer(folder, capsys, on_terminal):
     assert lines[-1] == "picks: picks.csv"
 
 
-def test_names_cannot_steer_the_terminal(folder, capsys, on_terminal):
+def test_names_cannot_steer_the_terminal(folder, capsys, monkeypatch):
     text = (folder / "points.csv").read_text()
     (folder / "hostile.csv").write_text(re.sub(r"^p(\d+),", "\x1b[2Jp\\1,", text, flags=re.MULTILINE))
     for words in (["select", "-k", "3"], ["outliers"], ["explain", "--row", "3"]):
-        capsys.readouterr()
-        on_terminal()
-        assert main([words[0], "hostile.csv", *words[1:]]) == 0
-        assert "\x1b" not in capsys.readouterr().out
+        ran = run_on_terminal(capsys, monkeypatch, words[0], "hostile.csv", *words[1:], "-q")
+        assert (ran.code, "\x1b" in ran.out) == (0, False)
 
 
 def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeypatch):
@@ -305,22 +290,23 @@ def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeyp
     for i, tone in enumerate(rng.choice([40, 200], 30)):
         Image.fromarray(np.uint8(tone + rng.integers(0, 30, (12, 12)))).save(f"pictures/{i:02d}.png")
     words = ["select", "pictures", "-k", "2", "--image-size", "8", "--report", "page.html", "-o", "picks.csv"]
-    ran = run(capsys, *words)
-    assert (ran.code, "8×8" in ran.err) == (0, True)
+    ran = run(capsys, *words, "--json")
+    assert (ran.code, "8×8" in ran.out) == (0, True)
     picks = pa.csv.read_csv("picks.csv").to_pylist()
     assert all(next(iter(pick.values())) == f"{pick['mosaic_row']:02d}.png" for pick in picks)
     assert "data:image/" in (tmp_path / "page.html").read_text()
 
 
-def test_what_programs_read_is_utf8_whatever_the_terminal_speaks(folder):
+def test_what_programs_read_is_utf8_whatever_the_terminal_speaks_and_without_a_word_about_progress(folder):
     done = subprocess.run(
-        command("select", "points.csv", "-k", "3"),
+        command("select", "points.csv", "-k", "3", "--report", "report.html"),
         cwd=folder,
         env=environment(PYTHONIOENCODING="ascii"),
         capture_output=True,
         check=True,
     )
     assert "é, " in done.stdout.decode()
+    assert done.stderr == b""
 
 
 def test_numbers_from_a_sample_are_said_to_be(folder, capsys):
@@ -387,23 +373,31 @@ def test_bash_completes_commands_options_and_values(capsys):
 
 def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
     ran = run(capsys, "demo")
     assert ran.code == 0
     found = re.search(r"(\d+) of (\d+) images of noise", ran.out)
-    assert found[1] == found[2] == "89"
+    assert found[1] == found[2] == "18"
     picks = pa.csv.read_csv(tmp_path / "mosaic-demo" / "picks.csv")
     assert picks.num_rows == 20
     assert "noise" not in picks["digit"].to_pylist()
     page = (tmp_path / "mosaic-demo" / "report.html").read_text()
     assert "data:image/png;base64," in page
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "report.html").write_text("mine")
-    ran = run(capsys, "demo", "mine")
-    assert (ran.code, (tmp_path / "mine" / "report.html").read_text()) == (4, "mine")
+    for name, text in {"report.html": f"on mosaic demo, {TITLE}", "picks.csv": "id\nimage,digit,mosaic_rank\n"}.items():
+        (tmp_path / "mine" / name).write_text(text)
+        assert run(capsys, "demo", "mine").code == 4
+        assert (tmp_path / "mine" / name).read_text() == text
+        (tmp_path / "mine" / name).unlink()
     old = (tmp_path / "mosaic-demo" / "report.html").stat().st_ino
-    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
     assert run(capsys, "demo", "-q").code == 0
     assert (tmp_path / "mosaic-demo" / "report.html").stat().st_ino != old
+
+
+@pytest.mark.slow
+def test_the_demo_finds_all_noise_among_all_digits(tmp_path, capsys):
+    found = json.loads(run(capsys, "demo", tmp_path, "--json").out)
+    assert (found["n_noise"], found["n_noise_found"], found["n_representatives"]) == (89, 89, 20)
 
 
 def test_the_first_sign_of_life_comes_before_anything_heavy(folder):
@@ -424,25 +418,18 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     assert "Traceback" not in terminal.seen
 
 
-def test_the_estimator_tells_how_far_it_is_where_rich_is_missing(folder):
-    (folder / "rich.py").write_text("raise ImportError\n")
-    terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
-    assert terminal.end() == 0
-    assert "[MOSAIC]" in terminal.seen
+def test_the_estimator_tells_how_far_it_is_where_rich_is_missing(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5")
+    assert ran.code == 0
+    assert ran.err.startswith("mosaic: opening points.csv")
+    assert "[MOSAIC]" in ran.out + ran.err
 
 
-def test_quiet_is_quiet_on_a_terminal(folder):
-    with (folder / "out").open("w") as file:
-        terminal = Terminal(command("select", "points.csv", "-k", "5", "--quiet"), folder, stdout=file.fileno())
-        assert terminal.end() == 0
-    assert terminal.seen == ""
-    assert (folder / "out").read_text()
-
-
-def test_nothing_is_said_about_progress_into_a_pipe(folder):
-    words = command("select", "points.npy", "-k", "5", "-o", "picks.csv", "--report", "report.html")
-    done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
+    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", "--quiet")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("5 representatives stand for ")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -460,9 +447,8 @@ def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
 
 
 def test_nobody_reading_on_is_no_fault(folder):
-    words = command("outliers", "points.npy", "--all")
     process = subprocess.Popen(
-        words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command("schema"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     process.stdout.close()
     assert process.stderr.read() == ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -15,11 +17,12 @@ from cli_runs import command, environment, run, write_points
 from mosaic import MOSAIC
 from mosaic.cli._help import EXIT_CODES
 from mosaic.cli._shell import schema_of
-from mosaic.cli._values import names, number_or, quotas, size
-from mosaic.exceptions import MissingDependencyError
+from mosaic.cli._values import count_or_share, names, number_or, quotas, size
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
 
 jsonschema = pytest.importorskip("jsonschema")
-for module in ("pyarrow", "jinja2", "PIL"):
+pa = pytest.importorskip("pyarrow")
+for module in ("pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
 
 
@@ -44,6 +47,26 @@ def taken(folder):
     (folder / "picks.csv").write_text("mine")
 
 
+def gaps(folder):
+    """The first row is left out with --drop-missing, so that rows of X have other numbers than those of the file."""
+    lines = (folder / "points.csv").read_text().splitlines()
+    lines[1] = "p0,,1.0,a,"
+    (folder / "gaps.csv").write_text("\n".join(lines) + "\n")
+
+
+def twins(folder):
+    lines = (folder / "points.csv").read_text().splitlines()
+    lines[9] = lines[8].replace("p7", "p8")
+    times = ["times", *(str(i % 2) for i in range(400))]
+    (folder / "twins.csv").write_text("".join(f"{line},{w}\n" for line, w in zip(lines, times, strict=True)))
+
+
+def stores(folder):
+    (folder / "parts").mkdir()
+    (folder / "array.zarr").mkdir()
+    pa.parquet.write_table(pa.table({"x": [1.0, 2.0]}), folder / "parts" / "one.parquet")
+
+
 def nothing(folder):
     """All is there."""
 
@@ -66,15 +89,33 @@ FAULTS = [
     (nothing, "select points.csv -k 5 --report picks.csv", "output", 4, ["HTML", "picks.html"]),
     (nothing, "select points.csv -k 5 -o points.csv --force", "output", 4, ["points.csv", "the input"]),
     (nothing, "select points.csv -o a.csv --labels ./a.csv", "output", 4, ["a.csv", "--output"]),
-    (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["MiB", "memory_budget"]),
-    (nothing, "select points.npy --strategy exact --memory-budget 4MB", "memory", 5, ["MiB", "memory_budget"]),
+    (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["MiB", "Raise --memory-budget"]),
+    (nothing, "select points.npy --strategy exact --memory-budget 4MB", "memory", 5, ["--strategy exact", "MiB"]),
+    (gaps, "select gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),
+    (gaps, "path gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),
+    (twins, "select twins.csv --must-include p3 p7 p8 --columns x,y", "usage", 2, ["p7 (row 7) and p8 (row 8), which"]),
+    (twins, "select twins.csv --weight times --must-include p3 p6", "usage", 2, ["p6 (row 6), whose weight is 0"]),
+    (nothing, "select points.csv -k 2 --must-include p1 p2 p3", "usage", 2, ["names 3 rows", "-k asks for 2"]),
+    (nothing, "select points.csv -k 2 --quotas equal", "usage", 2, ["--quotas", "Add --group"]),
+    (nothing, "select points.csv -k 2 --title T", "usage", 2, ["--title", "Add --report"]),
+    (nothing, "select points.csv -k 2 --colour", "usage", 2, ["--colour is for", "points.csv"]),
+    (nothing, "outliers points.npy --image-size 8", "usage", 2, ["--image-size is for", "points.npy"]),
+    (taken, "select points.npy --embeddings picks.csv -o picks.csv -f", "output", 4, ["it is --embeddings, too"]),
+    (taken, "select points.npy --checkpoint picks.csv -o ./picks.csv -f", "output", 4, ["it is --checkpoint, too"]),
+    (stores, "select parts -k 1 -o parts/two.parquet", "output", 4, ["parts/two.parquet", "lies in the input, "]),
+    (stores, "report array.zarr -o array.zarr/report.html", "output", 4, ["lies in the input, "]),
+    (stores, "outliers points.csv --embeddings parts -o parts/o.csv", "output", 4, ["lies in --embeddings, "]),
 ]
+
+
+def contents(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize(("prepare", "words", "kind", "code", "said"), FAULTS, ids=[fault[1] for fault in FAULTS])
 def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare, words, kind, code, said):
     prepare(folder)
-    before = {file: file.read_bytes() for file in folder.iterdir()}
+    before = contents(folder)
     ran = run(capsys, *words.split())
     assert (ran.code, ran.out) == (code, "")
     lines = ran.err.splitlines()
@@ -87,7 +128,7 @@ def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare,
     jsonschema.Draft202012Validator(schema_of("error")).validate(found)
     assert (found["error"]["kind"], found["error"]["exit_code"]) == (kind, code)
     assert all(word in found["error"]["message"] for word in said)
-    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+    assert contents(folder) == before
 
 
 def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
@@ -108,6 +149,8 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv --kernle rbf", "there is no option --kernle. Did you mean --kernel"),
         ("select points.csv other.csv", "'other.csv' is one word too many"),
         ("select points.csv -k many", "'many' is not a number or 'auto'"),
+        ("select points.csv -k 1.0", "write 1 for one"),
+        ("select points.csv -k 1.5", "neither a whole number of rows nor a share"),
         ("select points.csv -k nan", "'nan' is not a number or 'auto'"),
         ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
@@ -135,6 +178,59 @@ def test_outputs_are_looked_at_before_the_work(folder, capsys, monkeypatch):
     for option in ("-o no/picks.csv", "--report no/report.html", "--labels no/labels.csv"):
         assert run(capsys, "select", "points.csv", *option.split()).code == 4
     assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
+
+
+def test_what_is_asked_of_rows_is_refused_before_the_work(folder, capsys, monkeypatch):
+    monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
+    twins(folder)
+    for option in ("--columns x,y --must-include p7 p8", "--must-include p3 --exclude p3", "-k 1 --must-include p3 p4"):
+        assert run(capsys, "select", "twins.csv", *option.split()).code == 2
+
+
+def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
+    def fit(self, X, must_include):
+        assert must_include.tolist() == [3, 5]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    assert run(capsys, "select", "points.csv", "--must-include", "p3", "p5", "p3").code == 130
+
+
+def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, monkeypatch):
+    def fit(self, X, **demands):
+        raise InvalidInputError("must_include names row 6, which is equal to another one that it names.")
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    gaps(folder)
+    ran = run(capsys, "select", "gaps.csv", "--drop-missing")
+    assert ran.err == "mosaic: error: --must-include names p7 (row 7), which is equal to another one that it names.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "code", "said"),
+    [
+        ("schema", "> /dev/full", 4, "No space left on device"),
+        ("schema --json", "> /dev/full", 4, "No space left on device"),
+        ("schema", ">&-", 0, ""),
+        ("slect --json", "> /dev/full", 2, "invalid choice"),
+        ("slect", "2> /dev/full", 2, ""),
+        ("slect", "2>&-", 2, ""),
+        ("slect --json", ">&- 2>&-", 2, ""),
+    ],
+)
+def test_streams_that_cannot_be_written_do_not_change_the_exit_code(folder, words, streams, code, said):
+    line = f"{shlex.join(command(*words.split()))} {streams}"
+    done = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_a_name_that_is_not_utf8_is_no_fault_of_ours(folder, capsys):
+    name = os.fsdecode(b"no\xff.csv")
+    error = json.loads(run(capsys, "select", name, "--json").out)["error"]
+    assert (error["kind"], error["file"]) == ("input", name)
 
 
 def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
@@ -222,6 +318,8 @@ def test_values_are_read_as_the_estimators_want_them():
     read = number_or("auto")
     assert (read("50"), read("0.05"), read("auto")) == (50, 0.05, "auto")
     assert isinstance(read("50"), int)
+    assert [count_or_share(text) for text in ("1", "1e1", "12.0", "0.05", "auto")] == [1, 10, 12, 0.05, "auto"]
+    assert isinstance(count_or_share("1e1"), int)
     assert [size(text) for text in ("1kB", "1KiB", "1K", "2GiB", "0.5M", "7")] == [1000, 1024, 1024, 2**31, 2**19, 7]
     assert names('a, "b,c",d*') == ["a", "b,c", "d*"]
     assert quotas('{"a": 3}') == {"a": 3}

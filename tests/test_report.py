@@ -410,7 +410,8 @@ def test_names_that_cannot_be_written_or_are_too_long_are_made_fit(model, tmp_pa
     assert len(first["name"]) <= 80
     assert first["name"].endswith(f"{first['row']:04d}.png")
     assert first["full"] == names[first["row"]].replace("\udcff", "?")
-    assert write_report(model, tmp_path / "odd.html", names=names, certificate=False).exists()
+    odd = write_report(model, tmp_path / "odd.html", names=names, title="bad\udcff", certificate=False)
+    assert "<title>bad?" in odd.read_text("utf-8")
     nameless = [None, float("nan"), *range(2, 400)]
     assert subject_of(400, names=nameless).names(np.array([0, 1, 2])) == ["0", "1", "2"]
 

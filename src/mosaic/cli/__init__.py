@@ -5,6 +5,7 @@ Nothing but the standard library is imported before the command has said what it
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -29,6 +30,9 @@ def main(argv: list[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     args = None
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called, as with >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a sign that the terminal does not know is no reason to stop
     try:

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 import mosaic
-from mosaic.cli._faults import using, writing
+from mosaic.cli._demands import demands_of
+from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._options import SETTINGS
 from mosaic.cli._output import width, write, write_csv, write_json, write_notes, write_wrapped
@@ -31,10 +32,10 @@ def path(args: Namespace) -> int:
     if most < 1:
         raise InvalidInputError(f"--max-representatives must be at least 1; got {most}.")
     with opened(args) as work:
-        demands = work.demands()
+        demands = demands_of(work)
         numbered = ("n_representatives", "coverage", "min_support")
         settings = work.settings(tuple(name for name in SETTINGS if name not in numbered))
-        with using(str(work.table.path)):
+        with work.using():
             curve = mosaic.path(
                 work.table.X, max_representatives=max(most, MOST_AUTOMATIC), fit_params=demands, **settings
             )
@@ -115,7 +116,7 @@ def estimate(args: Namespace) -> int:
     """``mosaic estimate``."""
     with opened(args) as work:
         settings = {name: value for name, value in work.settings().items() if name != "verbose"}
-        with using(str(work.table.path)):
+        with work.using():
             cost = mosaic.estimate(work.table.X, **settings)
     if args.json:
         facts = asdict(cost)

@@ -12,7 +12,7 @@ from mosaic.cli._explanations import explanation_of
 from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._output import MOST_ROWS, write, write_csv, write_json, write_notes, write_table, write_wrapped
-from mosaic.cli._picks import labels_table, picks_table, values_of
+from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
 from mosaic.cli._work import Work, check_outputs, opened
 from mosaic.inspection import Summary
 from mosaic.inspection._card import sentence
@@ -32,7 +32,7 @@ class Answer:
     picks: Any
     numbers: list[int]
     names: list[str | None]
-    values: list[dict[str, Any]]
+    columns: Any
     outliers: list[dict[str, Any]]
     file: dict[str, Any]
     notes: list[str]
@@ -62,7 +62,7 @@ class Answer:
             picks_table(work, summary, columns),
             work.numbers(rows),
             work.names(rows),
-            values_of(columns),
+            columns,
             outliers,
             work.file,
             notes,
@@ -71,7 +71,7 @@ class Answer:
 
     def to_json(self, schema: str) -> dict[str, Any]:
         """As ``--json`` gives it."""
-        summary, said = self.summary, self.summary.settings
+        summary = self.summary
         picks = [
             {
                 "rank": pick.rank + 1,
@@ -84,7 +84,7 @@ class Answer:
                 "values": values,
             }
             for pick, row, name, values in zip(
-                summary.representatives or [], self.numbers, self.names, self.values, strict=True
+                summary.representatives or [], self.numbers, self.names, values_of(self.columns), strict=True
             )
         ]
         found = summary.outliers
@@ -102,10 +102,7 @@ class Answer:
                 "lowest": self.outliers,
             },
             "certificate": vars(summary.certificate),
-            "settings": {
-                "parameters": {key: value for key, value in said["parameters"].items() if key != "verbose"},
-                **{name: said[name] for name in ("alpha", "lam", "gamma", "sentences", "versions")},
-            },
+            "settings": settings_of(summary),
             "notes": self.notes,
             "outputs": self.outputs,
         }

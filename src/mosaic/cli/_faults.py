@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import traceback
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from mosaic.cli._life import visible
 from mosaic.cli._parser import UsageError
-from mosaic.cli._signals import Ended
+from mosaic.cli._signals import Ended, leave, say
+from mosaic.cli._words import in_options
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError, MosaicError
 
 #: Kinds of faults, and exit codes.
@@ -101,6 +103,8 @@ def _message(error: BaseException, kind: str) -> str:
         return f"the machine has no more memory ({error or 'it did not say how much was asked for'}). Lower --memory-budget"
     if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingDependencyError) and kind == "missing":
         return f"{error.name} is not installed: pip install 'mosaic-select[cli]'"
+    if kind == "output" and isinstance(error, OSError):
+        return f"writing has failed: {error.strerror or error}. Make room, or write elsewhere; TMPDIR is for what is temporary"
     if kind == "unexpected":
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
@@ -111,22 +115,28 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
     found = Fault.of(error)
     if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
-        traceback.print_exception(error)
+        say("".join(traceback.format_exception(error)).rstrip())
     if args.json if args is not None else "--json" in words:
         from mosaic.cli._output import write_json
 
         try:
             write_json(found.to_json())
-            sys.stdout.flush()
+            return found.exit_code
         except BrokenPipeError:
-            pass
-        return found.exit_code
+            leave(sys.stdout)
+            return found.exit_code
+        except OSError:  # a full disk, say; then in words
+            leave(sys.stdout)
     who = error.command if isinstance(error, UsageError) else "mosaic"
     usage = error.usage if isinstance(error, UsageError) else ""
     message = "\n".join(visible(line) for line in found.message.splitlines())
     end = "" if message.endswith((".", "?", "!")) else "."
     start = f"{who}: " if found.kind == "interrupted" else f"{who}: error: "
-    sys.stderr.write(f"{usage}{start}{message}{end}\n")
+    say(f"{usage}{start}{message}{end}")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        leave(sys.stdout)
     return found.exit_code
 
 
@@ -148,11 +158,17 @@ def writing(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def using(path: str) -> Iterator[None]:
-    """Within, a complaint about X is one about the file."""
+def using(path: str, called: Callable[[int], str]) -> Iterator[None]:
+    """Within, a complaint about X is one about the file, parameters are options, and rows are ``called`` by their names."""
     try:
         yield
-    except InvalidInputError as error:
-        if str(error).startswith("X ") and kind_of(error) == "usage":
-            raise DataError(path, str(error)) from error
+    except (InvalidInputError, MemoryBudgetError) as error:
+        if hasattr(error, "fault"):  # reading has failed, which has words of its own
+            raise
+        text = in_options(str(error))
+        if text.startswith("--must-include"):
+            text = re.sub(r"\brow (\d+)", lambda row: called(int(row[1])), text)
+        if text.startswith("X ") and kind_of(error) == "usage":
+            raise DataError(path, text) from error
+        error.args = (text, *error.args[1:])
         raise

@@ -56,7 +56,7 @@ def add_number(parser: argparse.ArgumentParser) -> None:
     """How many representatives."""
     group = parser.add_argument_group("how many").add_mutually_exclusive_group()
     many = "a number, a share of the rows such as 0.05, or auto, the knee of the curve (default)"
-    add_setting(group, "-k", "--n-representatives", type=_values.number_or("auto"), metavar="K", help=many)
+    add_setting(group, "-k", "--n-representatives", type=_values.count_or_share, metavar="K", help=many)
     add_setting(
         group, "--coverage", type=_values.number, metavar="SHARE", help="as many as explain this share of the rows"
     )
@@ -119,10 +119,8 @@ def add_columns(parser: argparse.ArgumentParser) -> Any:
     group.add_argument("--embedding", metavar="COLUMN", help="a column of vectors to compare")
     group.add_argument("--embeddings", metavar="ARRAY", help="another file with the vectors to compare, a row for each")
     group.add_argument("--array", metavar="NAME", help="which array of an npz, zarr or h5ad file")
-    group.add_argument(
-        "--image-size", type=int, default=32, metavar="PIXELS", help="side of resized images (default: 32)"
-    )
-    group.add_argument("--colour", "--color", action="store_true", help="compare images in colour, not in grey")
+    add_setting(group, "--image-size", type=int, metavar="PIXELS", help="side of resized images (default: 32)")
+    add_setting(group, "--colour", "--color", action="store_true", help="compare images in colour, not in grey")
     group.add_argument("--drop-missing", action="store_true", help="leave out rows with a missing or infinite number")
     group.set_defaults(group=None)
     return group

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.cli._faults import using, writing
+from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._options import DETECTOR_SETTINGS
 from mosaic.cli._output import MOST_ROWS, write, write_csv, write_json, write_notes, write_table, write_wrapped
-from mosaic.cli._picks import values_of, with_columns
+from mosaic.cli._picks import settings_of, values_of, with_columns
 from mosaic.cli._work import Work, check_outputs, name_features, opened
 from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
@@ -74,13 +74,13 @@ def _fit(work: Work) -> Any:
     large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > IN_MEMORY * budget
     by_passes = is_source(X) or large
     if by_passes:
-        work.table.notes.append(
+        work.warned.append(
             f"{work.table.path.name} is too large to be taken into memory, so the rows are judged by the outliers of "
             "MOSAIC and not by MOSAICOutlierDetector, which looks more closely. A larger --memory-budget may change that."
         )
         if settings.pop("max_samples", None) is not None:
-            work.table.notes.append("--max-samples is for data in memory; it was not used.")
-    with using(str(work.table.path)):
+            work.warned.append("--max-samples is for data in memory; it was not used.")
+    with work.using():
         model: Any = MOSAIC(strategy="sketch", **settings) if by_passes else MOSAICOutlierDetector(**settings)
         model.fit(X, **demands)
     name_features(model, work.table.feature_names)
@@ -101,7 +101,6 @@ def _to_json(
 ) -> dict[str, Any]:
     keys = ("row", "score", "effective_count", "is_outlier", "reason")
     columns = [said[f"mosaic_{key}"] for key in keys]
-    settings = summary.settings
     return {
         "schema": "mosaic/outliers/1",
         "file": work.file,
@@ -115,10 +114,7 @@ def _to_json(
             for *row, name, cells in zip(*columns, names, values, strict=True)
         ],
         "certificate": vars(summary.certificate),
-        "settings": {
-            "parameters": {key: value for key, value in settings["parameters"].items() if key != "verbose"},
-            **{name: settings[name] for name in ("alpha", "lam", "gamma", "sentences", "versions")},
-        },
+        "settings": settings_of(summary),
         "notes": work.notes,
         "outputs": {} if work.args.output is None else {"outliers": work.args.output},
     }

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from mosaic.cli._life import visible
+from mosaic.cli._signals import say
 
 #: Rows of a table that a terminal is shown.
 MOST_ROWS = 20
@@ -25,7 +26,7 @@ def write(text: str = "") -> None:
 
 def note(text: str) -> None:
     """A sentence on stderr."""
-    sys.stderr.write(f"note: {visible(text)}\n")
+    say(f"note: {visible(text)}")
 
 
 def write_bytes(content: bytes) -> None:
@@ -41,7 +42,9 @@ def write_bytes(content: bytes) -> None:
 
 def write_json(answer: dict[str, Any]) -> None:
     """One object on one line; never NaN or Infinity, which are no JSON."""
-    write_bytes(json.dumps(plain_value(answer), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    text = json.dumps(plain_value(answer), ensure_ascii=False, allow_nan=False)
+    # Half a character, as in names of files that are not UTF-8, becomes an escape that JSON knows, too.
+    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def plain_value(value: Any) -> Any:

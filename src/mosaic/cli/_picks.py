@@ -28,8 +28,27 @@ def with_columns(table: Any, columns: dict[str, Any]) -> Any:
 
 def values_of(table: Any) -> list[dict[str, Any]]:
     """Each row as a mapping, without columns of lists, for JSON."""
-    kept = [i for i, field in enumerate(table.schema) if not pa.types.is_nested(field.type)]
-    return list(table.select(kept).to_pylist()) if kept else [{} for _ in range(table.num_rows)]
+    found: list[dict[str, Any]] = [{} for _ in range(table.num_rows)]
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            continue
+        try:
+            values = column.to_pylist()
+        except (ValueError, OverflowError):  # the year 14645, say, for which Python has no date
+            values = column.cast(pa.string()).to_pylist()
+        for row, value in zip(found, values, strict=True):
+            row[name] = value
+    return found
+
+
+def settings_of(summary: Summary) -> dict[str, Any]:
+    """How the answer was found, for JSON."""
+    said = summary.settings
+    parameters = {name: value for name, value in said["parameters"].items() if name != "verbose"}
+    return {
+        "parameters": parameters,
+        **{name: said[name] for name in ("alpha", "lam", "gamma", "sentences", "versions")},
+    }
 
 
 def picks_table(work: Work, summary: Summary, rows: Any) -> Any:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Self
 
 from mosaic.cli._life import readable_size, visible
+from mosaic.cli._words import in_options
 
 
 class Bar:
@@ -89,7 +90,7 @@ def warnings_as(notes: list[str]) -> Iterator[None]:
     """Within, what Python code warns of becomes notes, each once; what only its developers can change is not passed on."""
 
     def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        text = " ".join(str(message).split())
+        text = in_options(" ".join(str(message).split()))
         silent = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
         if not issubclass(category, silent) and text not in notes:
             notes.append(text)

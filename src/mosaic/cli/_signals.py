@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TextIO
 
 #: Exit codes of a command that was ended by a signal are 128 + its number.
 BY_SIGNAL = 128
@@ -53,7 +54,20 @@ def flush_or_leave(code: int, broken: bool = False) -> int:
             return code
     except BrokenPipeError:
         pass
-    # The interpreter flushes once more when it ends; into nothing, then.
-    with suppress(OSError, ValueError):  # a stdout without a number, as in tests
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    leave(sys.stdout)
     return BROKEN_PIPE
+
+
+def say(text: str) -> None:
+    """A line on stderr; where that cannot be written either, nothing more can be said."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        leave(sys.stderr)
+
+
+def leave(stream: TextIO) -> None:
+    """Let what is written to a broken stream go into nothing: the interpreter flushes once more when it ends."""
+    with suppress(OSError, ValueError):  # a stream without a number, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

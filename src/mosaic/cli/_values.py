@@ -37,6 +37,24 @@ def number_or(*words: str) -> Any:
     return read
 
 
+def count_or_share(text: str) -> Any:
+    """How many: a whole number, a share below 1, or "auto".
+
+    Examples
+    --------
+    >>> count_or_share("50"), count_or_share("1e1"), count_or_share("0.05")
+    (50, 10, 0.05)
+    """
+    value = number_or("auto")(text)
+    if not isinstance(value, float) or value < 1:
+        return value
+    if value == 1:
+        raise ArgumentTypeError(f"{text!r} may be one row or all of them; write 1 for one, or their number for all")
+    if value != int(value):
+        raise ArgumentTypeError(f"{text!r} is neither a whole number of rows nor a share below 1")
+    return int(value)
+
+
 def number(text: str) -> float:
     """A finite number."""
     return float(number_or()(text))

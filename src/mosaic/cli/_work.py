@@ -7,13 +7,14 @@ import sys
 from argparse import Namespace
 from bisect import bisect_left
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mosaic.cli._demands import check_kind, check_options, demands_of
 from mosaic.cli._faults import OutputError, using, writing
 from mosaic.cli._options import FILE_OPTIONS, SETTINGS
 from mosaic.cli._output import note
@@ -21,6 +22,7 @@ from mosaic.cli._progress import Bar, warnings_as
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.io import check_output, open_table
+from mosaic.io._open import kind_of
 
 
 @dataclass
@@ -53,6 +55,7 @@ class Work:
             "kind": self.table.kind,
             "rows": self.table.n,
             "features": self.table.n_features,
+            "feature_names": self.table.feature_names,
         }
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
@@ -60,25 +63,14 @@ class Work:
         given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
         return given | {"verbose": True} if self.bar.verbose else given
 
-    def demands(self) -> dict[str, Any]:
-        """Arguments of ``fit``, rows by their number."""
-        found: dict[str, Any] = {}
-        if self.table.weights is not None:
-            found["sample_weight"] = self.table.weights
-        if self.table.groups is not None:
-            found["groups"] = self.table.groups
-        if getattr(self.args, "quotas", None) is not None:
-            found["quotas"] = self.args.quotas
-        for name in ("must_include", "exclude"):
-            rows = getattr(self.args, name, None)
-            if rows:
-                found[name] = np.array([self.table.find(row) for row in rows], np.intp)
-        return found
+    def using(self) -> AbstractContextManager[None]:
+        """Within, the library complains in options, names of rows and names of files."""
+        return using(str(self.table.path), self.called)
 
     def fit(self) -> MOSAIC:
         """The selector that the options describe, fitted."""
-        demands = self.demands()
-        with using(str(self.table.path)):
+        demands = demands_of(self)
+        with self.using():
             model = MOSAIC(**self.settings())
             model.fit(self.table.X, **demands)
         name_features(model, self.table.feature_names)
@@ -118,6 +110,7 @@ class Work:
 @contextmanager
 def opened(args: Namespace) -> Iterator[Work]:
     """The file that the options name, opened; within, a bar is shown and warnings are kept."""
+    check_options(args)
     options = {name: getattr(args, name) for name in FILE_OPTIONS if hasattr(args, name)}
     budget = getattr(args, "memory_budget", None)
     warned: list[str] = []
@@ -127,12 +120,17 @@ def opened(args: Namespace) -> Iterator[Work]:
         bar.listening(),
         open_table(args.file, **options, memory_budget=budget, progress=bar.read) as table,
     ):
+        check_kind(args, table)
         yield Work(args, table, bar, warned)
 
 
 def check_outputs(args: Namespace, *names: str) -> None:
-    """Refuse what cannot be written, before any work is done."""
+    """Refuse what cannot be written, and what would replace or join the input, before any work is done."""
     seen = {os.path.realpath(args.file): "the input"}
+    for name in ("embeddings", "checkpoint"):
+        if getattr(args, name, None) is not None:
+            seen[os.path.realpath(getattr(args, name))] = f"--{name}"
+    inputs = dict(seen)
     for name in names:
         path = getattr(args, name)
         if path is None:
@@ -140,10 +138,19 @@ def check_outputs(args: Namespace, *names: str) -> None:
         place = os.path.realpath(path)
         if place in seen:
             raise OutputError(path, f"it is {seen[place]}, too.", "Give every file a name of its own.")
+        for folder, what in inputs.items():
+            if _is_within(place, folder):
+                raise OutputError(path, f"it lies in {what}, {folder}.", "Write to another folder.")
         seen[place] = f"--{name}"
         page = name == "report" or args.command == "report"
         with writing(path):
             check_page(path, args.force) if page else check_output(path, args.force, rows=True)
+
+
+def _is_within(place: str, folder: str) -> bool:
+    """Whether a file lies in a folder that is read as one table or array; beside pictures it does no harm."""
+    inside = os.path.isdir(folder) and Path(place).is_relative_to(folder)
+    return inside and kind_of(Path(folder)) in (".parquet", ".zarr")
 
 
 def check_page(path: str, force: bool) -> None:

@@ -109,7 +109,8 @@ def page_of(facts: dict[str, Any]) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(room.joinpath("page.html.j2").read_text("utf-8"))
     data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(HARMLESS)
-    return template.render(facts=facts, title=facts["title"], css=css, js=js, facts_json=data, csp=policy)
+    page = template.render(facts=facts, title=facts["title"], css=css, js=js, facts_json=data, csp=policy)
+    return page.encode("utf-8", "replace").decode()  # names of files need not be text
 
 
 def _hash(text: str) -> str:
