@@ -435,7 +435,8 @@ def main() -> None:
         digits_tables(on_digits),
         "## Import\n",
         import_table(importing),
-        f"`from mosaic import MOSAIC` takes {ratio:.2f} times as long as `import sklearn.cluster`; wanted is less than {LARGEST_IMPORT:g}.\n",
+        f"`from mosaic import MOSAIC` takes {ratio:.2f} times as long as `import sklearn.cluster`; "
+        f"wanted is less than {LARGEST_IMPORT:g}.\n",
         "## What `fit` adds to `solve`\n",
         "The same bandwidth, strength, tolerance and limit of the rank. `solve` computes effective counts when asked for\n"
         "them, so they have a column; the rest of `fit` is looking for the bandwidth, finding outliers and picking.\n",

@@ -454,3 +454,14 @@ def test_nobody_reading_on_is_no_fault(folder):
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(60) == 141
+
+
+def test_columns_that_csv_cannot_hold_are_named(folder, capsys):
+    points = pa.csv.read_csv("points.csv")
+    points = points.append_column("vector", pa.array([[1.0, 2.0]] * points.num_rows))
+    pytest.importorskip("pyarrow.feather").write_feather(points, "points.feather")
+    for name in ("select", "outliers"):
+        ran = run(capsys, name, "points.feather", "-o", f"{name}.csv")
+        assert ran.code == 0
+        assert "CSV cannot hold lists: vector." in ran.err
+        assert "vector" not in (folder / f"{name}.csv").read_text()

@@ -572,3 +572,19 @@ def test_other_objects_are_refused():
     adata = type("AnnData", (), {"X": dask_like, "var_names": NAMES})()
     with pytest.raises(InvalidInputError, match=r"adata\.X is a Array.*Pass adata\.X itself"):
         open_file(adata)
+
+
+def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):
+    pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "x.parquet")
+    source = open_file(tmp_path / "x.parquet", 1)
+    again = open_source(source, 2)
+    assert (again.n_jobs, source.n_jobs) == (2, 1)  # the one of the user stays as it is
+    assert open_source(source) is source
+
+
+def test_a_library_that_is_missing_is_called_as_it_is_installed(monkeypatch):
+    from mosaic.engines._reading import library
+
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(MissingDependencyError, match="pip install pillow"):
+        library("PIL.Image", "a picture")

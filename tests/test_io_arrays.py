@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zipfile
 
 import numpy as np
@@ -341,7 +342,7 @@ def test_pictures_in_an_array_are_rows_with_pictures(tmp_path, shape, ending):
         assert np.array_equal(np.asarray(table.X), X.reshape(30, -1))
         small = image.open(io.BytesIO(table.pictures([4], side=6)[0]))
         assert np.array_equal(np.asarray(small), X[4])
-        assert any("picture of 6 × 5" in note for note in table.notes)
+        assert any("pictures of 6 × 5" in note for note in table.notes)
         assert table.columns == ([] if table.n_features > 50 else [f"x{j}" for j in range(30)])
 
 
@@ -370,3 +371,89 @@ def test_two_rows_of_pictures_in_an_archive_have_to_be_told_apart(tmp_path):
         open_table(tmp_path / "both.npz")
     with open_table(tmp_path / "both.npz", array="masks") as table:
         assert table.X.min() == 1
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", np.longdouble])
+def test_numbers_of_other_machines_are_read_and_shown(tmp_path, dtype):
+    np.save(tmp_path / "x.npy", np.arange(6).reshape(3, 2).astype(dtype))
+    np.savez(tmp_path / "x.npz", X=np.arange(6).reshape(3, 2).astype(dtype), y=np.array([5, 6, 7], dtype))
+    for name in ("x.npy", "x.npz"):
+        with open_table(tmp_path / name) as table:
+            assert table.rows([2, 0]).column("x1").to_pylist() == [5, 1]
+            assert np.asarray(table.X, float).tolist() == [[0, 1], [2, 3], [4, 5]]
+            assert MOSAIC(2).fit(table.X).n_features_in_ == 2
+    with open_table(tmp_path / "x.npz") as table:
+        assert table.rows([1]).column("y").to_pylist() == [6]
+
+
+def test_numbers_of_other_machines_in_anndata_are_shown(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    obs = pd.DataFrame({"n": np.array([1, 2], ">i4"), "w": np.array([1.5, 2.5], ">f8")}, index=["a", "b"])
+    anndata.AnnData(np.eye(2), obs=obs).write_h5ad(tmp_path / "x.h5ad")
+    with open_table(tmp_path / "x.h5ad", weight="w") as table:
+        assert table.rows([1]).column("n").to_pylist() == [2]
+        assert table.weights.tolist() == [1.5, 2.5]
+
+
+def test_a_frame_beside_the_numbers_of_anndata_is_an_array_with_names(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(np.eye(2), obs=pd.DataFrame(index=["a", "b"]))
+    cells.obsm["df"] = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 4.0]}, index=["a", "b"])
+    cells.write_h5ad(tmp_path / "x.h5ad")
+    for budget in (None, 16):
+        with open_table(tmp_path / "x.h5ad", array="obsm/df", memory_budget=budget) as table:
+            assert table.X.tolist() == [[1, 3], [2, 4]]
+            assert table.feature_names == ["u", "v"]
+
+
+@pytest.mark.parametrize("kind", ["h5ad", "npz"])
+def test_weights_beside_an_array_must_be_numbers(tmp_path, kind):
+    if kind == "h5ad":
+        anndata = pytest.importorskip("anndata")
+        obs = pd.DataFrame({"who": ["x", "y"]}, index=["a", "b"])
+        anndata.AnnData(np.eye(2), obs=obs).write_h5ad(tmp_path / "x.h5ad")
+    else:
+        np.savez(tmp_path / "x.npz", X=np.eye(2), who=np.array(["x", "y"]))
+    with pytest.raises(FileFault, match="weights must be numbers") as caught:
+        open_table(tmp_path / f"x.{kind}", weight="who")
+    assert caught.value.column == "who"
+
+
+def test_one_parquet_file_among_folders_of_pictures_does_not_make_it_a_table(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "cats").mkdir()
+    image.new("L", (4, 4)).save(tmp_path / "cats" / "one.png")
+    (tmp_path / "cats" / "labels.parquet").write_bytes(b"")
+    with open_table(tmp_path, image_size=2) as table:
+        assert table.names([0]) == ["cats/one.png"]
+    image.new("L", (4, 4)).save(tmp_path / "two.png")
+    (tmp_path / "labels.parquet").write_bytes(b"")
+    with pytest.raises(FileFault, match="both Parquet files and pictures"):
+        open_table(tmp_path)
+
+
+@pytest.mark.parametrize(("top", "white"), [(255, 1.0), (65535, 1.0), (2**24 - 1, 1.0)])
+def test_pictures_of_whole_numbers_are_as_bright_as_their_range_says(tmp_path, top, white):
+    image = pytest.importorskip("PIL.Image")
+    image.fromarray(np.array([[0, top]], np.int32)).save(tmp_path / "one.tif")
+    with open_table(tmp_path, image_size=1) as table:
+        assert table.X[0, 0] == pytest.approx(white / 2, abs=0.01)
+
+
+def test_pictures_whose_names_are_no_utf8_are_read_and_shown(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (4, 4), 255).save(tmp_path / "one.png")
+    os.rename(tmp_path / "one.png", os.fsencode(tmp_path) + b"/caf\xe9.png")
+    with open_table(tmp_path, image_size=2) as table:
+        assert table.names([0]) == ["caf\\xe9.png"]
+        assert table.rows([0]).column("file").to_pylist() == ["caf\\xe9.png"]
+        assert len(table.pictures([0])) == 1
+
+
+def test_pictures_have_no_columns_that_could_be_named(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (4, 4)).save(tmp_path / "one.png")
+    with pytest.raises(FileFault, match="holds pictures, which have no columns"):
+        open_table(tmp_path, id="x")
+    with pytest.raises(FileFault, match="has no arrays to choose from"):
+        open_table(tmp_path, array="x")

@@ -105,7 +105,7 @@ OPTIONS = {
     "text": ({"columns": ["city"]}, "line 2, column 'city'", "'Ulm' is not a number", "--exclude-columns"),
     "all out": ({"exclude_columns": ["height", "w"]}, None, "no column of numbers is left", "leave fewer out"),
     "embedding": ({"embedding": "city"}, "column 'city'", "no lists of numbers (--embedding)", "--embeddings"),
-    "array": ({"array": "X"}, None, "is a CSV file, which has no arrays", "Leave the option out"),
+    "array": ({"array": "X"}, None, "has no arrays to choose from", "Leave the option out"),
 }
 
 

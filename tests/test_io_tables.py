@@ -170,7 +170,7 @@ def write_csv(folder, text, name="table.csv"):
         ("x,id,name", ["1.5,7,a", "2.5,7,b"], "name"),  # values of id repeat
         ("x,who", ["1.5,Ada", "2.5,Max"], "who"),
         ("x,who", ["1.5,Ada", "2.5,Ada"], None),
-        ("x,id", ["1.5,0.5", "2.5,0.75"], None),  # a float is never an id
+        ("x,id", ["1.5,0.50", "2.5,0.75"], "id"),  # whatever it is made of
         ("x,text", ["1.5," + "a" * 101, "2.5,b"], None),  # too long for a name
     ],
 )
@@ -343,8 +343,10 @@ def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
         assert not table.has_names
         assert table.names([0, 1]) == ["1", "2"]
         assert table.find("2") == 1
-        for name in ("0", "3", "-1", "Ada"):
-            with pytest.raises(InvalidInputError, match="no row"):
+        with pytest.raises(InvalidInputError, match="row '0' was left out"):
+            table.find("0")
+        for name in ("3", "-1", "Ada"):
+            with pytest.raises(InvalidInputError, match=r"no row .* 0 to 2"):
                 table.find(name)
 
 

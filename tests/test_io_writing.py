@@ -70,8 +70,8 @@ def test_json_is_a_list_of_records_without_nan(tmp_path):
 def test_csv_quotes_only_where_it_must():
     plain = pa.table({"name": ["Ada", "Max"], "a,b": [1, 2]})
     assert csv_bytes(plain) == b'name,"a,b"\nAda,1\nMax,2\n'
-    assert csv_bytes(pa.table({"name": ["A,da", ""], "n": [1, 2]})) == b'name,n\n"A,da",1\n"",2\n'
-    assert csv_bytes(pa.table({"name": ["Ada", ""]})) == b'name\n"Ada"\n""\n'
+    assert csv_bytes(pa.table({"name": ["A,da", ""], "n": [1, 2]})) == b'name,n\n"A,da",1\n,2\n'
+    assert csv_bytes(pa.table({"name": ["Ada", ""]})) == b'name\nAda\n""\n'
     assert csv_bytes(plain, "\t").startswith(b"name\ta,b\n")
     assert csv_bytes(plain.slice(0, 0)) == b'name,"a,b"\n'
 
@@ -236,3 +236,46 @@ def test_killed_while_writing_the_old_file_is_whole(name, tmp_path):
         assert os.listdir(tmp_path) == ["rows.csv"]
     write_rows(path, table(), force=True)
     assert path.read_text().startswith("id,")
+
+
+def test_csv_holds_what_has_no_text_as_hexadecimal_digits_or_words():
+    uuid = pa.array([bytes(range(16))], pa.binary(16))
+    table = pa.table(
+        {
+            "raw": [b"\x00\xff"],
+            "fixed": pa.array([b"\xfe\xff"], pa.binary(2)),
+            "uuid": pa.ExtensionArray.from_storage(pa.uuid(), uuid) if hasattr(pa, "uuid") else uuid,
+            "span": [pa.MonthDayNano([1, 2, 3])],
+            "late": pa.array([2**61], pa.timestamp("us")),
+        }
+    )
+    header, row = csv_bytes(table).decode().splitlines()
+    assert header == "raw,fixed,uuid,span,late"
+    cells = row.split(",")
+    assert cells[:2] == ["00ff", "feff"]
+    assert cells[2].replace("-", "") == bytes(range(16)).hex()
+    assert len(cells) >= 5
+
+
+def test_only_cells_that_need_it_are_quoted():
+    table = pa.table({"a": ["x", 'y "z", w', "line\nbreak", None], "b": [1.5, None, 2.0, 3.0]})
+    assert csv_bytes(table) == b'a,b\nx,1.5\n"y ""z"", w",\n"line\nbreak",2\n,3\n'
+
+
+def test_an_empty_text_differs_from_a_missing_one_where_both_occur():
+    table = pa.table({"a": ["", None, "x"], "b": ["", "y", "z"]})
+    assert csv_bytes(table) == b'a,b\n"",\n,y\nx,z\n'
+    assert csv_bytes(pa.table({"a": ["", None]})) == b'a\n""\n""\n'
+
+
+def test_columns_that_csv_cannot_hold_are_named(tmp_path):
+    table = pa.table({"x": [1], "list": [[1, 2]], "record": [{"a": 1}]})
+    assert write_rows(tmp_path / "rows.csv", table) == ["list", "record"]
+    assert (tmp_path / "rows.csv").read_text() == "x\n1\n"
+    assert write_rows(tmp_path / "rows.parquet", table) == []
+
+
+def test_dates_that_python_does_not_know_are_written_as_text(tmp_path):
+    table = pa.table({"late": pa.array([2**58], pa.timestamp("us"))})
+    write_rows(tmp_path / "rows.jsonl", table)
+    assert "11103-08-29" in (tmp_path / "rows.jsonl").read_text()

@@ -11,7 +11,16 @@ from typing import Any
 from mosaic.cli._explanations import explanation_of
 from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
-from mosaic.cli._output import MOST_ROWS, write, write_csv, write_json, write_notes, write_table, write_wrapped
+from mosaic.cli._output import (
+    MOST_ROWS,
+    left_out,
+    write,
+    write_csv,
+    write_json,
+    write_notes,
+    write_table,
+    write_wrapped,
+)
 from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
 from mosaic.cli._work import Work, check_outputs, opened
 from mosaic.inspection import Summary
@@ -166,7 +175,7 @@ def select(args: Namespace) -> int:
         answer = Answer.of(work, model, bound=readable or args.json)
         if args.output is not None:
             with writing(args.output):
-                write_rows(args.output, answer.picks, force=args.force)
+                answer.notes.extend(left_out(write_rows(args.output, answer.picks, force=args.force)))
             answer.outputs["picks"] = args.output
         if args.labels is not None:
             work.bar.say("looking at all rows")

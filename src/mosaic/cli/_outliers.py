@@ -12,7 +12,16 @@ import scipy.sparse as sp
 from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._options import DETECTOR_SETTINGS
-from mosaic.cli._output import MOST_ROWS, write, write_csv, write_json, write_notes, write_table, write_wrapped
+from mosaic.cli._output import (
+    MOST_ROWS,
+    left_out,
+    write,
+    write_csv,
+    write_json,
+    write_notes,
+    write_table,
+    write_wrapped,
+)
 from mosaic.cli._picks import settings_of, values_of, with_columns
 from mosaic.cli._work import Work, check_outputs, name_features, opened
 from mosaic.engines import is_source
@@ -49,11 +58,11 @@ def outliers(args: Namespace) -> int:
         table, names = with_columns(columns, said), work.names(rows)
         summary = summarise(model)
         answer = None
-        if args.json:
-            answer = _to_json(work, summary, len(found), said, names, values_of(columns))
         if args.output is not None:
             with writing(args.output):
-                write_rows(args.output, table, force=args.force)
+                work.warned.extend(left_out(write_rows(args.output, table, force=args.force)))
+        if args.json:
+            answer = _to_json(work, summary, len(found), said, names, values_of(columns))
     if answer is not None:
         write_json(answer)
     elif sys.stdout.isatty():

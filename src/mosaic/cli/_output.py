@@ -115,6 +115,21 @@ def write_wrapped(text: str, start: str = "") -> None:
     write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
 
 
+def left_out(columns: list[str]) -> list[str]:
+    """What is to be said about columns that were not written.
+
+    Examples
+    --------
+    >>> left_out([]), left_out(["vector"])
+    ([], ['Not written, since CSV cannot hold lists: vector. A .parquet file keeps them.'])
+    """
+    return (
+        [f"Not written, since CSV cannot hold lists: {', '.join(columns)}. A .parquet file keeps them."]
+        if columns
+        else []
+    )
+
+
 def write_notes(notes: Iterable[str]) -> None:
     """Notes at the end of a readable answer."""
     for text in notes:

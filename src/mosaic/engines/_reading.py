@@ -18,7 +18,9 @@ def library(name: str, where: object) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0]
+        package = name.partition(".")[0].replace(
+            "PIL", "pillow"
+        )  # which is called otherwise where it is installed from
         raise MissingDependencyError(
             f"{where} is read with {package}, which is not installed. Use: pip install {package}"
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from os import PathLike
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.engines.base import Source
-from mosaic.engines.local import ArraySource
+from mosaic.engines.local import ArraySource, LocalSource
 from mosaic.exceptions import InvalidInputError
 
 
@@ -40,6 +41,9 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     >>> source.kind, source.n, source.n_features
     ('array', 3, 3)
     """
+    if isinstance(X, LocalSource) and n_jobs is not None:
+        X = copy(X)
+        X.n_jobs = n_jobs
     if isinstance(X, Source):
         return X
     library = type(X).__module__.partition(".")[0]

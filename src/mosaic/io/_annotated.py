@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic._arrays import IntArray
 from mosaic.engines._reading import library, listed
 from mosaic.engines.files import StoredArray, open_h5ad_array
 from mosaic.io._arrays import array_table, check_array, refuse_columns
@@ -17,7 +18,7 @@ from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside
 from mosaic.io._missing import dropped_note, refuse_bad
-from mosaic.io._records import SHOWN_FEATURES, InMemory, Records, no_columns
+from mosaic.io._records import Bare, InMemory, Records, native
 from mosaic.io._spool import Spool
 from mosaic.io._table import Table
 
@@ -88,6 +89,8 @@ def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float,
     if _bytes(node) <= budget / 4:
         with readable(path):
             X = io.read_elem(node)
+        if hasattr(X, "to_numpy"):  # a frame, whose columns have names
+            X, names = X.to_numpy(), [str(column) for column in X.columns]
         X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
         made = array_table(path, kind, X, wishes, budget, None, records, names, notes=notes, **known)
     else:
@@ -109,8 +112,11 @@ def _obs_table(obs: Any, path: Path) -> tuple[Any, str]:
         name += "_"
     columns = {name: pa.array([str(value) for value in obs.index])}
     for column in obs.columns:
+        values = obs[column]
+        if isinstance(values.dtype, np.dtype):
+            values = native(values)
         try:
-            columns[str(column)] = pa.Array.from_pandas(obs[column])
+            columns[str(column)] = pa.Array.from_pandas(values)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
             columns[str(column)] = pa.array([str(value) for value in obs[column]])
     return pa.table(columns), name
@@ -123,30 +129,24 @@ def _var_names(io: Any, store: Any) -> list[str] | None:
 
 
 def _bytes(node: Any) -> float:
-    """What an array takes in memory, dense or sparse."""
+    """What an array takes in memory, dense or sparse; frames are read as a whole, as obs is."""
     if hasattr(node, "dtype"):
         return float(np.prod(node.shape) * node.dtype.itemsize)
+    if "data" not in node:
+        return 0.0
     return float(np.prod(node["data"].shape) * (node["data"].dtype.itemsize + node["indices"].dtype.itemsize))
 
 
-class SourceRecords(Records):
-    """Rows of an array that stays in its file; its features are the columns, unless there are too many to look at."""
+class SourceRecords(Bare):
+    """Rows of an array that stays in its file."""
 
     def __init__(self, source: StoredArray):
+        super().__init__(np.zeros((0, source.n_features)), None)
         self._source = source
-        self.columns = [f"x{j}" for j in range(source.n_features)] if source.n_features <= SHOWN_FEATURES else []
 
-    def take(self, numbers: Any, columns: Sequence[str] | None = None) -> Any:
+    def _rows(self, numbers: IntArray) -> Any:
         """One after the other, each from the chunk that it is in."""
-        names = self.columns if columns is None else list(columns)
-        if not names:
-            return no_columns(len(numbers))
-        nothing = np.zeros((0, self._source.n_features))
-        return self._table(np.concatenate([nothing, *(self._source.read(int(i), int(i) + 1) for i in numbers)]), names)
-
-    def _table(self, rows: Any, names: list[str]) -> Any:
-        pa = library("pyarrow", "an array")
-        return pa.table({name: np.ascontiguousarray(rows[:, self.columns.index(name)]) for name in names})
+        return np.concatenate([self._X, *(self._source.read(int(i), int(i) + 1) for i in numbers)])
 
 
 def _closing(source: StoredArray) -> Callable[[], None] | None:

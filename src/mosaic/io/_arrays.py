@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from mosaic.engines._reading import library, listed
 from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside, finite
-from mosaic.io._records import Bare, Beside, Records
+from mosaic.io._records import Bare, Beside, Records, native
 from mosaic.io._spool import Spool
 from mosaic.io._stacks import StackTable, is_stack
 from mosaic.io._table import Table
@@ -63,7 +63,7 @@ def _beside(path: Path, shapes: Shapes, n: int) -> Any:
     if not names:
         return None
     with readable(path), np.load(path, allow_pickle=False) as stored:
-        return library("pyarrow", path).table({name: stored[name] for name in names})
+        return library("pyarrow", path).table({name: native(stored[name]) for name in names})
 
 
 def open_matrix_market(path: Path, wishes: Wishes, budget: float) -> Table:
@@ -108,7 +108,10 @@ def array_table(
     if stack is not None:
         X = X.reshape(len(X), -1)
         size = " × ".join(str(size) for size in stack.shape[1:])
-        known["notes"] = [*known.get("notes", ()), f"Every row is a picture of {size} pixels, {X.shape[1]:,} numbers."]
+        known["notes"] = [
+            *known.get("notes", ()),
+            f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers.",
+        ]
     if sp.issparse(X):
         X = sp.csr_array(X)
         X.sum_duplicates()
@@ -172,15 +175,15 @@ def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the a
         )
 
 
-def refuse_columns(path: Path, wishes: Wishes) -> None:
-    """An array has no columns that could be named."""
+def refuse_columns(path: Path, wishes: Wishes, what: str = "is an array, whose columns have no names") -> None:
+    """An array has no columns that could be named, and neither have pictures."""
     given = {**{f"--{part}": column for column, part in wishes.named.items()}, "--columns": wishes.columns}
     given["--exclude-columns"] = wishes.exclude_columns
     for option, value in given.items():
         if value is not None:
             raise FileFault(
                 path,
-                f"is an array, whose columns have no names ({option})",
+                f"{what} ({option})",
                 "Save it with names, as CSV or Parquet, or leave this option out.",
             )
 
@@ -188,9 +191,7 @@ def refuse_columns(path: Path, wishes: Wishes) -> None:
 def _mapped(path: Path, shown: Path) -> Any:
     """A .npy file as a memory map, after a look at what it holds."""
     with path.open("rb") as file:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
+        shape, dtype = _header(file)
         begin = file.tell()
     check_array(shown, shape, dtype)
     expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
@@ -210,15 +211,16 @@ def _shapes(path: Path) -> Shapes:
         for member in packed.namelist():
             if member.endswith(".npy"):
                 with packed.open(member) as file:
-                    version = np.lib.format.read_magic(file)
-                    read = (
-                        np.lib.format.read_array_header_1_0
-                        if version == (1, 0)
-                        else np.lib.format.read_array_header_2_0
-                    )
-                    shape, _, dtype = read(file)
-                found[member[:-4]] = (shape, dtype)
+                    found[member[:-4]] = _header(file)
     return found
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
 
 
 def _chosen(path: Path, shapes: Shapes, array: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -30,9 +31,8 @@ def open_stream(path: Path, raw: BinaryIO | None = None) -> Any:
     """The bytes of a file, decompressed where its name says that it is compressed; of an open file if there is one."""
     pa = library("pyarrow", path)
     compression = COMPRESSIONS.get(path.suffix.lower())
-    if raw is None:
-        return pa.input_stream(str(path), compression=compression)
-    stream = pa.PythonFile(raw, mode="r")
+    # A name in bytes, since not every one is UTF-8.
+    stream = pa.OSFile(os.fsencode(path)) if raw is None else pa.PythonFile(raw, mode="r")
     return stream if compression is None else pa.CompressedInputStream(stream, compression)
 
 

@@ -9,11 +9,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from mosaic._frames import to_matrix
 from mosaic.engines._reading import library, listed
 from mosaic.io._faults import FileFault, unknown_name
 
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: How columns begin that were added to rows when they were chosen; they say nothing of a point.
+ADDED = "mosaic_"
 #: Letters of a text that still is a name.
 LONGEST_NAME = 100
 
@@ -67,6 +70,33 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
 
 
+def plain(column: Any) -> Any:
+    """Categories as their values."""
+    types = library("pyarrow.types", "a table")
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def all_different(column: Any) -> bool:
+    """Whether every row has a value of its own, and none too long for a name."""
+    compute = library("pyarrow.compute", "a table")
+    if column.null_count or not len(column):
+        return False
+    if is_text(column.type):
+        column = plain(column)
+        lengths = compute.min_max(compute.utf8_length(column)).as_py()
+        if lengths["min"] == 0 or lengths["max"] > LONGEST_NAME:
+            return False
+    return bool(compute.count_distinct(column).as_py() == len(column))
+
+
+def matrix_of(table: Any) -> Any:
+    """Columns of numbers as one matrix; decimals of other widths than 128 bits are no numbers to data frames."""
+    pa, types = library("pyarrow", "a table"), library("pyarrow.types", "a table")
+    other = [types.is_decimal(field.type) and not types.is_decimal128(field.type) for field in table.schema]
+    kinds = [(f.name, pa.float64() if odd else f.type) for f, odd in zip(table.schema, other, strict=True)]
+    return to_matrix(table.cast(pa.schema(kinds)) if any(other) else table)
+
+
 def looks_like_id(name: str) -> bool:
     """Whether a column is called as ids are.
 
@@ -97,12 +127,15 @@ def lay_out(
     row_names : columns that the file itself says name rows, as the index of pandas
     """
     names = list(schema.names)
-    _check_names(path, names, wishes)
+    check_names(path, names, wishes)
     exact, chosen = _matching(path, "columns", wishes.columns, names)
     _, left_out = _matching(path, "exclude-columns", wishes.exclude_columns, names)
     kinds = {f.name: f.type for f in schema}
     numbers = {name for name in names if is_number(kinds[name]) and name not in row_names}
-    free = [name for name in names if name not in left_out and name not in wishes.named]
+    # What is named in --columns is computed with, whatever else it is for.
+    free = [name for name in names if name in exact - left_out or name not in {*left_out, *wishes.named}]
+    added = [name for name in free if name.startswith(ADDED) and name not in exact]
+    free = [name for name in free if name not in added]
     layout = Layout([], wishes.id, [])
     if wishes.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, row_names)
@@ -110,19 +143,28 @@ def lay_out(
     if wishes.embedding is not None or wishes.elsewhere:
         return layout
     inside = free if wishes.columns is None else [name for name in free if name in chosen]
-    layout.features = [name for name in inside if name in numbers and name != layout.id_name]
-    _leave_ids_out(layout, exact, kinds)
-    # Text that is called as ids are may hold whatever it likes.
-    layout.texts = [n for n in inside if is_text(kinds[n]) and (n in exact or not (looks_like_id(n) or n in row_names))]
+    # Numbers that are called as ids are say nothing of a point, even if they repeat; text may hold whatever it likes.
+    ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in row_names)]
+    layout.texts = [name for name in inside if is_text(kinds[name]) and name not in ids]
+    inside = [name for name in inside if name in exact or name != layout.id_name]
+    ids = [name for name in ids if name != layout.id_name]
+    layout.features = [name for name in inside if name in numbers and name not in ids]
     if not layout.features:
         layout.nothing = _nothing_left(path, schema, numbers)
-    carried = [name for name in inside if name not in numbers and name != layout.id_name]
+    if added:
+        layout.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
+    if ids:
+        layout.notes.append(
+            f"Not computed with, since they are called as ids are: {listed(ids)}. Name numbers among them in --columns to "
+            "compute with them."
+        )
+    carried = [name for name in inside if name not in numbers and name not in ids]
     if carried:
         layout.notes.append(f"Not computed with, since they are no columns of numbers: {listed(carried)}.")
     return layout
 
 
-def _check_names(path: Path, names: list[str], wishes: Wishes) -> None:
+def check_names(path: Path, names: list[str], wishes: Wishes) -> None:
     """Columns must have names of their own, and those that the user names must be there."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -159,11 +201,10 @@ def _choose_id(
     row_names: Sequence[str],
 ) -> None:
     """A column of different values that is called as ids are, or any other text of different values."""
-    types = library("pyarrow.types", "a table")
-    whole = [name for name in free if is_text(kinds[name]) or types.is_integer(kinds[name])]
-    by_name = [name for name in row_names if name in whole]
-    by_name += [name for known in ID_NAMES for name in whole if name.casefold() == known and name not in by_name]
-    by_name += [name for name in whole if looks_like_id(name) and name not in by_name]
+    single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
+    by_name = [name for name in row_names if name in single]
+    by_name += [name for known in ID_NAMES for name in single if name.casefold() == known and name not in by_name]
+    by_name += [name for name in single if looks_like_id(name) and name not in by_name]
     for name in by_name:
         if distinct is None:
             layout.id_name = name
@@ -190,17 +231,6 @@ def _choose_id(
             return
 
 
-def _leave_ids_out(layout: Layout, exact: set[str], kinds: dict[str, Any]) -> None:
-    """Whole numbers that are called as ids are say nothing of a point, even if they repeat."""
-    types = library("pyarrow.types", "a table")
-    ids = [n for n in layout.features if types.is_integer(kinds[n]) and looks_like_id(n) and n not in exact]
-    if ids:
-        layout.features = [name for name in layout.features if name not in set(ids)]
-        layout.notes.append(
-            f"Not computed with, since they are called as ids are: {listed(ids)}. Name them in --columns to compute with them."
-        )
-
-
 def _no_text(path: Path, wishes: Wishes, exact: set[str], kinds: dict[str, Any], numbers: set[str]) -> None:
     """Columns that the user wants to compute with must be numbers."""
     for name in exact if wishes.embedding is None and not wishes.elsewhere else ():
@@ -211,6 +241,11 @@ def _no_text(path: Path, wishes: Wishes, exact: set[str], kinds: dict[str, Any],
                 "Convert it to numbers first; a column of lists is named with --embedding.",
                 column=name,
             )
+    check_weight(path, wishes, kinds)
+
+
+def check_weight(path: Path, wishes: Wishes, kinds: dict[str, Any]) -> None:
+    """Weights must be numbers."""
     if wishes.weight is not None and not is_number(kinds[wishes.weight]):
         raise FileFault(
             path,

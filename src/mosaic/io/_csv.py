@@ -7,13 +7,16 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mosaic.engines._reading import library
 from mosaic.io._bytes import COMPRESSIONS, Progress, decoded, ending_of, open_stream
-from mosaic.io._columns import looks_like_id
+from mosaic.io._cells import MISSING, as_numbers, is_number_text, loses_digits
+from mosaic.io._columns import Wishes, looks_like_id
 from mosaic.io._faults import FileFault
 
 #: Bytes at the beginning of a file that are looked at to find out how it is written.
@@ -23,10 +26,6 @@ BLOCK = 1 << 22
 #: Bytes of the longest row that is read.
 LONGEST_ROW = 1 << 26
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
-#: What pyarrow takes as missing in a column of numbers, apart from nothing at all.
-MISSING = frozenset({"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan"})
-MISSING |= {"N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +40,9 @@ class TextTable:
     has_header : whether the first line that is not empty names them
     skipped : empty lines before it
     notes : what was assumed
-    zeros : columns of whole numbers with leading zeros, which would be lost
+    zeros : columns of whole numbers that lose digits as numbers: leading zeros, or more digits than an integer holds
     row_bytes : of a row of the first lines, on average
-    id : column that the user names as id, of which not a digit may be lost
+    wishes : what the user says of the columns
     """
 
     path: Path
@@ -55,7 +54,7 @@ class TextTable:
     notes: tuple[str, ...]
     zeros: tuple[str, ...]
     row_bytes: float
-    id: str | None = None
+    wishes: Wishes = field(default_factory=Wishes)
 
     def reader(self, stream: Any, strict: bool = False) -> Any:
         """Records by the csv module of Python, which knows the lines that they are on."""
@@ -80,28 +79,60 @@ class TextTable:
             ),
         }
 
-    def text_columns(self, named: Sequence[str]) -> list[str]:
-        """Columns that are read as they are written: ids, whose zeros and digits count, and those the user names."""
-        kept = {*named, *self.zeros}
+    @property
+    def computed(self) -> set[str]:
+        """Columns that the user computes with: numbers, whatever they look like."""
+        return {*(self.wishes.columns or ()), *([] if self.wishes.weight is None else [self.wishes.weight])}
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns that are read as they are written: ids and groups, whose zeros and digits count."""
+        kept = {self.wishes.id, *({self.wishes.group} - self.computed), *self.zeros}
         return [name for name in self.names if name in kept or looks_like_id(name)]
 
-    def read(self, named: Sequence[str]) -> Any:
-        """The whole file; ids of plain whole numbers become integers again."""
+    def read(self) -> tuple[Any, list[str]]:
+        """The whole file, and which columns had to stay text for their digits; ids of plain whole numbers become integers."""
         pa, arrow = library("pyarrow", self.path), library("pyarrow.csv", self.path)
-        texts = self.text_columns(named)
-        options = self.options(dict.fromkeys(texts, pa.string()))
-        # Looking for quoted line breaks takes longer than reading; without a quotation mark there are none.
-        options["parse_options"].newlines_in_values = self._has_quotes()
-        with open_stream(self.path) as stream:
-            table = arrow.read_csv(stream, **options)
-        return self.converted(table, texts)
+        quotes, zeros = self._quotes_and_zeros()
+
+        def whole(types: dict[str, Any], columns: Sequence[str] | None = None) -> Any:
+            options = self.options(types, columns)
+            # Looking for quoted line breaks takes longer than reading; without a quotation mark there are none.
+            options["parse_options"].newlines_in_values = quotes
+            with open_stream(self.path) as stream:
+                return arrow.read_csv(stream, **options)
+
+        table = whole(dict.fromkeys(self.texts, pa.string()))
+        suspects = self.suspects(table, zeros)
+        raw: Any = whole(dict.fromkeys(suspects, pa.string()), suspects) if suspects else None
+        lossy = [name for name in suspects if loses_digits(raw.column(name), table.schema.field(name).type)]
+        for name in lossy:
+            table = table.set_column(table.schema.get_field_index(name), name, raw.column(name))
+        return self.converted(table, self.texts), lossy
+
+    def suspects(self, table: Any, zeros: bool = True) -> list[str]:
+        """Columns of numbers that may have lost digits: long whole numbers are read as floats, and zeros, if any, are dropped."""
+        compute, types = library("pyarrow.compute", self.path), library("pyarrow.types", self.path)
+        found = []
+        for column in table.schema:
+            if column.name in self.computed:
+                continue
+            if types.is_floating(column.type):
+                ends = compute.min_max(table.column(column.name)).as_py().values()
+                if any(end is not None and abs(end) >= 2**63 for end in ends):
+                    found.append(column.name)
+            elif types.is_integer(column.type) and zeros:
+                found.append(column.name)
+        return found
 
     def converted(self, table: Any, columns: Sequence[str]) -> Any:
         """A table whose text columns of these names are numbers again, where that loses nothing."""
+        kept = {self.wishes.group, *self.zeros} - self.computed
         for name in columns:
-            if name not in self.zeros:
+            if name not in kept:
                 place = table.schema.get_field_index(name)
-                table = table.set_column(place, name, as_numbers(table.column(name), self.decimal, name != self.id))
+                ordinary = name in self.computed or not (name == self.wishes.id or looks_like_id(name))
+                table = table.set_column(place, name, as_numbers(table.column(name), self.decimal, ordinary))
         return table
 
     def batches(
@@ -122,12 +153,18 @@ class TextTable:
                 if progress is not None:
                     progress(min(raw.tell(), size), size)
 
-    def _has_quotes(self) -> bool:
+    def _quotes_and_zeros(self) -> tuple[bool, bool]:
+        """Whether there are quotation marks, and whether there are cells that begin with 0 and another digit."""
+        quotes, zeros, before = False, False, b"\n"
         with open_stream(self.path) as stream:
             while block := stream.read(BLOCK):
-                if b'"' in block:
-                    return True
-        return False
+                quotes = quotes or b'"' in block
+                letters = np.frombuffer(before + block, np.uint8)
+                places = np.flatnonzero(letters[1:-1] == ord("0")) + 1
+                places = places[np.isin(letters[places + 1], list(b"0123456789"))]
+                zeros = zeros or bool(np.isin(letters[places - 1], list(b'\r\n"' + self.delimiter.encode())).any())
+                before = block[-2:]
+        return quotes, zeros
 
     def size(self) -> float:
         """Bytes of the text, as far as can be told without reading all of it."""
@@ -137,35 +174,6 @@ class TextTable:
         with self.path.open("rb", buffering=0) as raw, open_stream(self.path, raw) as stream:
             known = len(stream.read(1 << 24))
             return known * size / max(1, raw.tell()) if known == 1 << 24 else float(known)
-
-
-def as_numbers(column: Any, decimal: str = ".", floats: bool = True) -> Any:
-    """Text as numbers where nothing is lost; otherwise the text.
-
-    Integers if every value is written as the integer would be. Other whole numbers, of more digits than an integer holds
-    or with leading zeros, are names. What is left are floats, if they are wanted, with empty cells as missing.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> [as_numbers(pa.chunked_array([cells])).type for cells in (["1", "2"], ["1", "2.5"], ["1", "02"], ["1", "b"])]
-    [DataType(int64), DataType(double), DataType(string), DataType(string)]
-    """
-    pa, compute = library("pyarrow", "CSV"), library("pyarrow.compute", "CSV")
-    cells = compute.utf8_trim_whitespace(column)
-    cells = compute.if_else(compute.is_in(cells, value_set=pa.array(sorted(MISSING))), None, cells)
-    if cells.null_count == len(cells):
-        return column
-    try:
-        if not floats or compute.all(compute.utf8_is_digit(cells)).as_py():
-            whole = cells.cast(pa.int64())
-            same = compute.equal(compute.fill_null(whole.cast(pa.string()), ""), compute.fill_null(column, ""))
-            return whole if compute.all(same).as_py() else column
-        if decimal != ".":
-            cells = compute.replace_substring(cells, decimal, ".")
-        return cells.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return column
 
 
 def look_at(path: Path) -> TextTable:
@@ -191,8 +199,6 @@ def look_at(path: Path) -> TextTable:
         raise FileFault(path, "has a header and no rows", "Write it again with its rows, or name another one.")
     body = records[1:] if has_header else records
     zeros = [name for name, cells in zip(names, _cells(body, len(names)), strict=True) if _has_leading_zeros(cells)]
-    if zeros:
-        notes.append(f"Read as text, since their whole numbers begin with zeros: {', '.join(zeros)}.")
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
     row_bytes = len(lines.encode()) / len(records)
     return TextTable(path, delimiter, decimal, tuple(names), has_header, skipped, tuple(notes), tuple(zeros), row_bytes)
@@ -246,17 +252,6 @@ def _delimiter(text: str) -> str:
     return found
 
 
-def is_number_text(cell: str, decimal: str) -> bool:
-    """Whether a cell is a number.
-
-    Examples
-    --------
-    >>> is_number_text("-1.5e3", "."), is_number_text("1,5", ","), is_number_text("12kg", ".")
-    (True, True, False)
-    """
-    return re.fullmatch(NUMBER.replace(r"\.", re.escape(decimal)), cell.strip()) is not None
-
-
 def _decimal_comma(records: list[list[str]]) -> bool:
     cells = [cell.strip() for record in records for cell in record]
     commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
@@ -289,5 +284,5 @@ def _cells(records: list[list[str]], width: int) -> list[list[str]]:
 
 
 def _has_leading_zeros(cells: list[str]) -> bool:
-    filled = [cell.strip() for cell in cells if cell.strip()]
+    filled = [cell.strip() for cell in cells if cell.strip() not in MISSING]
     return any(re.fullmatch(r"0\d+", cell) for cell in filled) and all(cell.isdecimal() for cell in filled)

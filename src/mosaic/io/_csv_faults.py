@@ -9,7 +9,8 @@ from typing import Any
 
 from mosaic.engines._reading import library
 from mosaic.io._bytes import open_stream, wrong_encoding
-from mosaic.io._csv import MISSING, NUMBER, TextTable, long_cells
+from mosaic.io._cells import MISSING, NUMBER
+from mosaic.io._csv import TextTable, long_cells
 from mosaic.io._faults import FileFault
 
 #: Share of the cells of a column of text that are numbers, from which on the others are taken for mistakes.

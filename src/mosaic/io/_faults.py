@@ -95,11 +95,19 @@ def check_there(path: Path) -> None:
     """Refuse what is missing, closed to us, empty, or a note that the file is elsewhere."""
     try:
         if not path.exists():
+            if path.is_symlink():
+                raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
             raise FileFault(path, "there is no such file or folder", _whereabouts(path))
         if path.is_dir():
             if not any(path.iterdir()):
                 raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
             return
+        if not path.is_file():  # reading a pipe would wait for ever, and it cannot be read twice
+            raise FileFault(
+                path,
+                "is neither a file nor a folder, but a pipe, socket or device",
+                "Save what it holds to a file first.",
+            )
         with path.open("rb") as file:
             head = file.read(len(LFS_POINTER))
     except PermissionError as error:

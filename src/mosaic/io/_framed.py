@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import to_matrix
 from mosaic.engines._reading import library
-from mosaic.io._columns import LONGEST_NAME, Layout, Wishes, is_text, lay_out
+from mosaic.io._columns import Layout, Wishes, all_different, check_weight, is_text, lay_out, matrix_of, plain
 from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers
 from mosaic.io._faults import FileFault, unknown_name
@@ -90,7 +89,7 @@ def table_of(frame: Frame, wishes: Wishes, limit: float) -> Table:
     elif wishes.elsewhere:
         X, names = np.zeros((memory.num_rows, 0)), None
     else:
-        X = to_matrix(memory.select(layout.features))
+        X = matrix_of(memory.select(layout.features))
     numbers = finite(frame.path, X, names, frame.records.line, wishes.drop_missing, limit)
     kept = np.delete(np.arange(memory.num_rows), numbers.dropped) if len(numbers.dropped) else None
     if wishes.group is not None:
@@ -137,25 +136,6 @@ def finite(
     return Numbers(X, bad, notes=[dropped_note(len(bad), n)], clean=clean)
 
 
-def all_different(column: Any) -> bool:
-    """Whether every row has a value of its own, and none too long for a name."""
-    compute = library("pyarrow.compute", "a table")
-    if column.null_count or not len(column):
-        return False
-    if is_text(column.type):
-        column = plain(column)
-        lengths = compute.min_max(compute.utf8_length(column)).as_py()
-        if lengths["min"] == 0 or lengths["max"] > LONGEST_NAME:
-            return False
-    return bool(compute.count_distinct(column).as_py() == len(column))
-
-
-def plain(column: Any) -> Any:
-    """Categories as their values."""
-    types = library("pyarrow.types", "a table")
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
 def check_ids(frame: Frame, wishes: Wishes) -> None:
     """Refuse ids that the user names and that do not tell rows apart."""
     if wishes.id is None:
@@ -190,6 +170,7 @@ def check_beside(frame: Frame, wishes: Wishes, what: str, remedy: str) -> None:
         if column not in frame.memory.column_names:
             fault = unknown_name(frame.path, what, column, frame.memory.column_names)
             raise FileFault(frame.path, f"{fault.fault} (--{part})", fault.remedy)
+    check_weight(frame.path, wishes, {field.name: field.type for field in frame.schema})
     check_ids(frame, wishes)
 
 
@@ -238,14 +219,15 @@ def check_cells(frame: Frame, layout: Layout, wishes: Wishes, table: Any) -> Non
 
 
 def group_values(column: Any, kept: Any = None) -> Any:
-    """Of every row the group that it belongs to, as text."""
-    values = np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=np.str_)
+    """Of every row the group that it belongs to, as text; the same for 1 and 1.0."""
+    whole = (int(v) if isinstance(v, float) and v.is_integer() else v for v in column.to_pylist())
+    values = np.array(["" if value is None else str(value) for value in whole], dtype=np.str_)
     return values if kept is None else values[kept]
 
 
 def weight_values(frame: Frame, column: Any, name: str, kept: Any = None, first: int = 0) -> Any:
     """Of every row how much it counts."""
-    weights = to_matrix(library("pyarrow", frame.path).table({name: column})).ravel().astype(np.float64)
+    weights = matrix_of(library("pyarrow", frame.path).table({name: column})).ravel().astype(np.float64)
     rows = np.arange(len(weights)) if kept is None else kept
     odd = rows[~(np.isfinite(weights[rows]) & (weights[rows] >= 0))]
     if len(odd):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -37,14 +39,14 @@ class PictureTable(Table):
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """The pictures themselves, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
-        return [self._album.thumbnail(name, side) for name in self.names(rows)]
+        return [self._album.thumbnail(self._album.names[number], side) for number in self.numbers(rows)]
 
 
 class Album:
     """Names of pictures and a way to open them, in a folder or in a zip file. Nothing is unpacked to the disk."""
 
     def __init__(self, path: Path):
-        self.path, self.others = path, 0
+        self.path = path
         self._zip: zipfile.ZipFile | None = None
         if path.is_dir():
             files = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
@@ -135,13 +137,14 @@ def open_images(path: Path, wishes: Wishes, budget: float, size: int, colour: bo
         raise FileFault(
             path, f"pictures have no column {wishes.group!r} (--group)", "Use --group folder, or leave it out."
         )
-    refuse_columns(
-        path, Wishes(wishes.id, wishes.columns, wishes.exclude_columns, wishes.embedding, None, wishes.weight)
-    )
+    refuse_columns(path, replace(wishes, group=None), "holds pictures, which have no columns")
     album = Album(path)
     try:
-        folders = [str(PurePosixPath(name).parent) for name in album.names]
-        table = pa.table({"file": album.names} | ({"folder": folders} if wishes.group or set(folders) > {"."} else {}))
+        files = [
+            os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names
+        ]  # some are not called in UTF-8
+        folders = [str(PurePosixPath(name).parent) for name in files]
+        table = pa.table({"file": files} | ({"folder": folders} if wishes.group or set(folders) > {"."} else {}))
         notes = [f"{len(album.names):,} images resized to {size}×{size}, {'colour' if colour else 'grey'}."]
         if album.others:
             notes.append(f"Files that are no pictures were left out: {album.others:,}.")
@@ -206,7 +209,10 @@ def _plain(picture: Any, image: Any) -> Any:
     if picture.mode == "F":
         raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")
     if picture.mode.startswith("I"):
-        return image.fromarray((np.clip(np.asarray(picture, np.int64), 0, 65535) >> 8).astype(np.uint8))
+        pixels = np.maximum(np.asarray(picture, np.int64), 0)
+        # I;16 says how many bits there are; of I, which has room for 32, the largest value does.
+        bits = 16 if picture.mode != "I" else max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
+        return image.fromarray((pixels >> (bits - 8)).astype(np.uint8))
     if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
         over = picture.convert("RGBA")
         white = image.new("RGBA", over.size, "white")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +29,65 @@ def open_json_lines(path: Path, wishes: Wishes, budget: float, progress: Progres
     if (fault := wrong_encoding(path)) is not None:  # pyarrow takes strings of JSON as they come
         raise fault
     options = arrow.ReadOptions(block_size=BLOCK, use_threads=False)
-    with readable(path), open_stream(path) as stream:
-        size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
-        try:
+    size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
+
+    def parsed(kinds: dict[str, Any]) -> Any:
+        known: dict[str, Any] = {
+            "read_options": options,
+            "parse_options": arrow.ParseOptions(explicit_schema=pa.schema(list(kinds.items()))),
+        }
+        with open_stream(path) as stream:
             if size <= budget / 8:
-                table = arrow.read_json(stream, read_options=options)
-            else:
-                table = pa.Table.from_batches([next(iter(arrow.open_json(stream, read_options=options)))])
+                return arrow.read_json(stream, **known)
+            return pa.Table.from_batches([next(iter(arrow.open_json(stream, **known)))])
+
+    with readable(path):
+        try:
+            table = _as_written(parsed, wishes)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, StopIteration) as error:
             raise _explained(path, error) from error
     if not table.num_rows:
         raise FileFault(path, "has no records", "Write it again with one object a line, or name another one.")
     if size <= budget / 8:
+        table = _whole_as_text(table)
         records = InMemory(table, lambda number: _line_of(path, number))
         frame = Frame(path, "JSON lines", table.schema, records, table)
         return table_of(frame, wishes, budget / 4)
-    return table_of_stream(_large(path, table, size, progress), wishes, budget)
+    return table_of_stream(_large(path, table, wishes, size, progress), wishes, budget)
 
 
-def _large(path: Path, sample: Any, size: float, progress: Progress | None) -> Frame:
+def _as_written(parsed: Callable[[dict[str, Any]], Any], wishes: Wishes) -> Any:
+    """Records whose dates stay text and whose ids keep their digits: what pyarrow makes something else is read again."""
+    pa, types = library("pyarrow", "JSON"), library("pyarrow.types", "JSON")
+    first = parsed({})
+    kinds = {field.name: pa.string() for field in first.schema if types.is_timestamp(field.type)}
+    floats = [f.name for f in first.schema if types.is_float64(f.type) and f.name not in (wishes.columns or ())]
+    ids = [name for name in floats if name in (wishes.id, wishes.group) or looks_like_id(name)]
+    if not kinds and not ids:
+        return first
+    try:
+        again = parsed({**kinds, **dict.fromkeys(ids, pa.decimal128(38, 0))})
+    except pa.ArrowInvalid:  # ids with fractions
+        again = parsed(kinds)
+    return again.select(first.column_names)  # named ones come first otherwise
+
+
+def _whole_as_text(data: Any) -> Any:
+    """A table or batch whose ids of more digits than integers hold, for which decimals are used, are text."""
+    pa, types = library("pyarrow", "JSON"), library("pyarrow.types", "JSON")
+    kinds = [(f.name, pa.string() if types.is_decimal(f.type) else f.type) for f in data.schema]
+    return data.cast(pa.schema(kinds))
+
+
+def _large(path: Path, sample: Any, wishes: Wishes, size: float, progress: Progress | None) -> Frame:
     """Records of a file whose types are those of its first block."""
     pa, arrow = library("pyarrow", path), library("pyarrow.json", path)
     types = library("pyarrow.types", path)
-    # Whole numbers of the first block may have fractions further down.
+    names = {wishes.id, wishes.group}
+    names |= {name for name in sample.column_names if looks_like_id(name)}
+    # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
     kinds = {
-        f.name: pa.float64() if types.is_integer(f.type) and not looks_like_id(f.name) else f.type
+        f.name: pa.float64() if types.is_null(f.type) or (types.is_integer(f.type) and f.name not in names) else f.type
         for f in sample.schema
     }
 
@@ -66,7 +100,7 @@ def _large(path: Path, sample: Any, size: float, progress: Progress | None) -> F
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(path, raw) as stream:
             try:
                 for batch in arrow.open_json(stream, read_options=reading, parse_options=parsing):
-                    yield batch.select(list(columns))
+                    yield _whole_as_text(batch.select(list(columns)))
                     if progress is not None:
                         progress(min(raw.tell(), total), total)
             except pa.ArrowInvalid as error:
@@ -76,7 +110,8 @@ def _large(path: Path, sample: Any, size: float, progress: Progress | None) -> F
         return read(columns, progress)
 
     records = Streamed(list(kinds), read, lambda number: _line_of(path, number))
-    schema = pa.schema(list(kinds.items()))
+    sample = _whole_as_text(sample)
+    schema = _whole_as_text(pa.schema(list(kinds.items())).empty_table()).schema
     n_numbers = max(1, sum(is_number(kind) for kind in kinds.values()))
     return Frame(path, "JSON lines", schema, records, expected=size / n_numbers, sample=sample, stream=stream)
 

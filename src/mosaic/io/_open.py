@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from mosaic.engines.files import ZARR_MARKS
 from mosaic.exceptions import InvalidInputError
@@ -12,9 +13,8 @@ from mosaic.io._bytes import COMPRESSIONS, Progress, ending_of
 from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, check_there
 from mosaic.io._table import Table
+from mosaic.tuning import DEFAULT_BUDGET
 
-#: Bytes of memory that opening and reading a file may take, if the user says nothing.
-DEFAULT_BUDGET = 2 << 30
 #: Endings of the files that are read, and what they are called.
 KINDS = {
     ".csv": "CSV file",
@@ -66,10 +66,12 @@ def open_table(
         ``embeddings``, a folder of Parquet files, a folder or .zip of pictures
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
-    columns : features, by name or pattern (``"gene_*"``); by default all columns of numbers
+    columns : features, by name or pattern (``"gene_*"``); by default all columns of numbers but those that are called as ids
+        are, begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is one anyway
     exclude_columns : columns that are no features, by name or pattern
     embedding : column that holds a list of numbers, which are the features
-    embeddings : another file with as many rows, whose numbers are the features
+    embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
+        the same, in the same order
     group, weight : columns that say which group a row belongs to, and how much it counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     image_size : side of pictures, in pixels
@@ -108,9 +110,7 @@ def open_table(
     kind = kind_of(file)
     has_arrays = kind in (".npz", ".zarr", ".h5ad")
     if array is not None and not has_arrays and embeddings is None:
-        raise FileFault(
-            file, f"is a {KINDS[kind]}, which has no arrays to choose from (--array)", "Leave the option out."
-        )
+        raise FileFault(file, "has no arrays to choose from (--array)", "Leave the option out.")
     table = _open(file, kind, wishes, budget, array if has_arrays else None, image_size, colour, progress)
     table.group_name = group
     if embeddings is None:
@@ -129,8 +129,7 @@ def kind_of(file: Path) -> str:
     if file.is_dir():
         if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ZARR_MARKS):
             return ".zarr"
-        some = (one for one in file.rglob("*") if one.suffix.lower() == ".parquet" and one.name[0] not in "._")
-        return ".parquet" if next(some, None) is not None else ".zip"
+        return _kind_of_folder(file)
     ending = ending_of(file)
     packing = file.suffix.lower()
     if ending not in KINDS or (packing in COMPRESSIONS and packing not in COMPRESSED.get(ending, ())):
@@ -147,6 +146,26 @@ def kind_of(file: Path) -> str:
             "convert it, for example with pandas.",
         )
     return ending
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """Parquet files lie in the folder itself, pictures in folders of their own if they like."""
+
+    def holds(endings: Sequence[str], files: Iterable[Path]) -> bool:
+        return any(one.suffix.lower() in endings and one.name[0] not in "._" for one in files)
+
+    from mosaic.io._images import PICTURES
+
+    if holds([".parquet"], folder.iterdir()):
+        if holds(PICTURES, folder.iterdir()):
+            raise FileFault(
+                folder,
+                "holds both Parquet files and pictures",
+                "Name one of the Parquet files, or move the pictures to a folder of their own.",
+            )
+        return ".parquet"
+    # Parquet files in folders of their own are refused where they are read, with the reason.
+    return ".zip" if holds(PICTURES, folder.rglob("*")) or not holds([".parquet"], folder.rglob("*")) else ".parquet"
 
 
 def _open(
@@ -193,15 +212,25 @@ def _with_embeddings(
     table: Table, file: Path, array: str | None, drop: bool, budget: float | None, progress: Progress | None
 ) -> Table:
     """The same rows, with the numbers of another file."""
-    numbers = open_table(file, array=array, drop_missing=drop, memory_budget=budget, progress=progress)
-    n = numbers.n + numbers.n_dropped
-    if n != table.n:
+    known: dict[str, Any] = {"array": array, "drop_missing": drop, "memory_budget": budget, "progress": progress}
+    numbers = open_table(file, **known)
+    try:
+        named = table.id_name in numbers.columns and numbers.feature_names is not None
+        if named and numbers.id_name != table.id_name:
+            numbers.close()
+            numbers = open_table(file, id=table.id_name, **known)
+        n = numbers.n + numbers.n_dropped
+        if n != table.n:
+            raise FileFault(
+                file,
+                f"has {n:,} rows, {table.path.name} has {table.n:,}",
+                "Compute the embeddings again, a row for each, in the same order.",
+            )
+        if named:
+            table.check_same_names(numbers)
+    except BaseException:
         numbers.close()
-        raise FileFault(
-            file,
-            f"has {n:,} rows, {table.path.name} has {table.n:,}",
-            "Compute the embeddings again, a row for each, in the same order.",
-        )
+        raise
     table.take_numbers_of(numbers)
     table.notes.append(f"The numbers are those of {file}, {numbers.n_features:,} for each row.")
     return table

@@ -120,7 +120,10 @@ class Bare(Records):
         names = self.columns if columns is None else list(columns)
         if not names:
             return no_columns(len(numbers))
-        return _as_table(self._X[np.asarray(numbers)], self._names, names)
+        return _as_table(self._rows(numbers), self._names, names)
+
+    def _rows(self, numbers: IntArray) -> Any:
+        return self._X[np.asarray(numbers)]
 
 
 class Beside(InMemory):
@@ -148,4 +151,11 @@ def no_columns(n: int) -> Any:
 
 def _as_table(block: Any, names: Sequence[str], wanted: Sequence[str]) -> Any:
     rows = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
-    return library("pyarrow", "a table").table({name: rows[:, names.index(name)] for name in wanted})
+    return library("pyarrow", "a table").table({name: native(rows[:, names.index(name)]) for name in wanted})
+
+
+def native(values: Any) -> Any:
+    """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)

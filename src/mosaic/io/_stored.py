@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ def open_parquet(path: Path, wishes: Wishes, budget: float, progress: Progress |
     filled = [one for one in opened if one[1].num_rows]
     if not filled:
         raise FileFault(path, "has no rows", "Write it again with its rows, or name another one.")
-    schema = filled[0][2]
+    with readable(path):
+        schema = plain_schema(pa.unify_schemas([one[2] for one in filled], promote_options="permissive"))
     n = sum(head.num_rows for _, head, _ in filled)
     total = sum(head.row_group(g).total_byte_size for _, head, _ in filled for g in range(head.num_row_groups))
     n_numbers = sum(is_number(field.type) for field in schema)
@@ -76,12 +78,12 @@ def open_feather(path: Path, kind: str, wishes: Wishes, budget: float, progress:
             raise FileFault(path, "has no rows", "Write it again with its rows, or name another one.")
         return _in_memory(path, kind, table, wishes, budget)
     with readable(path), _opened(path) as reader:
-        schema = reader.schema
+        schema = plain_schema(reader.schema)
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         with readable(path), _opened(path) as reader:
             for batch in _ipc_batches(reader):
-                yield batch.select(list(columns))
+                yield batch.cast(schema).select(list(columns))
 
     sample = next(read(schema.names), None)
     if sample is None:
@@ -112,7 +114,7 @@ class ParquetRecords(Columns):
                     groups.append((g, first))
                 first += size
             for g, start in groups:
-                for batch in _read_groups(file, head, [g], names):
+                for batch in self._groups(file, head, [g], names):
                     here = wanted[(wanted >= start) & (wanted < start + batch.num_rows)] - start
                     parts.append(pa.Table.from_batches([batch.take(pa.array(here))]))
                     start += batch.num_rows
@@ -129,21 +131,41 @@ class ParquetRecords(Columns):
         total = sum(file.stat().st_size for file, _ in self._files)
         done, rows = 0, sum(head.num_rows for _, head in self._files)
         for file, head in self._files:
-            for batch in _read_groups(file, head, list(range(head.num_row_groups)), columns):
+            for batch in self._groups(file, head, list(range(head.num_row_groups)), columns):
                 yield batch
                 done += batch.num_rows
                 if progress is not None:
                     progress(int(total * done / rows), total)
 
+    def _groups(self, file: Path, head: Any, groups: list[int], columns: list[str]) -> Iterator[Any]:
+        """Some groups of a file, in the types of all files."""
+        parquet, pa = library("pyarrow.parquet", file), library("pyarrow", file)
+        schema = pa.schema([self._schema.field(name) for name in columns])
+        with readable(file), parquet.ParquetFile(file, metadata=head, **LITTLE) as opened:
+            for batch in opened.iter_batches(BLOCK_ROWS, groups, columns, use_threads=False):
+                yield batch.select(columns).cast(schema)
 
-def _read_groups(file: Path, head: Any, groups: list[int], columns: list[str]) -> Iterator[Any]:
-    parquet = library("pyarrow.parquet", file)
-    with readable(file), parquet.ParquetFile(file, metadata=head, **LITTLE) as opened:
-        for batch in opened.iter_batches(BLOCK_ROWS, groups, columns, use_threads=False):
-            yield batch.select(columns)
+
+def plain_schema(schema: Any) -> Any:
+    """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
+    pa, types = library("pyarrow", "a table"), library("pyarrow.types", "a table")
+
+    def plainly(kind: Any) -> Any:
+        if types.is_string_view(kind):
+            return pa.large_string()
+        if types.is_binary_view(kind):
+            return pa.large_binary()
+        if types.is_dictionary(kind):
+            return pa.dictionary(kind.index_type, plainly(kind.value_type), kind.ordered)
+        if types.is_list(kind) or types.is_large_list(kind):
+            return (pa.list_ if types.is_list(kind) else pa.large_list)(plainly(kind.value_type))
+        return kind
+
+    return pa.schema([field.with_type(plainly(field.type)) for field in schema], schema.metadata)
 
 
 def _in_memory(path: Path, kind: str, table: Any, wishes: Wishes, budget: float) -> Table:
+    table = table.cast(plain_schema(table.schema))
     frame = Frame(path, kind, table.schema, InMemory(table), table, row_names=row_names(table.schema))
     return table_of(frame, wishes, budget / 4)
 
@@ -171,7 +193,8 @@ def _opened(path: Path) -> Any:
             "is a Feather file of version 1, which is read no more",
             "Write it again with an older pyarrow: write_feather(read_table(file), file, version=2); or as Parquet.",
         )
-    return ipc.open_file(pa.OSFile(str(path))) if head == b"ARROW1" else ipc.open_stream(pa.OSFile(str(path)))
+    stored = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
+    return ipc.open_file(stored) if head == b"ARROW1" else ipc.open_stream(stored)
 
 
 def _ipc_batches(reader: Any) -> Iterator[Any]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import to_matrix
 from mosaic.engines._reading import library
-from mosaic.io._columns import Wishes, is_number, lay_out
+from mosaic.io._columns import Wishes, is_number, lay_out, matrix_of
 from mosaic.io._faults import FileFault
 from mosaic.io._framed import Frame, Numbers, check_cells, embedded, finished, group_values, weight_values
 from mosaic.io._missing import dropped_note, refuse_bad
@@ -50,6 +49,8 @@ def _laid_out(frame: Frame, wishes: Wishes, names: list[str] | None, id_name: st
     wanted = list(dict.fromkeys([*(names if names is not None else [str(wishes.embedding)]), *others]))
     numeric = [*(names or []), *([wishes.weight] if wishes.weight is not None else [])]
     gathered: dict[str, list[Any]] = {"groups": [], "weights": [], "ids": [], "dropped": []}
+    # An id that is also a number to compute with is read again as it is written.
+    by_name = id_name is not None and id_name not in (names or [])
     seen, id_bytes, spool = 0, 0, None
     try:
         for batch in frame.blocks(wanted, numeric):
@@ -75,9 +76,9 @@ def _laid_out(frame: Frame, wishes: Wishes, names: list[str] | None, id_name: st
             if wishes.weight is not None:
                 weights = weight_values(frame, batch.column(wishes.weight), wishes.weight, kept, seen)
                 gathered["weights"].append(weights)
-            if id_name is not None and id_bytes <= budget / 16:
+            if by_name and id_bytes <= budget / 16:
                 gathered["ids"].append(batch.column(id_name))
-                id_bytes += batch.column(id_name).nbytes
+                id_bytes += gathered["ids"][-1].nbytes
             seen += batch.num_rows
         if spool is None or not spool.n:
             raise FileFault(
@@ -89,7 +90,7 @@ def _laid_out(frame: Frame, wishes: Wishes, names: list[str] | None, id_name: st
             dropped,
             np.concatenate(gathered["groups"]) if wishes.group is not None else None,
             np.concatenate(gathered["weights"]) if wishes.weight is not None else None,
-            pa.chunked_array(gathered["ids"]) if id_name is not None and id_bytes <= budget / 16 else None,
+            pa.chunked_array(gathered["ids"]) if by_name and id_bytes <= budget / 16 else None,
             [] if dropped is None else [dropped_note(len(dropped), seen)],
             spool.close,
         )
@@ -107,7 +108,7 @@ def _new_spool(frame: Frame, rows: Any) -> Spool:
 def _matrix(frame: Frame, wishes: Wishes, batch: Any, names: list[str] | None, first: int, length: int | None) -> Any:
     if names is None:
         return embedded(frame, batch.column(wishes.embedding), str(wishes.embedding), first, length)
-    return to_matrix(library("pyarrow", frame.path).Table.from_batches([batch.select(names)]))
+    return matrix_of(library("pyarrow", frame.path).Table.from_batches([batch.select(names)]))
 
 
 def _by_row(frame: Frame, wishes: Wishes, numbers: Numbers) -> None:

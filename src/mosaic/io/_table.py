@@ -15,7 +15,8 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic._frames import _row_numbers
 from mosaic.engines._reading import library
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._faults import close_to
+from mosaic.io._columns import plain
+from mosaic.io._faults import FileFault, close_to
 from mosaic.io._records import Columns, Records
 
 #: Names that are compared with one that is not there.
@@ -112,9 +113,7 @@ class Table:
         if rows:
             return rows[0]
         if found:
-            raise InvalidInputError(
-                f"{self.path}: row {name!r} was left out, because numbers are missing in it. Fill them in, or name another row."
-            )
+            raise self._left_out(name)
         some: list[str] = []
         for batch in self._id_batches():
             some += _texts(batch.slice(0, COMPARED - len(some)))
@@ -148,6 +147,22 @@ class Table:
         self.groups = None if self.groups is None else self.groups[kept]
         self.weights = None if self.weights is None else self.weights[kept]
         self.notes += [note for note in other.notes if "left out" in note]
+
+    def check_same_names(self, other: Table) -> None:
+        """Refuse another table of as many rows, with a column of the same name, whose ids are others or in another order."""
+        for row, (ours, theirs) in enumerate(zip(self._all_names(), other._all_names(), strict=True)):
+            if ours != theirs:
+                raise FileFault(
+                    other.path,
+                    f"row {row:,} (counted from 0) is {theirs!r} in column {self.id_name!r}, that of {self.path.name} {ours!r}",
+                    f"Write both files in the same order, or leave column {self.id_name!r} out of this one if it means "
+                    "something else.",
+                )
+
+    def _all_names(self) -> Iterator[str]:
+        """Names of all rows of the file, those that were left out included."""
+        for batch in self._id_batches():
+            yield from _texts(batch)
 
     def close(self) -> None:
         """Remove temporary files and let go of others. X may not be used any more."""
@@ -186,16 +201,22 @@ class Table:
         return (batch.column(0) for batch in records.batches([str(self.id_name)]))
 
     def _by_number(self, name: str) -> int:
-        try:
-            row = self._row_of(int(name))
-        except ValueError:
-            row = -1
-        if row is None or not 0 <= row < self.n:
+        last = self.n + self.n_dropped - 1
+        number = int(name) if str(name).isdecimal() else -1
+        if not 0 <= number <= last:
             raise InvalidInputError(
-                f"{self.path}: there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {self.n - 1:,}. "
+                f"{self.path}: there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {last:,}. "
                 "Name the column of ids with --id, if there is one."
             )
+        row = self._row_of(number)
+        if row is None:
+            raise self._left_out(name)
         return row
+
+    def _left_out(self, name: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self.path}: row {name!r} was left out, because numbers are missing in it. Fill them in, or name another row."
+        )
 
 
 def _shape(X: Any) -> tuple[int, int]:
@@ -212,8 +233,7 @@ def _texts(column: Any) -> list[str]:
 def _places(column: Any, text: str) -> list[int]:
     """Where a value is written so."""
     pa, types = library("pyarrow", "a table"), library("pyarrow.types", "a table")
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = plain(column)
     if types.is_integer(column.type) or types.is_large_string(column.type):
         column = column.cast(pa.string())
     if types.is_string(column.type):

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mosaic._arrays import IntArray
-from mosaic.engines._reading import library
+from mosaic.engines._reading import library, listed
 from mosaic.io._bytes import Progress, wrong_encoding
-from mosaic.io._columns import Wishes, is_number
+from mosaic.io._cells import as_numbers, filled_cells, loses_digits
+from mosaic.io._columns import Wishes, check_names, is_number
 from mosaic.io._csv import TextTable, look_at
 from mosaic.io._csv_faults import explain, line_of
 from mosaic.io._faults import FileFault, readable
@@ -33,20 +34,22 @@ def open_text_table(path: Path, kind: str, wishes: Wishes, budget: float, progre
     """
     with readable(path):
         text = look_at(path)
-        # What the user computes with is a number, zeros or not.
-        zeros = tuple(name for name in text.zeros if name not in (wishes.columns or ()))
-        text = replace(text, id=wishes.id, zeros=zeros)
+        text = replace(text, wishes=wishes)
+        text = replace(text, zeros=tuple(name for name in text.zeros if name not in text.computed))
         size = text.size()
+    check_names(path, list(text.names), wishes)
     column_bytes = 8 * size / text.row_bytes
     if column_bytes * len(text.names) > budget / 8 or size > budget / 6:
         return table_of_stream(_large(text, kind, wishes, column_bytes, progress), wishes, budget)
-    table = _read(text, list(wishes.named))
+    table, lossy = _read(text)
     if progress is not None:
         progress(path.stat().st_size, path.stat().st_size)
     if not table.num_rows:
         raise FileFault(path, "has a header and no rows", "Write it again with its rows, or name another one.")
     records = InMemory(table, lambda number: line_of(text, number))
-    frame = Frame(path, kind, table.schema, records, table, notes=text.notes, text=text)
+    frame = Frame(
+        path, kind, table.schema, records, table, notes=[*text.notes, *digits_note([*text.zeros, *lossy])], text=text
+    )
     return table_of(frame, wishes, budget / 4)
 
 
@@ -67,15 +70,22 @@ class WrittenRows(Streamed):
         return self._text.converted(table, [name for name in table.column_names if name in self._numbers])
 
 
-def _read(text: TextTable, named: Sequence[str]) -> Any:
+def _read(text: TextTable) -> tuple[Any, list[str]]:
     pa = library("pyarrow", text.path)
     with readable(text.path):
         try:
-            table = text.read([name for name in named if name in text.names])
+            table, lossy = text.read()
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise explain(text, error) from error
         _refuse_bytes(text, table)
-    return table
+    return table, lossy
+
+
+def digits_note(names: Sequence[str]) -> list[str]:
+    """What is said of whole numbers that are kept as text."""
+    return (
+        [f"Read as text, since their whole numbers would lose digits or zeros: {listed(list(names))}."] if names else []
+    )
 
 
 def _refuse_bytes(text: TextTable, table: Any) -> None:
@@ -88,12 +98,19 @@ def _refuse_bytes(text: TextTable, table: Any) -> None:
 def _large(text: TextTable, kind: str, wishes: Wishes, column_bytes: float, progress: Progress | None) -> Frame:
     """Columns of a file whose types are those of its first block."""
     pa = library("pyarrow", text.path)
-    texts = text.text_columns(list(wishes.named))
-    first = next(_explained(text, dict.fromkeys(texts, pa.string()), None), None)
+    first = next(_explained(text, dict.fromkeys(text.texts, pa.string()), None), None)
     if first is None or not first.num_rows:
         raise FileFault(text.path, "has a header and no rows", "Write it again with its rows, or name another one.")
     _refuse_bytes(text, first)
-    sample = text.converted(pa.Table.from_batches([first]), texts)
+    suspects = text.suspects(first)
+    raw: Any = next(_explained(text, dict.fromkeys(suspects, pa.string()), suspects)) if suspects else None
+    lossy = [name for name in suspects if loses_digits(raw.column(name), first.schema.field(name).type)]
+    sample = text.converted(pa.Table.from_batches([first]), text.texts)
+    text = replace(text, zeros=(*text.zeros, *lossy))
+    for name in lossy:
+        sample = sample.set_column(sample.schema.get_field_index(name), name, [raw.column(name)])
+    for name, found in _types_further_down(text, sample.schema).items():
+        sample = sample.set_column(sample.schema.get_field_index(name), name, pa.nulls(sample.num_rows, found))
     numbers = [field.name for field in sample.schema if is_number(field.type)]
     flags = {field.name for field in sample.schema if field.type == pa.bool_()}
 
@@ -109,11 +126,26 @@ def _large(text: TextTable, kind: str, wishes: Wishes, column_bytes: float, prog
         sample.schema,
         WrittenRows(text, numbers),
         expected=column_bytes,
-        notes=text.notes,
+        notes=[*text.notes, *digits_note(text.zeros)],
         text=text,
         sample=sample,
         stream=stream,
     )
+
+
+def _types_further_down(text: TextTable, schema: Any) -> dict[str, Any]:
+    """Types of columns that are empty in the first block, from the first block that holds something of them."""
+    pa = library("pyarrow", text.path)
+    empty = [field.name for field in schema if field.type == pa.null()]
+    found: dict[str, Any] = {}
+    for batch in _explained(text, dict.fromkeys(empty, pa.string()), empty) if empty else ():
+        for name in set(empty) - set(found):
+            cells = batch.column(name)
+            if filled_cells(cells).null_count < len(cells):
+                found[name] = as_numbers(cells, text.decimal).type
+        if len(found) == len(empty):
+            break
+    return found
 
 
 def _explained(
@@ -128,4 +160,6 @@ def _explained(
                 yield batch
                 done += batch.num_rows
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise explain(text, error, [n for n, k in kinds.items() if k != pa.string()], done) from error
+            # Cells of true and false are no numbers, and no mistakes either.
+            numbers = [name for name, kind in kinds.items() if kind not in (pa.string(), pa.bool_())]
+            raise explain(text, error, numbers, done) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import secrets
 import signal
@@ -16,22 +15,15 @@ from typing import Any
 
 from mosaic.engines._reading import library
 from mosaic.io._faults import FileFault
+from mosaic.io._rendered import csv_bytes, json_bytes, unwritable
 
-#: Endings that rows are written with, and what they are called.
-WRITABLE = {
-    ".csv": "CSV",
-    ".tsv": "tab-separated",
-    ".parquet": "Parquet",
-    ".feather": "Feather",
-    ".arrow": "Arrow",
-    ".json": "JSON",
-    ".jsonl": "JSON lines",
-}
+#: Endings that rows are written with.
+WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".json", ".jsonl")
 REPLACE = "Use --force (in Python force=True) to replace it, or name another file."
 
 
-def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) -> None:
-    """Write a table of rows, in the way that the ending says.
+def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) -> list[str]:
+    """Write a table of rows, in the way that the ending says, and return the names of the columns that were left out.
 
     Columns keep their types. Columns of lists, such as embeddings, are left out of .csv and .tsv files, which cannot hold
     them.
@@ -52,33 +44,7 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     write = _writer(target)
     with replacing(target, force=force) as temporary:
         write(table, temporary)
-
-
-def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
-    r"""A table as CSV; strings are quoted where one of them needs it. Columns of lists are left out.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> csv_bytes(pa.table({"name": ["Ada", "Max"], "age": [36, 41]}))
-    b'name,age\nAda,36\nMax,41\n'
-    """
-    pa, csv = library("pyarrow", "CSV"), library("pyarrow.csv", "CSV")
-    flat = table.select([i for i, field in enumerate(table.schema) if not _is_nested(field.type)])
-    flat = pa.table([_plain(column) for column in flat.columns], names=flat.column_names) if flat.num_columns else flat
-    stream = io.BytesIO()
-    # A lone empty cell without quotes would be an empty line, which readers skip.
-    for style in ("none", "needed") if flat.num_columns > 1 else ("needed",):
-        stream = io.BytesIO(_header(flat.column_names, delimiter))
-        stream.seek(0, io.SEEK_END)
-        options = csv.WriteOptions(delimiter=delimiter, quoting_style=style, include_header=False)
-        try:
-            csv.write_csv(flat, stream, options)
-            break
-        except pa.ArrowInvalid:
-            if style == "needed":
-                raise
-    return stream.getvalue()
+    return [] if target.suffix.lower() not in (".csv", ".tsv") else unwritable(table)
 
 
 def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
@@ -100,7 +66,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
         raise FileFault(target, "is a folder", f"Name a file in it, for example {target / 'picks.csv'}.")
     if target.exists() and not force:
         raise FileFault(target, "exists already", REPLACE)
-    folder = target.resolve().parent
+    folder = _resolved(target).parent
     if not folder.is_dir():
         raise FileFault(target, f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -128,11 +94,11 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     ...     Path(folder, "picks.txt").read_text()
     'all of it'
     """
-    target = Path(path).resolve()
+    target = _resolved(Path(path))
     if target.exists() and not force:
         raise FileFault(path, "exists already", REPLACE)
-    # The ending is kept, since some writers look at it.
-    temporary = target.with_name(f".{target.stem[:100]}.{secrets.token_hex(4)}.part{target.suffix}")
+    # The ending is kept, since some writers look at it; the rest is not, since the name may be as long as names can be.
+    temporary = target.with_name(f".mosaic-{secrets.token_hex(4)}.part{target.suffix}")
     with _ending_on_signal():
         try:
             # Opened here, so that a folder that is closed or full is known before anything is written to it.
@@ -141,12 +107,12 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
             if target.exists():
                 os.chmod(temporary, target.stat().st_mode & 0o7777)
             _sync(temporary)
-            if target.exists() and not force:  # somebody else was quicker
-                raise FileFault(path, "exists already", REPLACE)
-            os.replace(temporary, target)
+            _put_in_place(temporary, target, force)
             _sync(target.parent)
         except FileFault:
             raise
+        except FileExistsError as error:  # somebody else was quicker
+            raise FileFault(path, "exists already", REPLACE) from error
         except OSError as error:
             if error.filename is not None and Path(str(error.filename)) not in (temporary, target):
                 raise
@@ -155,6 +121,34 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
             ) from error
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _put_in_place(temporary: Path, target: Path, force: bool) -> None:
+    """Give a file its name; one that has appeared there meanwhile is replaced with force only."""
+    if not force:
+        try:
+            os.link(temporary, target)  # unlike renaming, it refuses to replace
+            return
+        except FileExistsError:
+            raise
+        except OSError:  # file systems without links
+            if target.exists():
+                raise FileExistsError(target) from None
+    os.replace(temporary, target)
+
+
+def _resolved(path: Path) -> Path:
+    """The file that a path leads to."""
+    try:
+        if path.is_symlink():
+            path.stat()
+    except FileNotFoundError:
+        pass  # what a link names may be missing yet
+    except OSError as error:
+        raise FileFault(
+            path, f"cannot be written ({error.strerror})", "Remove the link, or name another file."
+        ) from error
+    return path.resolve()
 
 
 @contextmanager
@@ -223,52 +217,8 @@ def _writer(target: Path) -> Callable[[Any, Path], None]:
         return lambda table, path: library("pyarrow.parquet", target).write_table(table, path)
     if ending in (".feather", ".arrow"):
         return lambda table, path: library("pyarrow.feather", target).write_feather(table, str(path))
-    return lambda table, path: _put(path, _json(table, ending == ".jsonl"))
+    return lambda table, path: _put(path, json_bytes(table, ending == ".jsonl"))
 
 
 def _put(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-
-
-def _json(table: Any, by_lines: bool) -> bytes:
-    import json
-
-    records = [
-        json.dumps({key: _json_value(value) for key, value in record.items()}, ensure_ascii=False, allow_nan=False)
-        for record in table.to_pylist()
-    ]
-    text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
-    return text.encode()
-
-
-def _json_value(value: Any) -> Any:
-    """What JSON can hold: NaN and infinite become null, dates and other things their text."""
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
-
-
-def _is_nested(kind: Any) -> bool:
-    types = library("pyarrow.types", "CSV")
-    return bool(types.is_nested(kind))
-
-
-def _plain(column: Any) -> Any:
-    """Categories as their values, since CSV has none."""
-    types = library("pyarrow.types", "CSV")
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
-def _header(names: list[str], delimiter: str) -> bytes:
-    """The first line, quoted where needed."""
-    import csv
-
-    line = io.StringIO()
-    csv.writer(line, delimiter=delimiter, lineterminator="\n").writerow(names)
-    return line.getvalue().encode()

@@ -1,0 +1,137 @@
+"""Files that are odd and all the same are read: other systems, other libraries, other names."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from mosaic.io import FileFault, check_output, open_table, replacing
+
+pa = pytest.importorskip("pyarrow")
+feather = pytest.importorskip("pyarrow.feather")
+pq = pytest.importorskip("pyarrow.parquet")
+
+#: So small that every file is a large one.
+TINY = 16
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+@pytest.mark.parametrize("budget", [None, TINY])
+def test_views_of_text_are_text(tmp_path, budget, ending):
+    table = pa.table(
+        {
+            "name": pa.array(["a", "b"], pa.string_view()),
+            "x": [1.5, 2.5],
+            "raw": pa.array([b"r", None], pa.binary_view()),
+            "tags": pa.array([["t"], []], pa.large_list(pa.string_view())),
+        }
+    )
+    path = tmp_path / f"rows.{ending}"
+    if ending == "arrow":
+        feather.write_feather(table, str(path), compression="uncompressed")
+    else:
+        pq.write_table(table.drop_columns("tags"), path)
+    with open_table(path, memory_budget=budget) as opened:
+        assert opened.names([1, 0]) == ["b", "a"]
+        assert opened.find("b") == 1
+        assert opened.rows([1]).column("x").to_pylist() == [2.5]
+        assert open_table(path, group="name", memory_budget=budget).groups.tolist() == ["a", "b"]
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(FileFault, match="neither a file nor a folder") as caught:
+        open_table(tmp_path / "rows.csv")
+    assert "Save" in caught.value.remedy
+
+
+def test_a_link_to_nothing_is_not_answered_with_its_own_name(tmp_path):
+    (tmp_path / "rows.csv").symlink_to(tmp_path / "gone.csv")
+    with pytest.raises(FileFault, match="link") as caught:
+        open_table(tmp_path / "rows.csv")
+    assert "Did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".txt", ".arrow", ".npy"])
+def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
+    import gzip
+
+    plain = tmp_path / f"rows{ending}"
+    if ending == ".npy":
+        np.save(plain, np.array([[1.5], [2.5]]))
+    elif ending == ".arrow":
+        feather.write_feather(pa.table({"x": [1.5, 2.5]}), str(plain))
+    elif ending == ".jsonl":
+        plain.write_text('{"x": 1.5}\n{"x": 2.5}\n')
+    elif ending == ".txt":
+        plain.write_text("one\ntwo\n")
+        np.save(tmp_path / "numbers.npy", np.array([[1.5], [2.5]]))
+    else:
+        plain.write_bytes(gzip.compress(b"x\n1.5\n2.5\n") if ending == ".csv.gz" else b"x\n1.5\n2.5\n")
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9" + ending.encode())
+    os.rename(plain, odd)
+    for budget in (None, TINY):
+        others = {"embeddings": tmp_path / "numbers.npy"} if ending == ".txt" else {}
+        with open_table(odd, memory_budget=budget, **others) as table:
+            assert np.asarray(table.X).tolist() == [[1.5], [2.5]]
+
+
+def test_the_line_of_an_odd_cell_is_found_beside_columns_of_true_and_false(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("flag,x\n" + "true,1.5\n" * 600_000 + "false,1..5\n")
+    with pytest.raises(FileFault, match=r"'1\.\.5' is not a number") as caught:
+        open_table(path, memory_budget=1e6)
+    assert caught.value.where == "line 600,002, column 'x'"
+
+
+def test_a_loop_of_links_is_refused_as_output(tmp_path):
+    (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
+    (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
+    with pytest.raises(FileFault, match=r"loop|cannot be written"):
+        check_output(tmp_path / "a.csv")
+    with pytest.raises(FileFault, match=r"loop|cannot be written"), replacing(tmp_path / "a.csv") as temporary:
+        temporary.write_text("")
+
+
+@pytest.mark.parametrize("name", ["a" * 251, "ä" * 125])
+def test_the_longest_names_can_be_written(tmp_path, name):
+    with replacing(tmp_path / f"{name}.csv") as temporary:
+        temporary.write_text("x\n")
+    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.csv"]
+
+
+def test_a_file_that_appears_at_the_last_moment_is_not_replaced(tmp_path, monkeypatch):
+    target = tmp_path / "picks.csv"
+    link = os.link
+
+    def late(source, to, **options):
+        target.write_text("of somebody else")
+        link(source, to, **options)
+
+    monkeypatch.setattr("os.link", late)
+    with pytest.raises(FileFault, match="exists already"), replacing(target) as temporary:
+        temporary.write_text("ours")
+    assert target.read_text() == "of somebody else"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_where_files_cannot_be_linked_they_are_renamed(tmp_path, monkeypatch):
+    def never(source, to, **options):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", never)
+    with replacing(tmp_path / "picks.csv") as temporary:
+        temporary.write_text("ours")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["ours"]
+
+
+def test_decimals_of_any_width_are_numbers(tmp_path):
+    from decimal import Decimal
+
+    table = pa.table({"x": pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal256(50, 3))})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for budget in (None, TINY):
+        with open_table(tmp_path / "rows.parquet", memory_budget=budget, drop_missing=True) as opened:
+            assert opened.X.tolist() == [[1.5], [2.5]]
