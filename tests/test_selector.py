@@ -136,7 +136,7 @@ def test_as_many_are_chosen_as_have_the_support_which_is_weight(similarity, supp
     if similarity == "the kernel's":
         model = MOSAIC(min_support=support, **settled(model)).fit(ROLL, sample_weight=weights)
     assert not model.is_outlier_.any()
-    ranking = _choice.rank(model._solved, model._wanted, int(weights.sum() / support))[0]
+    ranking = _choice.rank(model._solved, model._wanted, int(weights.sum() / support), model._choice)[0]
     K = rbf_kernel(ROLL, ROLL[ranking], gamma=model.gamma_)
     enough = [
         k
