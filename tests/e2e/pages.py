@@ -369,3 +369,16 @@ def place_of(page: Any, facts: dict[str, Any], row: int) -> tuple[float, float]:
     box = page.locator("#map-points").bounding_box()
     share_x, share_y = ((value + 0.05) / 1.1 for value in grid)
     return box["x"] + share_x * box["width"], box["y"] + (1 - share_y) * box["height"]
+
+
+def stands_for(page: Any) -> list[str]:
+    """The third column of the table of picks, as far as it is shown."""
+    rows = page.locator("#picks-list tbody tr:visible td:nth-child(3) > span:first-child")
+    return [text.replace(",", "") for text in rows.all_inner_texts()]
+
+
+def saved(page: Any, button: str) -> tuple[str, str]:
+    """Name and text of the file that a button saves."""
+    with page.expect_download() as download:
+        page.locator(button).click()
+    return download.value.suggested_filename, download.value.path().read_bytes().decode("utf-8")
