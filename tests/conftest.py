@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
+
+from cli_runs import COLUMNS, write_points
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -31,3 +34,12 @@ def roll() -> np.ndarray:
 @pytest.fixture(scope="session")
 def roll_kernel(roll: np.ndarray) -> np.ndarray:
     return rbf_kernel(roll, gamma=2.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a command is run: a folder with the files of the examples in its help."""
+    write_points(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    return tmp_path

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal, write_points
+from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.cli._demo import TITLE
 from mosaic.cli._help import COMMANDS
@@ -26,14 +26,6 @@ for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.json", "pyarrow.parque
     pytest.importorskip(module)
 
 ADDED = ["mosaic_rank", "mosaic_row", "mosaic_stands_for", "mosaic_effective_count", "mosaic_reason"]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_points(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", str(COLUMNS))
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

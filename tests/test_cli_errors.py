@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from cli_runs import command, environment, run, write_points
+from cli_runs import command, environment, run
 from mosaic import MOSAIC
 from mosaic.cli._help import EXIT_CODES
 from mosaic.cli._shell import schema_of
@@ -24,13 +24,6 @@ jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_points(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def holes(folder):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from cli_runs import run, run_on_terminal, write_points
+from cli_runs import run, run_on_terminal
 from mosaic import MOSAIC
 from mosaic.cli._output import plain_value
 from mosaic.cli._parser import FILL
@@ -17,13 +17,6 @@ jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.parquet", "jinja2", "PIL"):
     pytest.importorskip(module)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_points(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def refuse(word):
