@@ -10,7 +10,8 @@ from experiments.job import Job
 #: Contestants of the classification and robustness items, those of the paper first.
 SELECTORS = (
     "MOSAIC", "MOSAIC (paper)", "SMRS", "DS3", "SSM", "K-medoids", "M-kmeans", "Précis", "TED", "RRQR", "CUR",
-    "random", "k-means", "k-means++", "farthest point", "facility location", "geosketch", "herding", "RPCholesky",
+    "random", "k-means", "k-means++", "farthest point", "facility location", "facility location with exchanges", "geosketch",
+    "herding", "RPCholesky",
 )  # fmt: skip
 #: The paper's variant for many points. It is compared with the method that it stands for, and has no rank.
 SCALABLE = "MOSAIC (paper, scalable)"
@@ -84,7 +85,7 @@ def f1_table(small: bool) -> Iterator[Job]:
 #: Sets with classes beyond those of the paper, and sets whose classes are looked at among outliers.
 MORE_CLASSES = ("cifar10", "olivetti", "orl", "pbmc", "basehock")
 SPOILED = ("digits", "usps", "mnist", "isolet", "yaleb", "orl", "pbmc", "cifar10")
-#: Kinds of outliers: each set gets three. Natural images can only be mixed with images.
+#: Sets that get natural images among their outliers, which can only be mixed with images; the others get heavy-tailed ones.
 PICTURES = ("digits", "usps", "mnist", "yaleb", "orl")
 #: Inliers of an ADBench set, at most.
 ADBENCH_SIZE = 1000
@@ -95,8 +96,10 @@ DECIDING = ("MOSAIC", "MOSAIC (paper)", "LOF", "Isolation forest", "One-class SV
 #: Rows of a set that is looked at without outliers; the sets that have fewer give all of them.
 UNSPOILT_SIZE, SMALLER = 600, {"orl": 400, "olivetti": 400}
 #: Sets with classes on which choices were made (rules, constants), and those on which they were confirmed.
-CHOOSING = ("digits", "isolet", "orl", "pbmc", "usps")
-CONFIRMING = ("basehock", "cifar10", "mnist", "olivetti", "yaleb")
+CHOOSING = ("digits", "isolet", "orl", "pbmc", "basehock")
+CONFIRMING = ("usps", "mnist", "yaleb", "cifar10", "olivetti")
+#: Kinds of added outliers, likewise.
+KINDS = {"choosing": ("uniform", "columns", "far"), "confirming": ("heavy-tailed", "shuffled", "images")}
 
 
 def adbench_sets() -> list[str]:
@@ -138,7 +141,7 @@ def _spoiled_cases(small: bool) -> Iterator[tuple[str, str, float]]:
     """Set, kind and ratio of outliers."""
     for name, ratio in product(("digits",) if small else SPOILED, (1.0,) if small else (0.3, 1.0)):
         third = "images" if name in PICTURES else "heavy-tailed"
-        for kind in ("uniform",) if small else ("uniform", "shuffled", third):
+        for kind in ("uniform",) if small else (*KINDS["choosing"], "shuffled", third):
             yield name, kind, ratio
 
 
@@ -168,7 +171,7 @@ def ablation(small: bool) -> Iterator[Job]:
     for method, seed in product(("MOSAIC", *all_selector_variants()), range(1 if small else 3)):
         for name in sets:
             yield Job("ablation", "classify", method, name, None, 0.0, 600, 30, seed)
-        for name, kind in product(spoilt, ("uniform", "shuffled")):
+        for name, kind in product(spoilt, KINDS["choosing"]):
             yield Job("ablation", "select", method, name, kind, 1.0, 280, 30, seed)
     for method, seed in product(("MOSAIC", *all_detector_variants()), range(1 if small else 2)):
         for name in adbench_sets()[: 2 if small else None]:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist
-from scipy.stats import kstest
+from scipy.stats import ks_2samp, kstest, spearmanr
 from sklearn.datasets import load_digits, make_swiss_roll
 
 from mosaic import datasets
@@ -331,6 +331,52 @@ def test_permuted_outliers_keep_their_entries_and_change_their_order(rng):
     assert counts.min() >= 2  # every row is used before any is used again
 
 
+def test_entries_from_columns_keep_the_margins_and_destroy_dependence(rng):
+    x = rng.exponential(size=400)
+    X = np.column_stack([x, x**2, 5 - x + 0.1 * rng.normal(size=400)])
+    for seed in SEEDS:
+        outliers = in_order(X, 100, "columns", random_state=seed)
+        assert all(np.isin(column, own).all() for column, own in zip(outliers.T, X.T, strict=True))
+    outliers = in_order(X, 4000, "columns")
+    for column, own in zip(outliers.T, X.T, strict=True):
+        assert ks_2samp(column, own).pvalue > 1e-3
+        assert len(np.unique(column)) == 400
+    assert np.abs(spearmanr(X).statistic).min() > 0.95
+    assert np.abs(spearmanr(outliers).statistic - np.eye(3)).max() < 4 / np.sqrt(4000)
+
+
+def test_far_outliers_are_rows_two_to_four_times_as_far_from_the_mean(rng):
+    deviations = np.array([1.0, 5.0, 0.2, 0.0])
+    X = rng.normal(size=(500, 4)) * deviations + np.array([0.0, 100.0, -3.0, 7.0])
+    outliers = in_order(X, 4000, "far")
+    ratio = outliers.std(axis=0)[:3] / X.std(axis=0)[:3]
+    # E f² = 28/3 for f uniform in [2, 4], and the noise adds a quarter of the variance: √(28/3 + 1/4) = 3.096
+    np.testing.assert_allclose(ratio, np.sqrt(28 / 3 + 1 / 4), rtol=0.05)
+    assert np.abs(outliers[:, 3] - 7).max() < 1e-9  # a feature that is the same everywhere stays so
+    np.testing.assert_allclose(outliers.mean(axis=0), X.mean(axis=0), atol=0.25 * deviations.max())
+
+    def distances(rows):
+        return np.linalg.norm((rows - X.mean(axis=0))[:, :3] / X.std(axis=0)[:3], axis=1)
+
+    assert np.median(distances(outliers)) > 2.5 * np.median(distances(X))
+    for seed in SEEDS:
+        few = distances(in_order(X, 50, "far", random_state=seed))
+        assert np.median(few) > np.quantile(distances(X), 0.9)
+
+
+def test_far_outliers_lie_in_the_directions_of_rows(rng):
+    """In many dimensions the noise is small beside the row that is moved: its direction can be told, and the factor with it."""
+    X = rng.choice([-1.0, 1.0], size=(40, 2000)) + 3.0
+    own, mean = X - X.mean(axis=0), X.mean(axis=0)
+    away = in_order(X, 300, "far") - mean
+    products = away @ own.T / np.square(own).sum(axis=1)
+    factors, sources = products.max(axis=1), products.argmax(axis=1)
+    assert len(np.unique(sources)) == 40
+    assert kstest(factors, "uniform", args=(2, 2)).pvalue > 1e-3
+    noise = away - factors[:, None] * own[sources]
+    np.testing.assert_allclose(noise.std(), 0.5 * own.std(), rtol=0.02)
+
+
 def test_permuted_outliers_leave_out_constant_rows():
     X = np.vstack([np.zeros((20, 3)), [[1.0, 2.0, 2.0]]])
     outliers = in_order(X, 6, "shuffled")
@@ -441,7 +487,7 @@ X3 = np.arange(12.0).reshape(4, 3)
         (lambda: contaminate(X3, np.inf), "amount must be a finite"),
         (lambda: contaminate(X3, "half"), "amount must be a finite number.*got 'half'"),
         (lambda: contaminate(X3, True), "amount must be a whole number"),
-        (lambda: contaminate(X3, 2, kind="gaussian"), "'uniform', 'repetitive', .*'shuffled'; got 'gaussian'"),
+        (lambda: contaminate(X3, 2, kind="gaussian"), "'uniform', 'repetitive', .*'far'; got 'gaussian'"),
         (lambda: contaminate(X3, 2, scale=0), "scale must be a finite number > 0; got 0"),
         (lambda: contaminate(X3, 2, share=1.0), "share must be a finite number >= 0 and < 1; got 1"),
         (lambda: contaminate(X3, 2, clusters=0), "clusters must be a whole number >= 1; got 0"),
@@ -454,6 +500,9 @@ X3 = np.arange(12.0).reshape(4, 3)
         (lambda: contaminate(np.ones((4, 3)), 2), "two different rows"),
         (lambda: contaminate(np.ones((4, 3)), 2, kind="heavy-tailed"), "two different rows"),
         (lambda: contaminate(np.ones((4, 3)), 2, kind="shuffled"), "constant"),
+        (lambda: contaminate(np.ones((4, 3)), 2, kind="columns"), "two different rows"),
+        (lambda: contaminate(np.ones((4, 3)), 2, kind="far"), "two different rows"),
+        (lambda: contaminate(X3[:, :1], 2, kind="columns"), "two features.*X has 1"),
         (lambda: noise_images(0, X3), "n must be"),
         (lambda: noise_images(2, np.arange(3)), r"got shape \(3,\)"),
         (lambda: noise_images(2, np.ones((2, 2))), "all are 1"),

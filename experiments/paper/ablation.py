@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from experiments.items import KINDS
 from experiments.paper._lines import AUC, NEAREST, OUTLIER_SHARE, Column, Line, Measure, cells, latest, tiers
 from experiments.paper._markdown import table_of_columns
 
@@ -34,7 +35,7 @@ def parts(lines: Sequence[Line]) -> list[str]:
     words = (
         "MOSAIC() with one of its rules left out at a time. Numbers are means over all cases of a column ± the standard "
         "deviation over seeds; all rows have the same cases and seeds. Selection: the choosing half, k = 30, without outliers "
-        "and with as many uniform or shuffled outliers as inliers."
+        f"and with as many outliers as inliers, of its kinds ({', '.join(KINDS['choosing'])})."
     )
     selection = {
         "1-NN accuracy, no outliers": (_column(mine, NEAREST, "classify"), NEAREST),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mosaic import datasets, inspection, io, metrics, report
+    from mosaic.choosing import Selection
     from mosaic.encoding import Certificate, Encoding
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
     from mosaic.exceptions import (
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
         MosaicError,
         NotPositiveSemidefiniteError,
+        SelectionWarning,
     )
     from mosaic.kernels import EffectiveCount
     from mosaic.program import Progress, solve
@@ -34,6 +36,8 @@ __all__ = [
     "MosaicError",
     "NotPositiveSemidefiniteError",
     "Progress",
+    "Selection",
+    "SelectionWarning",
     "datasets",
     "estimate",
     "inspection",
@@ -46,6 +50,7 @@ __all__ = [
 
 # Where each name lives. It is imported when it is first asked for: the command line answers before scikit-learn is there.
 _HOMES = {
+    "mosaic.choosing": ("Selection",),
     "mosaic.encoding": ("Certificate", "Encoding"),
     "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "path"),
     "mosaic.exceptions": (
@@ -55,6 +60,7 @@ _HOMES = {
         "MissingDependencyError",
         "MosaicError",
         "NotPositiveSemidefiniteError",
+        "SelectionWarning",
     ),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.program": ("Progress", "solve"),

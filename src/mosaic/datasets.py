@@ -27,12 +27,16 @@ __all__ = [
     "union",
 ]
 
-Kind: TypeAlias = Literal["uniform", "repetitive", "dependent", "clustered", "heavy-tailed", "images", "shuffled"]
+Kind: TypeAlias = Literal[
+    "uniform", "repetitive", "dependent", "clustered", "heavy-tailed", "images", "shuffled", "columns", "far"
+]
 
 #: Pieces into which a curve is cut to invert its arc length; the error is about the square of 1 / PIECES.
 PIECES = 4096
 #: Clusters of outliers: their standard deviation in mean sides of the box, and how much wider the box of their centres.
 CLUSTER_WIDTH, CLUSTER_BOX = 0.02, 2.0
+#: Far outliers: least and largest factor away from the mean, and their noise in standard deviations of each column.
+FAR_FACTORS, FAR_NOISE = (2.0, 4.0), 0.5
 #: Points in each blob of ``blobs_with_gross_outliers``, and its outliers: 400 in all.
 BLOB_SIZES, GROSS_OUTLIERS = (150, 100, 70, 45, 27), 8
 
@@ -220,6 +224,10 @@ def contaminate(
         - "images": rows of ``images``, without replacement
         - "shuffled": rows of X with their entries permuted, each row in its own way; of images this makes noise with
           the right histogram
+        - "columns": each entry is drawn from its column of X, independently of the others: every feature is distributed as
+          in the data, and none depends on another
+        - "far": μ + f (x − μ) + σ/2 · g with μ the mean and σ the standard deviations of the columns of X, x a row of X, f
+          uniform in [2, 4] and g Gaussian: most lie two to four times as far from the mean as a row of X
 
     scale : how much the box is enlarged
     share : share of the outliers that others represent, "repetitive" and "dependent" only; at least one, if > 0
@@ -235,6 +243,8 @@ def contaminate(
     2. Where the data fill their box, as they may in few dimensions, a uniform outlier can fall among inliers.
     3. "shuffled" leaves out rows with all entries equal, which no permutation changes, and reuses rows when it needs
        more than there are.
+    4. Where there are few features, or few different values in them, a row of "columns" may by chance be a row of X, and
+       where features do not depend on each other its rows are no outliers at all.
 
     Examples
     --------
@@ -242,6 +252,14 @@ def contaminate(
     >>> data = contaminate(embed(swiss_roll(200), 10), 0.5, kind="repetitive")
     >>> data.X.shape, int(data.is_outlier.sum())
     ((300, 10), 100)
+
+    The second feature is twice the first, but not in outliers whose entries come from the columns.
+
+    >>> import numpy as np
+    >>> data = contaminate(np.column_stack([np.arange(50), 2 * np.arange(50)]), 0.2, kind="columns")
+    >>> twice = data.X[:, 1] == 2 * data.X[:, 0]
+    >>> bool(twice[~data.is_outlier].all()), int(twice[data.is_outlier].sum())
+    (True, 0)
     """
     X = _dense(X, "X")
     if kind not in get_args(Kind):
@@ -363,6 +381,10 @@ def _outliers(
             return _drawn(images, n, X.shape[1], rng)
         case "shuffled":
             return _permuted(X, n, rng)
+        case "columns":
+            return _recombined(X, n, rng)
+        case "far":
+            return _moved_away(X, n, rng)
 
 
 def _in_box(X: FloatArray, n: int, scale: float, rng: np.random.Generator) -> FloatArray:
@@ -430,6 +452,25 @@ def _permuted(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
     while len(same := np.flatnonzero((outliers == originals).all(axis=1))):
         outliers[same] = rng.permuted(outliers[same], axis=1)
     return outliers
+
+
+def _recombined(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Rows of entries x_ij of X, with i drawn anew for every entry."""
+    _check_spans(X)
+    if X.shape[1] < 2:
+        raise InvalidInputError(
+            "kind='columns' needs at least two features, or its outliers would be rows of X; X has 1. Use another kind."
+        )
+    return np.asarray(np.take_along_axis(X, rng.integers(len(X), size=(n, X.shape[1])), axis=0))
+
+
+def _moved_away(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Points μ + f (x − μ) + σ/2 · g, x a random row of X."""
+    _check_spans(X)
+    mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    rows = X[rng.integers(len(X), size=n)]
+    factors = rng.uniform(*FAR_FACTORS, size=(n, 1))
+    return np.asarray(mean + factors * (rows - mean) + FAR_NOISE * deviation * rng.normal(size=rows.shape))
 
 
 def _check_spans(X: FloatArray) -> None:

@@ -25,3 +25,7 @@ class MissingDependencyError(MosaicError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """The result is usable, but its certified gap is larger than the tolerance asked for."""
+
+
+class SelectionWarning(UserWarning):
+    """The answer is usable, but there is something about the data that whoever uses it should know."""

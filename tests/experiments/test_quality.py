@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import inspect
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from experiments.datasets.real import available_names
-from experiments.items import CLASSIFIED, DECIDING, FAST, MORE_CLASSES, SELECTORS, adbench_sets, halves, jobs_of
+from experiments.items import (
+    CLASSIFIED,
+    DECIDING,
+    FAST,
+    KINDS,
+    MORE_CLASSES,
+    PICTURES,
+    SELECTORS,
+    SPOILED,
+    adbench_sets,
+    halves,
+    jobs_of,
+)
 from experiments.job import Job
 from experiments.methods import all_detector_variants, all_detectors, all_selector_variants, all_selectors
 from experiments.paper import ablation, page, quality
@@ -18,6 +31,7 @@ from experiments.paper._standings import Interval, Standing, interval, rank_colu
 from experiments.run import run_job
 from experiments.tasks import TASKS
 from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic.datasets import Kind
 
 TIER = {"MOSAIC": "ours", "TED": "paper", "SMRS": "paper"}
 
@@ -110,8 +124,48 @@ def test_halves_share_no_set_and_are_all_sets_together():
     assert set(choosing) | set(confirming) <= set(available_names())
     sets = {job.dataset for item in ("classification", "clean", "spoiled", "adbench") for job in jobs_of(item)}
     assert sets == {*choosing, *confirming}
+    assert choosing[:5] == ("digits", "isolet", "orl", "pbmc", "basehock")
     marked = adbench_sets()
     assert (choosing[5:], confirming[5:]) == (tuple(marked[::2]), tuple(marked[1::2]))
+
+
+def test_kinds_of_outliers_are_of_one_half_each_and_every_set_gets_five():
+    assert not set(KINDS["choosing"]) & set(KINDS["confirming"])
+    assert {*KINDS["choosing"], *KINDS["confirming"]} <= set(get_args(Kind))
+    each = {}
+    for job in jobs_of("spoiled"):
+        each.setdefault(job.dataset, set()).add(job.contamination)
+    assert set(each) == set(SPOILED)
+    for name, kinds in each.items():
+        third = "images" if name in PICTURES else "heavy-tailed"
+        assert kinds == {"uniform", "columns", "far", "shuffled", third}, name
+
+
+def test_a_case_is_of_a_half_if_its_set_and_its_outliers_are():
+    assert quality.half_of(("digits", "far", 1.0, 280, 30)) == "choosing"
+    assert quality.half_of(("usps", "images", 1.0, 280, 30)) == "confirming"
+    assert quality.half_of(("digits", "images", 1.0, 280, 30)) is None
+    assert quality.half_of(("usps", "far", 1.0, 280, 30)) is None
+    assert quality.half_of(("usps", None, 0.0, 600, 30)) == "confirming"
+    assert quality.half_of(("swiss_roll", None, 0.0, 600, 30)) is None
+
+
+def test_spoiled_halves_are_sets_with_outliers_of_their_own_half():
+    """Accuracies are one number for each of the four kinds of pairs, so that a mean says which of them are in it."""
+    numbers = {("digits", "far"): 0.1, ("digits", "images"): 0.3, ("usps", "far"): 0.5, ("usps", "images"): 0.9}
+    lines = []
+    for (dataset, kind), value in numbers.items():
+        score = {"accuracy_1nn": value, "outlier_share": value / 2}
+        lines.append(line("spoiled", "MOSAIC", dataset, 0, kind, 1.0, 30, **score))
+    text = quality.section(lines)
+    text = text[text.index("### Selection among outliers") : text.index("where these can be told apart")]
+    assert "4 cases of 2 sets." in text
+    assert "0.450 [0.200, 0.700]" in text  # all
+    assert "On either half (1 choosing and 1 confirming cases); a set of one half with outliers of the other" in text
+    first = "**1.0 [1.0, 1.0]**"
+    choosing = f"{first} | **0.100 [0.100, 0.100]** | **0.050 [0.050, 0.050]**"
+    confirming = f"{first} | **0.900 [0.900, 0.900]** | **0.450 [0.450, 0.450]**"
+    assert f"| MOSAIC | {choosing} | {confirming} |" in text
 
 
 def test_separable_looks_at_the_very_draws_of_spoiled():
@@ -119,7 +173,7 @@ def test_separable_looks_at_the_very_draws_of_spoiled():
         return {(job.dataset, job.contamination, job.ratio, job.n, job.seed) for job in jobs_of(item)}
 
     assert draws("separable") == draws("spoiled")
-    assert len(jobs_of("separable")) == 48 * 5 * len(FAST)
+    assert len(jobs_of("separable")) == 80 * 5 * len(FAST)
     select, detect = jobs_of("spoiled", small=True)[0], jobs_of("separable", small=True)[0]
     one, other = (TASKS[job.task].case(job, False) for job in (select, detect))
     np.testing.assert_array_equal(one.X, other.X)
@@ -144,7 +198,7 @@ def test_detectors_that_decide_are_those_that_flag():
 
 def test_ablation_runs_variants_and_ours_on_the_same_cases():
     jobs = jobs_of("ablation")
-    assert len(jobs) == 5 * 3 * (5 + 5 * 2) + 5 * 2 * (25 + 3)
+    assert len(jobs) == len(ablation.SELECTION_RULES) * 3 * (5 + 4 * 3) + len(ablation.DETECTION_RULES) * 2 * (25 + 3)
     assert {job.dataset for job in jobs if job.task in ("classify", "select")} <= set(halves()["choosing"])
     for tasks, rules in (
         (("classify", "select"), ablation.SELECTION_RULES),
@@ -227,8 +281,10 @@ def test_section_has_every_table_with_the_numbers_of_the_lines(tmp_path):
     page.main(["--folder", str(tmp_path), "--out", str(tmp_path / "results.md")])
     text = (tmp_path / "results.md").read_text()
     text = text[text.index(f"## {page.QUALITY}") : text.index("## Missing runs")]
-    assert "- **choosing half**: digits, isolet, orl, pbmc, usps, adbench/10_cover," in text
-    assert "- **confirming half**: basehock, cifar10, mnist, olivetti, yaleb, adbench/12_fault," in text
+    assert "- **choosing half**: digits, isolet, orl, pbmc, basehock, adbench/10_cover," in text
+    assert "- **confirming half**: usps, mnist, yaleb, cifar10, olivetti, adbench/12_fault," in text
+    assert "; added outliers: uniform, columns, far.\n" in text
+    assert "; added outliers: heavy-tailed, shuffled, images.\n" in text
     assert "4 cases of 4 sets. Without any run: MOSAIC (paper), SMRS," in text
     assert "| MOSAIC | **1.0 [1.0, 1.0]** | **0.800 [0.800, 0.800]** |\n" in text
     assert "| random<sup>1</sup> | 3.0 [3.0, 3.0] | — |" in text

@@ -42,6 +42,7 @@ TIERS = {
     "farthest point": "peer",
     "k-means++": "peer",
     "facility location": "peer",
+    "facility location with exchanges": "peer",
     "geosketch": "peer",
     "herding": "peer",
     "RPCholesky": "peer",
@@ -104,7 +105,10 @@ def test_more_picks_than_points_are_refused(method):
         method.run(np.eye(5), 6, 0)
 
 
-COVERING = ["DS3", "K-medoids", "M-kmeans", "k-means", "farthest point", "facility location", "geosketch", "SSM"]
+COVERING = [
+    "DS3", "K-medoids", "M-kmeans", "k-means", "farthest point", "facility location", "facility location with exchanges",
+    "geosketch", "SSM",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COVERING)
@@ -640,6 +644,72 @@ def test_facility_location_is_what_apricot_chooses_by_default(roll):
         warnings.simplefilter("ignore")
         expected = apricot.FacilityLocationSelection(8).fit(roll).ranking
     np.testing.assert_array_equal(run("facility location", roll, 8, similarity="squared distance"), expected)
+
+
+def covered(S, chosen):
+    """Σ_i max_{j∈chosen} s_ij, with nothing for nobody."""
+    return S[:, chosen].max(axis=1).sum()
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_gains_of_exchanges_are_those_of_each_exchange_by_itself(rng, k):
+    X = rng.normal(size=(25, 3))
+    X[20:] = X[:5]  # copies, and with them ties
+    S = rbf_kernel(X)
+    for chosen in (rng.choice(25, k, replace=False), np.arange(25 - k, 25)):
+        first, s1, s2 = fl.nearest_two(S, chosen)
+        np.testing.assert_array_equal(s1, S[:, chosen].max(axis=1))
+        np.testing.assert_array_equal(s2, np.sort(S[:, chosen])[:, -2] if k > 1 else 0.0)
+        gains = fl.exchange_gains(S, first, s1, s2, k)
+        for candidate, place in np.ndindex(25, k):
+            after = chosen.copy()
+            after[place] = candidate
+            assert gains[candidate, place] == pytest.approx(covered(S, after) - covered(S, chosen), abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 7])
+def test_no_exchange_raises_the_sum_after_the_last(k):
+    better = 0
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(30, 2))
+        S = rbf_kernel(X, gamma=fl.bandwidth(X, k, 0))
+        found, greedy = run("facility location with exchanges", X, k), fl.greedy(S, k)
+        reached = covered(S, found)
+        assert reached >= covered(S, greedy) - 1e-12
+        better += reached > covered(S, greedy) + 1e-9
+        for place, candidate in np.ndindex(k, 30):
+            after = found.copy()
+            after[place] = candidate
+            assert covered(S, after) <= reached + 1e-9
+        if k <= 4:  # the best set of all is rarely better, and never by much
+            assert reached >= 0.97 * max(covered(S, list(chosen)) for chosen in combinations(range(30), k))
+    assert (better > 0) == (k > 1)  # a single pick is the best one from the start
+
+
+def test_exchanges_undo_a_greedy_mistake():
+    """A single pick is best in the middle. Of two it serves nobody well, and one at either end is better."""
+    ends = np.concatenate([np.linspace(-1.2, -0.8, 9), np.linspace(0.8, 1.2, 9)])
+    S = rbf_kernel(np.concatenate([ends, [0.0]])[:, None], gamma=0.5)
+    greedy = fl.greedy(S, 2)
+    assert 18 in greedy
+    found, count = fl.exchanged(S, greedy)
+    assert count >= 1
+    assert 0 <= min(found) < 9 <= max(found) < 18
+    assert covered(S, found) == pytest.approx(max(covered(S, list(pair)) for pair in combinations(range(19), 2)))
+    assert greedy.tolist()[0] == 18  # what was given stays as it was
+
+
+@pytest.mark.parametrize(("k", "wanted"), [(1, 30.0), (2, 30.0), (6, 10.0), (30, 2.0), (50, 1.5)])
+def test_bandwidth_is_that_at_which_a_typical_point_resembles_as_many_as_a_pick_stands_for(rng, k, wanted):
+    X = rng.normal(size=(60, 3))
+    K = rbf_kernel(X, gamma=fl.bandwidth(X, k, 0))
+    assert np.median((K**2).sum(axis=0)) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_bandwidth_with_more_copies_than_a_pick_stands_for_is_that_of_the_median_distance(rng):
+    X = np.repeat(rng.normal(size=(6, 2)), 5, axis=0)
+    assert fl.bandwidth(X, 10, 0) == pytest.approx(1 / np.median(cdist(X, X)[np.triu_indices(30, 1)] ** 2))
+    assert len(set(map(tuple, X[run("facility location with exchanges", X, 6)]))) == 6
 
 
 # Geometric sketching

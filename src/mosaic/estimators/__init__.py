@@ -1,19 +1,15 @@
 """The friendly door: estimators that follow scikit-learn's contract, and the questions to ask before using them."""
 
 from mosaic.estimators._beforehand import CoverageCurve, estimate, path
-from mosaic.estimators._certificate import SelectionCertificate
 from mosaic.estimators._detector import MOSAICOutlierDetector
-from mosaic.estimators._explanation import Explanation
 from mosaic.estimators._progress import listening
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [
     "MOSAIC",
     "CoverageCurve",
-    "Explanation",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
-    "SelectionCertificate",
     "estimate",
     "listening",
     "path",

@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic.estimators._choice import rank
-from mosaic.estimators._nearby import SAMPLE
+from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
+from mosaic.choosing import Points, Settings, geometry_of, knee, rank
 from mosaic.estimators._plan import Plan, memory_by_passes, work_by_passes
-from mosaic.estimators._points import Distinct, read_scaled
+from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._solving import build_kernel, left_to_us, seed_of
 from mosaic.estimators._strategy import rank_for, read_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.selection import knee
-from mosaic.tuning import Estimate, expected_rank, expected_work, memory_needed, neighbours_wanted
 
 
 @dataclass(frozen=True)
@@ -81,8 +78,8 @@ def path(
 
     Notes
     -----
-    1. One ranking serves all k, so the set for k need not be that of ``MOSAIC(k)``, whose bandwidth follows k and whose picks
-       are exchanged until no exchange makes the points more similar to them.
+    1. One ranking serves all k, so the set for k need not be that of ``MOSAIC(k)``, whose picks are exchanged until no exchange
+       makes the points more similar to them.
 
     Examples
     --------
@@ -99,8 +96,8 @@ def path(
     if max_representatives < 1:
         raise InvalidInputError(f"max_representatives must be at least 1; got {max_representatives}.")
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
-    rows, similarity, coverage = rank(model._solved, model._wanted, max_representatives, model._choice)
-    return CoverageCurve(model._row_numbers(rows), similarity, coverage, knee(similarity), model)
+    rows, similarity, coverage = rank(model.selection_, max_representatives)
+    return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, knee(similarity), model)
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:
@@ -127,34 +124,27 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 distinct points, exact (rank about ...): about ... MiB and ... s
     """
     model = MOSAIC(**settings)
-    wants = model._wants()
-    strategy, data = read_for(model, X, None)
+    checked = Settings.of(model)
+    strategy, data = read_for(model, checked, X, None)
     if strategy == "sketch":
-        plan = Plan.of(model, data.n, data.n_features, wants.number(data.n))
+        plan = Plan.of(model, checked, data.n, data.n_features, checked.number(data.n))
         memory = memory_by_passes(plan.sample, plan.n_initial, data.n_features)
-        work = work_by_passes(data.n, plan) + _second_look(model, plan.sample)
-        return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed())
-    matrix, _ = read_scaled(model, X, None)
-    points = Distinct.of(matrix, None, pairwise=model.kernel == "precomputed")
+        work = work_by_passes(data.n, plan) + work_of_choosing(plan.sample, data.n_features)
+        return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
+    matrix, prepare = read_prepared(model, X, None, checked)
+    points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
     itemsize, n_features = matrix.dtype.itemsize, matrix.shape[1]
-    max_rank = rank_for(model, strategy, points.n, matrix)
-    k = points.n / wants.min_support if wants.min_support else wants.number(matrix.shape[0])
-    wanted = neighbours_wanted(points.n, k)
-    kernel = build_kernel(model, matrix, points, wanted, max_rank, seed_of(model.random_state))
-    rank_expected = expected_rank(kernel, max_rank, model.tol)
+    max_rank = rank_for(checked, strategy, points.n, matrix)
+    kernel = geometry_of(matrix, points, checked, prepare, None, seed_of(model.random_state)).kernel
+    rank_expected, speed = expected_rank(kernel, max_rank, model.tol), _speed()
     return Estimate(
         "exact" if max_rank >= points.n else "low-rank",
         points.n,
         rank_expected,
         memory_needed(points.n, rank_expected, itemsize, n_features),
-        (expected_work(points.n, rank_expected) + _second_look(model, points.n)) / _speed(),
+        work_of_choosing(points.n, n_features) / speed,
+        expected_work(points.n, rank_expected) / speed,
     )
-
-
-def _second_look(model: MOSAIC, n: int) -> float:
-    """Multiplications for a look at outliers in a narrow kernel, where the similarity is left to us."""
-    size = min(n, SAMPLE)
-    return expected_work(size, size) if left_to_us(model) else 0.0
 
 
 def _speed() -> float:

@@ -1,8 +1,9 @@
-"""MOSAICOutlierDetector: every point scored by how many others it stands for."""
+"""MOSAICOutlierDetector: every row scored by how many others look like it."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -10,64 +11,69 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray, subsample
-from mosaic.estimators._groups import find_groups
+from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic.budget import affordable_rank
+from mosaic.choosing import (
+    Constraints,
+    Decisions,
+    Material,
+    Points,
+    Selection,
+    Settings,
+    flag_only,
+    geometry_of,
+    on_outliers,
+    points_to_look_at,
+)
+from mosaic.encoding import Certificate
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._points import Distinct, read_points, read_scaled
 from mosaic.estimators._progress import Narrator
+from mosaic.estimators._proof import InMemory
 from mosaic.estimators._pyod import PyODAdapter
-from mosaic.estimators._settings import Settings, explain_detector
-from mosaic.estimators._solving import build_kernel, seed_of, solve_for
-from mosaic.estimators._two_scales import look_from_both, look_once
-from mosaic.exceptions import InvalidInputError
-from mosaic.outliers import ISOLATED, cut_for_share, find_cut, outlier_probability
-from mosaic.tuning import SMALLEST_COUNT, affordable_rank, neighbours_wanted
-
-#: Distinct points that the encoding is made for; the others are scored against them.
-REFERENCE_SIZE = 1000
+from mosaic.estimators._reading import read_prepared, read_rows, seed_of
+from mosaic.exceptions import InvalidInputError, SelectionWarning
+from mosaic.outliers import EffectiveCounts
 
 
 class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
-    """Outliers are points that stand for nobody but themselves.
+    """Outliers are rows that few others look like.
 
-    The score of a point is the log of its effective count: the number of points, itself included, whose representation it
-    would share in the certified encoding of the data. By default it is looked at from nearby and from afar, and the scale at
-    which it is odder decides (see ``_two_scales``). **Signs are scikit-learn's: high scores are normal, -1 is an
-    outlier.** ``to_pyod`` gives the opposite ones.
+    The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
+    drawn at random, the mean over eight draws (see ``mosaic.outliers.counts``). Scores and decisions are those of ``MOSAIC``
+    with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
+    ones.
 
     Parameters
     ----------
     contamination : "auto" or float in (0, 0.5], default "auto"
-        Share of outliers, if known. "auto" looks for a gap in the distribution of the scores; without one it flags points that
-        are alone, one in a hundred at most unless they are alone even from afar.
+        Share of outliers, if known. "auto" looks for a crowd that a gap in the distribution of the counts sets apart; without one
+        it flags rows that are alone, a twentieth of all at most. Of clean rows fewer than 1 % are, with heavy tails up to 5 %.
     min_group : float, optional
-        Outliers that are as close together as points that belong, at least so many, are a rare kind and no outliers. They
-        keep the score of the threshold. Counted among the reference points, see ``max_samples``.
+        Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers. They keep the score
+        of the threshold.
     kernel, gamma, scale, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
-        With kernel="rbf" and gamma="auto" points are looked at in two kernels: one in which a typical point resembles five
-        others, and one in which it resembles eighty. Otherwise there is one; gamma="auto" then makes it twenty.
-    alpha, lam : strength of the program, if there is one; by default alpha = 100. Of two, lam = 30 nearby and 10 from afar
-    max_samples : int, default 1000
-        Distinct points, drawn at random, that the encoding is made for, at the cost of their cube. Scoring the others against
-        them costs little each.
-    solver, tol, max_iter, max_rank, memory_budget, random_state, verbose : as in ``MOSAIC``
+    alpha, lam, solver, tol, max_iter, max_rank : the program of all rows that ``certificate_`` is about, as in ``MOSAIC``
+    memory_budget, random_state, verbose : as in ``MOSAIC``
 
     Attributes
     ----------
-    effective_count_ : of every row of the data; nearby, or less, down to below one, if a row is odder from afar
+    selection_ : all that was found and decided
+    effective_count_ : of every row of the data; 1 is alone
     outlier_probability_ : the paper's OP of every row
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
-    threshold_rule_ : where the threshold came from: "valley", "isolated", "contamination" or "none"
-    certificate_ : what is proven about the encoding
-    alpha_, lam_, gamma_, n_iter_ : strength, bandwidth and steps that were used, of two scales nearby
+    threshold_rule_ : where the threshold came from: "valley", "alone", "contamination" or "none"
+    certificate_ : what is proven about the program of all rows; it is solved when this is first asked for
+    alpha_, lam_, n_iter_ : strength and steps of that program
+    gamma_ : bandwidth
     column_scale_ : what columns were divided by, None if they were taken as they are
 
     Notes
     -----
-    1. The paper defines its measure for points with a non-zero row; the effective count extends it to all points and to new
-       ones (see ``counts``), and its log is what thresholds are set on. The automatic threshold is ours (see ``outliers``).
-    2. A point of the data is scored as itself, a new one as if it had been added to the data.
+    1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all points,
+       new ones among them, and its log is what thresholds are set on. The automatic threshold is ours (see ``mosaic.outliers.cut``).
+    2. A row of the data has the same score in ``fit`` and afterwards, whatever else it is asked with; a new one is scored as if it
+       had been added to the data.
 
     Examples
     --------
@@ -80,6 +86,8 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     >>> detector.predict([[1000.0, 1000.0]])
     array([-1])
     """
+
+    selection_: Selection
 
     def __init__(
         self,
@@ -95,12 +103,11 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         diffusion_time: int = 2,
         alpha: float | None = None,
         lam: float | None = None,
-        max_samples: int = REFERENCE_SIZE,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
         max_rank: int | None = None,
-        memory_budget: float | None = None,
+        memory_budget: Any = None,
         random_state: Any = 0,
         verbose: bool | int = False,
     ):
@@ -115,7 +122,6 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         self.diffusion_time = diffusion_time
         self.alpha = alpha
         self.lam = lam
-        self.max_samples = max_samples
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -125,7 +131,7 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Encode X and find the threshold.
+        """Count for every row of X, and find the threshold.
 
         Parameters
         ----------
@@ -137,80 +143,111 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         -------
         self
         """
-        self._check()
-        narrator = Narrator(self)
-        matrix, scale = read_scaled(self, X, sample_weight)
-        points = Distinct.of(matrix, sample_weight, pairwise=self.kernel == "precomputed")
-        seed = seed_of(self.random_state)
-        some = subsample(points.n, self.max_samples, seed)
-        reference = Distinct(points.first[some], points.group, points.weights[some], points.codes[some])
-        max_rank = affordable_rank(
-            reference.n, matrix.dtype.itemsize, matrix.shape[1], self.memory_budget, self.max_rank
-        )
-        narrator.say("similarities")
-        scales = look_from_both(self, matrix[reference.first], reference, seed)
-        if scales is None:
-            wanted = neighbours_wanted(reference.n, reference.n / SMALLEST_COUNT)
-            kernel = build_kernel(self, matrix, reference, wanted, max_rank, seed)
-            scales = look_once(solve_for(self, kernel, reference, max_rank, seed, narrator), reference)
-        narrator.say("scoring")
-        counts = np.empty(points.n)
-        counts[some] = scales.reference_counts
-        others = np.setdiff1d(np.arange(points.n), some)
-        if len(others):
-            counts[others] = scales.counts(matrix[points.first[others]])
-        if isinstance(self.contamination, str):
-            cut = find_cut(counts[some], scales.kernel, alone=scales.isolated() or ISOLATED, random_state=seed)
-        else:
-            cut = cut_for_share(counts, points.weights, float(self.contamination))
-        self._scales, self.column_scale_, self.threshold_rule_ = scales, scale, cut.rule
-        # Where nothing stands out, only what is odder than all of the data does.
-        self.offset_ = float(np.log(cut.count)) if cut.count > 0 else float(np.log(counts).min()) - 1.0
-        self.effective_count_ = points.spread(counts, 1.0)
-        absent = points.group < 0
-        if absent.any():
-            self.effective_count_[absent] = scales.counts(matrix[np.flatnonzero(absent)])
-        self.outlier_probability_ = outlier_probability(self.effective_count_, float(scales.weights.sum()))
-        self._groups, self._protected, self._cut = None, None, cut
-        self._reference_low = np.log(counts[some]) < self.offset_
-        self.is_outlier_ = np.log(self.effective_count_) < self.offset_
-        if self.min_group is not None:
-            self._groups = find_groups(
-                scales.wide_kernel, self._reference_low, scales.weights, self.min_group, random_state=seed
-            )
-            odd = np.flatnonzero(self.is_outlier_)
-            self._protected = np.zeros_like(self.is_outlier_)
-            self._protected[odd[self._groups.near(matrix[odd])]] = True
-            self.is_outlier_ &= ~self._protected
-        encoding = scales.near.encoding
-        self.certificate_ = encoding.certificate
-        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(scales.kernel, "gamma", None)
-        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
-        narrator.done(f"{int(self.is_outlier_.sum())} outliers among {len(self.is_outlier_)}")
-        return self
-
-    def _check(self) -> None:
-        g = self.min_group
-        if g is not None and not (isinstance(g, Real) and not isinstance(g, bool) and float(g) >= 2):
-            raise InvalidInputError(f"min_group must be a number >= 2 or None; got {g!r}.")
         c = self.contamination
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
         if not (share or (isinstance(c, str) and c == "auto")):
             raise InvalidInputError(f"contamination must be 'auto' or a share in (0, 0.5]; got {c!r}.")
-        whole = isinstance(self.max_samples, Integral) and not isinstance(self.max_samples, bool)
-        if not (whole and self.max_samples >= 1):
-            raise InvalidInputError(f"max_samples must be a whole number >= 1; got {self.max_samples!r}.")
-        if not (isinstance(self.tol, Real) and np.isfinite(self.tol) and self.tol > 0):
-            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
+        settings = Settings.of(self, outliers="report")
+        with Narrator(self) as narrator:
+            narrator.say("similarities")
+            matrix, prepare = read_prepared(self, X, sample_weight, settings)
+            points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
+            seed, n = seed_of(self.random_state), matrix.shape[0]
+            rank = affordable_rank(
+                points.n, matrix.dtype.itemsize, matrix.shape[1], settings.memory_budget, settings.max_rank
+            )
+            names = getattr(self, "feature_names_in_", None)
+            geometry = geometry_of(matrix, points, settings, prepare, names, seed)
+            narrator.say("effective counts")
+            constraints = Constraints.read(n)
+            material = Material(
+                n_rows=n,
+                points=points,
+                geometry=geometry,
+                constraints=constraints,
+                counting=EffectiveCounts.of(geometry.kernel, points.weights, seed),
+                sample=points_to_look_at(points, constraints),
+                seed=seed,
+                proof=InMemory(settings, rank),
+                absent=matrix[np.flatnonzero(points.group < 0)],
+            )
+            selection = flag_only(material, settings)
+            self.selection_ = selection
+            # Where nothing stands out, only what is odder than all of the data does.
+            cut = selection.cut.count
+            lowest = float(np.log(material.sample_counts).min())
+            self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
+            narrator.done(f"{selection.n_outliers} outliers among {n}")
+        for sentence in selection.warnings:
+            warnings.warn(sentence, SelectionWarning, stacklevel=2)
+        return self
+
+    @property
+    def effective_count_(self) -> FloatArray:
+        """Of every row of the data."""
+        return self._found.counts_of_rows
+
+    @property
+    def outlier_probability_(self) -> FloatArray:
+        """The paper's OP of every row."""
+        return self._found.outlier_probability
+
+    @property
+    def is_outlier_(self) -> BoolArray:
+        """Mask of the rows below the threshold."""
+        return self._found.outlier_rows
+
+    @property
+    def threshold_rule_(self) -> str:
+        """Where the threshold came from."""
+        return self._found.cut.rule
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is proven about the program of all rows, which is solved when this is first asked for."""
+        return self._found.encoding.certificate
+
+    @property
+    def alpha_(self) -> float:
+        """Strength of that program, as a multiple of the critical one."""
+        return self._found.encoding.alpha
+
+    @property
+    def lam_(self) -> float:
+        """Strength of that program."""
+        return self._found.encoding.lam
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of its solver."""
+        return max(self._found.encoding.n_iter, 1)  # to look whether the start will do is a step, too
+
+    @property
+    def gamma_(self) -> float | None:
+        """Bandwidth."""
+        return self._found.material.geometry.gamma
+
+    @property
+    def column_scale_(self) -> FloatArray | None:
+        """What columns were divided by, None if they were taken as they are."""
+        return self._found.material.geometry.prepare.scale
+
+    @property
+    def _found(self) -> Selection:
+        """The selection; before ``fit`` there are no attributes, as scikit-learn expects."""
+        if "selection_" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+        return self.selection_
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log of the effective count of each point; high is normal. Does not depend on what else is in X."""
+        """Log of the effective count of each row; high is normal. Does not depend on what else is in X."""
         check_is_fitted(self)
-        Y = read_points(self, X, reset=False)
-        scores = np.log(self._scales.counts(Y))
-        if self._groups is not None:
+        selection = self.selection_
+        Y = selection.material.geometry.prepare(read_rows(self, X, reset=False))
+        scores = np.log(selection.material.counts_at(Y))
+        if selection.groups is not None:
             odd = np.flatnonzero(scores < self.offset_)
-            scores[odd[self._groups.near(Y[odd])]] = self.offset_
+            scores[odd[selection.groups.near(Y[odd])]] = self.offset_
         return scores
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -218,10 +255,10 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> IntArray:
-        """1 for points that belong, -1 for outliers."""
+        """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def explain(self) -> Settings:
+    def explain(self) -> Decisions:
         """What was decided about the data, and why, in sentences; ``mosaic.inspection.explain`` explains a row.
 
         Examples
@@ -231,7 +268,12 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         Columns are taken as they are.
         """
         check_is_fitted(self)
-        return explain_detector(self)
+        selection = self.selection_
+        told = [*selection.material.geometry.decisions, on_outliers(selection)]
+        if selection.protected is not None:
+            number = int(selection.protected.sum())
+            told.append(f"{number:,} more would be outliers, if they were not in groups of at least {self.min_group:g}.")
+        return Decisions(told)
 
     def to_pyod(self) -> PyODAdapter:
         """The fitted detector with PyOD's names and signs: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1.

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.choosing import Settings
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
-from mosaic.tuning import DEFAULT_BUDGET
+from mosaic.budget import DEFAULT_BUDGET
 
 #: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
 SAMPLE, SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 16_384, 8, 1 << 28, 2048
@@ -33,9 +34,9 @@ class Plan:
     n_rounds: int | None
 
     @classmethod
-    def of(cls, estimator: Any, n: int, n_features: int, k: int | None) -> Plan:
+    def of(cls, estimator: Any, settings: Settings, n: int, n_features: int, k: int | None) -> Plan:
         """What the estimator asks for, or what n and the memory budget suggest."""
-        budget = DEFAULT_BUDGET if estimator.memory_budget is None else float(estimator.memory_budget)
+        budget = settings.memory_budget or DEFAULT_BUDGET
         sample = min(max(SAMPLE, SAMPLE_A_PICK * (k or 0)), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
         _whole("n_initial", estimator.n_initial, 2)
         _whole("n_added", estimator.n_added, 1)
@@ -53,7 +54,7 @@ class Plan:
                 f"is {budget / 2**20:,.0f} MiB. Raise memory_budget or lower n_initial."
             )
         rounds = estimator.n_rounds
-        if rounds is None and estimator.mode == "paper":
+        if rounds is None and settings.mode == "paper":
             rounds = PAPER_ROUNDS
         added = max(r // ADDED, 1) if estimator.n_added is None else int(estimator.n_added)
         return cls(min(sample, n), r, added, rounds)
@@ -71,9 +72,9 @@ def work_by_passes(n: int, plan: Plan) -> float:
     return n * r * (1.5 * r + 100.0) + 60.0 * plan.sample * r * r + 1e10
 
 
-def refuse_what_passes_cannot(estimator: Any, sample_weight: Any) -> None:
+def refuse_what_passes_cannot(settings: Settings, sample_weight: Any) -> None:
     """Say it, where passes are not for these settings."""
-    kernel, instead = estimator.kernel, "Use strategy='low-rank' on an array in memory."
+    kernel, instead = settings.kernel, "Use strategy='low-rank' on an array in memory."
     if isinstance(kernel, str) and kernel not in BY_PASSES:
         raise InvalidInputError(
             f"strategy='sketch' takes the kernels {', '.join(map(repr, BY_PASSES))} or a function of two sets of points; got "
@@ -81,9 +82,9 @@ def refuse_what_passes_cannot(estimator: Any, sample_weight: Any) -> None:
         )
     if sample_weight is not None:
         raise InvalidInputError(f"strategy='sketch' takes no sample_weight; copies of a row are counted. {instead}")
-    if estimator.solver not in ("auto", "interior-point"):
+    if settings.solver not in ("auto", "interior-point"):
         raise InvalidInputError(
-            f"strategy='sketch' is solved by interior point; got solver={estimator.solver!r}. Use solver='auto'."
+            f"strategy='sketch' is solved by interior point; got solver={settings.solver!r}. Use solver='auto'."
         )
 
 

@@ -23,8 +23,9 @@ class PyODAdapter:
     def __init__(self, detector: Any):
         self.detector = detector
         self.decision_scores_: FloatArray = -np.log(detector.effective_count_)
-        if detector._protected is not None:
-            self.decision_scores_[detector._protected] = -detector.offset_
+        protected = detector.selection_.protected
+        if protected is not None:
+            self.decision_scores_[protected] = -detector.offset_
         self.threshold_ = -detector.offset_
         self.labels_: IntArray = detector.is_outlier_.astype(np.intp)
         self.contamination = float(self.labels_.mean())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import warnings
+from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -10,42 +11,43 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic._frames import n_rows, take_rows
-from mosaic.counts import CountModel
-from mosaic.encoding import Encoding
-from mosaic.engines import is_source
-from mosaic.estimators._by_passes import FitByPasses, explain_by_passes
-from mosaic.estimators._certificate import SelectionCertificate
-from mosaic.estimators._choice import Choice, Solved, Wants, choose
-from mosaic.estimators._demands import Demands
-from mosaic.estimators._explanation import Explanation, explain_point
-from mosaic.estimators._nearby import Look, look_twice
+from mosaic.choosing import (
+    Constraints,
+    Decisions,
+    Explanation,
+    Material,
+    Points,
+    Selection,
+    SelectionCertificate,
+    Settings,
+    choose,
+    explain_point,
+    geometry_of,
+    points_to_look_at,
+)
+from mosaic.engines import is_source, open_source
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._points import Distinct, read_scaled
+from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
-from mosaic.estimators._settings import Settings, explain_selector
-from mosaic.estimators._solving import build_kernel, seed_of, solve_for, strength
+from mosaic.estimators._proof import InMemory, same_kernel, strength
+from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._strategy import Strategy, rank_for, read_for
-from mosaic.exceptions import InvalidInputError
-from mosaic.factor import factorize
-from mosaic.kernels import RBF, Kernel
-from mosaic.lam_path import best_for_k
-from mosaic.metrics import unexplained
-from mosaic.outliers import outlier_probability
-from mosaic.problem import DesignProblem, weighted_gram
-from mosaic.program import KERNEL_SHARE
-from mosaic.selection import without_rounding
-from mosaic.tuning import neighbours_wanted
+from mosaic.exceptions import InvalidInputError, SelectionWarning
+from mosaic.outliers import EffectiveCounts
+from mosaic.passes import TakeRows
+
+#: Parameters that ``rethreshold`` takes.
+THRESHOLDS = (
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "min_group", "op_threshold",
+)  # fmt: skip
 
 
-class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
+class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
 
-    representative_indices_: IntArray
-    is_outlier_: BoolArray
-    labels_: IntArray
-    _certificate: SelectionCertificate | None
+    selection_: Selection
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         max_iter: int = 10_000,
         warm_start: bool = False,
         max_rank: int | None = None,
-        memory_budget: float | None = None,
+        memory_budget: Any = None,
         strategy: str = "auto",
         n_initial: int | None = None,
         n_added: int | None = None,
@@ -148,227 +150,174 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         -------
         self
         """
-        wants = self._wants()
-        if not (isinstance(self.tol, (int, float)) and np.isfinite(self.tol) and self.tol > 0):
-            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
+        settings = Settings.of(self)
         constraints = {"groups": groups, "must_include": must_include, "exclude": exclude, "candidates": candidates}
-        if wants.mode == "paper" and any(value is not None for value in constraints.values()):
+        if settings.mode == "paper" and any(value is not None for value in constraints.values()):
             raise InvalidInputError(
                 "mode='paper' is Algorithm 1 as written, which knows no constraints; use mode='auto'."
             )
         with Narrator(self) as narrator:
-            strategy, data = read_for(self, X, sample_weight)
+            strategy, data = read_for(self, settings, X, sample_weight)
             if strategy == "sketch":
-                self._fit_by_passes(data, wants, quotas, constraints, narrator)
+                selection = select_by_passes(self, settings, data, quotas, constraints, narrator)
             else:
-                self._fit_in_memory(data, strategy, wants, sample_weight, quotas, constraints, narrator)
-            narrator.done(f"{self.n_representatives_} representatives, {self._n_outliers_said()}")
+                selection = self._select(data, strategy, settings, sample_weight, quotas, constraints, narrator)
+            # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
+            self.selection_ = selection
+            narrator.done(f"{len(selection.rows)} representatives, {selection.n_outliers} outliers")
+        self._warn()
         return self
 
-    def _fit_in_memory(
+    def _select(
         self,
         X: Any,
         strategy: Strategy,
-        wants: Wants,
+        settings: Settings,
         sample_weight: ArrayLike | None,
         quotas: Any,
         constraints: dict[str, Any],
         narrator: Narrator,
-    ) -> None:
+    ) -> Selection:
         """All points, at once."""
-        matrix, scale = read_scaled(self, X, sample_weight)
-        demands = Demands.read(matrix.shape[0], quotas=quotas, **constraints)
-        pairwise = self.kernel == "precomputed"
-        points = Distinct.of(matrix, sample_weight, pairwise=pairwise)
+        matrix, prepare = read_prepared(self, X, sample_weight, settings)
+        checked = Constraints.read(matrix.shape[0], quotas=quotas, **constraints)
+        points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
         seed = seed_of(self.random_state)
-        max_rank = rank_for(self, strategy, points.n, matrix)
+        max_rank = rank_for(settings, strategy, points.n, matrix)
         narrator.say("similarities")
-        k = wants.number(matrix.shape[0])
-        wanted = neighbours_wanted(points.n, points.n / wants.min_support if wants.min_support else k)
-        kernel = build_kernel(self, matrix, points, wanted, max_rank, seed)
-        warm = self._warm_encoding(points, kernel)
-        program = (*strength(self), self.solver, self.tol, self.max_iter, max_rank, seed)
-        # A solution of the very same program would only wander within its tolerance, and the choice with it.
-        if warm is not None and program == getattr(self, "_previous_program", None):
-            encoding = warm
-        else:
-            encoding = solve_for(self, kernel, points, max_rank, seed, narrator, warm)
-        narrator.say("effective counts")
-        look = look_twice(self, kernel, encoding, points, seed)
-        solved, choice = self._chosen(points, encoding, look, demands, seed, wants, narrator)
-        # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
-        self._forget_passes()
-        self._absent = matrix[np.flatnonzero(points.group < 0)]
-        self._previous = encoding if self.warm_start else None
-        self._previous_settings = self._kernel_settings(kernel)
-        self._previous_program = program
-        self._max_rank, self._neighbours_wanted = max_rank, wanted
-        self._keep(solved, look.model, scale, encoding)
-        self._adopt(wants, choice)
-
-    def _chosen(
-        self,
-        points: Distinct,
-        encoding: Encoding,
-        look: Look,
-        demands: Demands,
-        seed: int,
-        wants: Wants,
-        narrator: Narrator,
-    ) -> tuple[Solved, Choice]:
-        """All that choosing needs, and what is chosen."""
-        narrator.say("choosing")
-        kernel, ours = encoding.kernel, isinstance(self.gamma, str) and self.gamma == "auto" and wants.mode == "auto"
-        vectors = kernel.X if ours and isinstance(kernel, RBF) else None
-        solved = Solved(points, kernel, encoding.influence, look.counts, demands, seed, look.total, look.cut, vectors)
-        return solved, choose(solved, wants)
-
-    def _keep(self, solved: Solved, count_model: CountModel, scale: FloatArray | None, encoding: Encoding) -> None:
-        """What solving has found out."""
-        self._solved, self._count_model, self.column_scale_ = solved, count_model, scale
-        self._encoding_certificate = encoding.certificate
-        self.alpha_, self.lam_, self.gamma_ = encoding.alpha, encoding.lam, getattr(solved.kernel, "gamma", None)
-        self.n_iter_ = max(encoding.n_iter, 1)  # to look whether the start will do is a step, too
-
-    def _wants(self) -> Wants:
-        return Wants(**{field.name: getattr(self, field.name) for field in fields(Wants)})
-
-    def _warm_encoding(self, points: Distinct, kernel: Kernel) -> Encoding | None:
-        """The encoding of the fit before, if it was for the same points and the same kernel."""
-        before: Encoding | None = getattr(self, "_previous", None)
-        if not self.warm_start or before is None:
-            return None
-        old = self._solved.points
-        same = np.array_equal(old.codes, points.codes) and np.array_equal(old.weights, points.weights)
-        return before if same and self._kernel_settings(kernel) == self._previous_settings else None
-
-    def _kernel_settings(self, kernel: Kernel) -> tuple[Any, ...]:
-        """All that the similarity of given points depends on."""
-        gamma = getattr(kernel, "gamma", None)
-        return self.kernel, gamma, self.degree, self.coef0, self.n_neighbors, self.diffusion_time
-
-    def _adopt(self, wants: Wants, choice: Choice) -> None:
-        """Turn a choice into attributes."""
-        solved, points = self._solved, self._solved.points
-        self._wanted, self._choice = wants, choice
-        self._chosen_kernel = solved.kernel.take(choice.points)
-        self._certificate = None
-        absent = points.group < 0
-        counts = points.spread(solved.counts, 1.0)
-        counts[absent] = self._count_model.counts(self._absent) if absent.any() else 0.0
-        copies = np.bincount(points.group[~absent], minlength=points.n)
-        diagonal = solved.kernel.diagonal()
-        left = unexplained(solved.kernel, choice.points)
-        belongs = ~choice.is_outlier if wants.outliers != "keep" else np.ones(points.n, dtype=bool)
-        weights = points.weights * belongs
-        errors = np.divide(left, diagonal, out=np.zeros(points.n), where=diagonal > 0)
-
-        self.representative_indices_ = choice.rows
-        self.n_representatives_ = len(choice.rows)
-        self.influence_ = points.spread(solved.influence / copies, 0.0)
-        self.effective_count_ = counts
-        self.outlier_probability_ = outlier_probability(counts, solved.count_total)
-        self.outlier_threshold_ = choice.cut.count
-        self.is_outlier_ = points.spread(choice.is_outlier, choice.cut.below(counts)).astype(bool)
-        odd = np.flatnonzero(absent & self.is_outlier_)
-        if choice.groups is not None and len(odd):
-            near = choice.groups.near(self._absent[np.searchsorted(np.flatnonzero(absent), odd)])
-            self.is_outlier_[odd[near]] = False
-        self.labels_ = points.spread(self._labels_of_distinct(wants, choice), -1).astype(np.intp)
-        self.representation_error_ = points.spread(errors, 0.0)
-        if absent.any():
-            self.labels_[absent] = self._nearest(self._absent, counts[absent])
-            self.representation_error_[absent] = self._errors_at(self._absent)
-        self.coverage_ = 1.0 - float(weights @ left) / float(weights @ diagonal)
-
-    def _labels_of_distinct(self, wants: Wants, choice: Choice) -> IntArray:
-        kernel = self._solved.kernel
-        lengths = kernel.diagonal()[choice.points]
-        labels = np.empty(kernel.n, np.intp)
-        for rows in row_blocks(kernel.n, len(choice.points)):
-            distances = lengths - 2.0 * kernel.block(rows, choice.points)
-            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
-        if wants.outliers == "reject":
-            labels[choice.is_outlier] = -1
-        labels[choice.points] = np.arange(len(choice.points))
-        return labels
-
-    def _nearest(self, Y: Any, counts: FloatArray | None) -> IntArray:
-        """Number of the representative at the smallest distance k_jj − 2 k_yj (+ k_yy), -1 for outliers."""
-        kernel = self._chosen_kernel
-        lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
-        labels = np.empty(Y.shape[0], np.intp)
-        for rows in row_blocks(Y.shape[0], len(lengths)):
-            distances = lengths - 2.0 * kernel.cross(Y[rows])
-            labels[rows] = without_rounding(distances, float(lengths.max())).argmin(axis=1)
-            if counts is not None:
-                apart = distances.min(axis=1) + own[rows] > 1e-12 * np.abs(
-                    own[rows]
-                )  # a representative stands for itself
-                odd = np.flatnonzero(self._choice.cut.below(counts[rows]) & apart)
-                if len(odd) and self._choice.groups is not None:
-                    odd = odd[~self._choice.groups.near(Y[rows][odd])]
-                labels[rows][odd] = -1
-        return labels
-
-    def _errors_at(self, Y: Any) -> FloatArray:
-        """Unexplained share of each new point."""
-        diagonal = self._chosen_kernel.diagonal_at(Y)
-        left = unexplained(self._chosen_kernel, np.arange(self._chosen_kernel.n), at=Y)
-        return np.asarray(np.divide(left, diagonal, out=np.zeros(len(left)), where=diagonal > 0))
-
-    def _answers(self, Y: Any) -> dict[str, Any]:
-        """What is said of points of which it is not known whether they are in the data, columns divided."""
-        counts = self._count_model.counts(Y)
-        flagged = (
-            self._choice.cut.below(counts) if self._wanted.outliers != "keep" else np.zeros(len(counts), dtype=bool)
+        names = getattr(self, "feature_names_in_", None)
+        geometry = geometry_of(matrix, points, settings, prepare, names, seed)
+        counting = None
+        if settings.mode != "paper":
+            narrator.say("effective counts")
+            counting = EffectiveCounts.of(geometry.kernel, points.weights, seed)
+        warm = self._warm(points, settings, geometry.gamma, max_rank, seed)
+        material = Material(
+            n_rows=matrix.shape[0],
+            points=points,
+            geometry=geometry,
+            constraints=checked,
+            counting=counting,
+            sample=points_to_look_at(points, checked),
+            seed=seed,
+            proof=InMemory(settings, max_rank, *warm),
+            absent=matrix[np.flatnonzero(points.group < 0)],
         )
-        odd = np.flatnonzero(flagged)
-        if self._choice.groups is not None and len(odd):
-            flagged[odd[self._choice.groups.near(Y[odd])]] = False
-        return {
-            "effective_count_": counts,
-            "outlier_probability_": outlier_probability(counts, self._solved.count_total),
-            "is_outlier_": flagged,
-            "labels_": self._nearest(Y, counts if self._rejects else None),
-            "representation_error_": self._errors_at(Y),
-        }
+        narrator.say("choosing")
+        return choose(material, settings)
+
+    def _warm(self, points: Points, settings: Settings, gamma: Any, max_rank: int, seed: int) -> tuple[Any, bool]:
+        """The encoding of the fit before, if it was solved for the same points and kernel, and whether it is the same program."""
+        before: Selection | None = self.__dict__.get("selection_")
+        if not self.warm_start or before is None or not before.is_solved or before.material.row_numbers is not None:
+            return None, False
+        old, proof = before.material.points, before.material.proof
+        same = np.array_equal(old.first, points.first) and np.array_equal(old.weights, points.weights)
+        same = same and np.array_equal(old.priority, points.priority)
+        if not same or same_kernel(settings, gamma) != same_kernel(before.settings, before.material.geometry.gamma):
+            return None, False
+        assert isinstance(proof, InMemory)
+        program = ("solver", "tol", "max_iter")
+        solved = strength(settings) == strength(proof.settings) and (max_rank, seed) == (proof.max_rank, before.material.seed)
+        solved = solved and all(getattr(settings, name) == getattr(proof.settings, name) for name in program)
+        return before.encoding, solved
+
+    def _warn(self) -> None:
+        for sentence in self.selection_.warnings:
+            warnings.warn(sentence, SelectionWarning, stacklevel=3)
 
     @property
-    def _rejects(self) -> bool:
-        """Whether outliers have no representative."""
-        return bool(self._wanted.outliers == "reject" and self._choice.cut.count > 1.0)
+    def representative_indices_(self) -> IntArray:
+        """Row numbers, ranked."""
+        return self._found.rows
+
+    @property
+    def n_representatives_(self) -> int:
+        """Their number."""
+        return len(self._found.rows)
+
+    @property
+    def is_outlier_(self) -> BoolArray:
+        """Mask of the rows."""
+        return self._found.answers.is_outlier
+
+    @property
+    def labels_(self) -> IntArray:
+        """Which representative stands for each row; -1 for rejected outliers."""
+        return self._found.answers.labels
+
+    @property
+    def effective_count_(self) -> FloatArray:
+        """How many rows look like each row, of those that a program compares."""
+        return self._found.answers.effective_count
+
+    @property
+    def representation_error_(self) -> FloatArray:
+        """Share of each row that the representatives cannot express."""
+        return self._found.answers.representation_error
+
+    @property
+    def outlier_probability_(self) -> FloatArray:
+        """The paper's OP of every row."""
+        return self._found.outlier_probability
+
+    @property
+    def outlier_threshold_(self) -> float:
+        """Effective count below which rows are outliers."""
+        return self._found.cut.count
+
+    @property
+    def coverage_(self) -> float:
+        """Share of the rows that belong which the representatives express."""
+        return self._found.coverage
+
+    @property
+    def influence_(self) -> FloatArray:
+        """Norm of each row's row in the encoding; the program is solved when this is first asked for."""
+        return self._found.influence
 
     @property
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
-        The bound for k solves one more program, the first time it is asked for; after a fit by passes it makes one more.
+        The program is solved when this is first asked for; after a fit by passes the bound takes one more pass.
         """
-        check_is_fitted(self)
-        if self._certificate is None and "_passes" in self.__dict__:
-            self._certificate = self._certificate_by_passes()
-        if self._certificate is None:
-            kernel, weights = self._solved.kernel, self._solved.points.weights
-            factor = factorize(
-                kernel,
-                tol=KERNEL_SHARE * self.tol,
-                max_rank=self._max_rank,
-                weights=weights,
-                random_state=self._solved.random_state,
-            )
-            problem = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
-            ridge = float(weights @ kernel.diagonal()) / float(weights.sum())
-            k = len(self._choice.points)
-            bounds = best_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots).bounds(ridge)
-            error = float(weights @ unexplained(kernel, self._choice.points, ridge))
-            self._certificate = SelectionCertificate(
-                self._encoding_certificate, k, error, bounds, explain_selector(self)
-            )
-        return self._certificate
+        return self._found.certificate
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of the solver."""
+        return max(self._found.encoding.n_iter, 1)  # to look whether the start will do is a step, too
+
+    @property
+    def alpha_(self) -> float:
+        """Strength of the program, as a multiple of the critical one."""
+        return self._found.encoding.alpha
+
+    @property
+    def lam_(self) -> float:
+        """Strength of the program."""
+        return self._found.encoding.lam
+
+    @property
+    def gamma_(self) -> float | None:
+        """Bandwidth."""
+        return self._found.material.geometry.gamma
+
+    @property
+    def column_scale_(self) -> FloatArray | None:
+        """What columns were divided by, None if they were taken as they are."""
+        return self._found.material.geometry.prepare.scale
+
+    @property
+    def _found(self) -> Selection:
+        """The selection; before ``fit`` there are no attributes, as scikit-learn expects."""
+        if "selection_" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+        return self.selection_
 
     def rethreshold(self, **changes: Any) -> Self:
-        """Choose again with other thresholds, without solving again.
+        """Choose again with other thresholds, without looking at the data again.
 
         Parameters
         ----------
@@ -381,10 +330,7 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
 
         Notes
         -----
-        1. The parameters of the estimator change with it. The kernel and the strength, and with them effective counts and
-           certificate, stay those of the fit; a fresh fit gives the same answer if it has the same kernel and strength. With
-           gamma="auto" the bandwidth of a fresh fit follows the number, unless points are few; with a number for gamma, and
-           ``lam=self.lam_``, it stays.
+        1. The parameters of the estimator change with it. The answer is that of a fresh fit with these parameters.
 
         Examples
         --------
@@ -394,22 +340,19 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         (5,)
         """
         check_is_fitted(self)
-        names = [field.name for field in fields(Wants) if field.name != "mode"]
-        unknown = [name for name in changes if name not in names]
+        unknown = [name for name in changes if name not in THRESHOLDS]
         if unknown:
             raise InvalidInputError(
-                f"{unknown[0]} cannot change without a new fit; rethreshold takes {', '.join(names)}."
+                f"{unknown[0]} cannot change without a new fit; rethreshold takes {', '.join(THRESHOLDS)}."
             )
         if {"coverage", "min_support", "n_representatives"} & set(changes):
             reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
             changes = {**reset, **changes}
-        if "_passes" in self.__dict__:
-            self._rethreshold_by_passes(changes)
-            return self
-        wants = Wants(**{field.name: changes.get(field.name, getattr(self, field.name)) for field in fields(Wants)})
-        choice = choose(self._solved, wants)
+        before = self.selection_
+        selection = choose(before.material, replace(before.settings, **changes))
         self.set_params(**changes)
-        self._adopt(wants, choice)
+        self.selection_ = replace(selection, ask_all_rows=before.ask_all_rows)
+        self._warn()
         return self
 
     def select(self, X: Any) -> Any:
@@ -427,26 +370,30 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         (10, 3)
         """
         check_is_fitted(self)
-        if is_source(X):
-            return self._rows_of_source(X)
-        if n_rows(X) != self._n_rows:
-            raise InvalidInputError(f"X must have the {self._n_rows} rows of fit, in their order; it has {n_rows(X)}.")
-        return take_rows(X, self.representative_indices_)
+        n = self.selection_.material.n_rows
+        source = open_source(X, self.n_jobs) if is_source(X) else None
+        given = n_rows(X) if source is None else source.n
+        if given != n:
+            raise InvalidInputError(f"X must have the {n} rows of fit, in their order; it has {given}.")
+        if source is None:
+            return take_rows(X, self.representative_indices_)
+        numbers, back = np.unique(self.representative_indices_, return_inverse=True)
+        return source.run(TakeRows(numbers))["rows"][back]  # of a table, its columns of numbers
 
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """A mask of the representatives, or their row numbers in ascending order."""
         check_is_fitted(self)
-        mask = np.zeros(self._n_rows, dtype=bool)
+        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
         mask[self.representative_indices_] = True
         return np.flatnonzero(mask) if indices else mask
 
     @overload
-    def explain(self, i: None = None) -> Settings: ...
+    def explain(self, i: None = None) -> Decisions: ...
 
     @overload
     def explain(self, i: int) -> Explanation: ...
 
-    def explain(self, i: int | None = None) -> Settings | Explanation:
+    def explain(self, i: int | None = None) -> Decisions | Explanation:
         """Why row i of the data was chosen, rejected or left out; without a row, what was decided about the data, and why.
 
         Examples
@@ -454,17 +401,15 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         >>> from mosaic import MOSAIC, datasets
         >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
         Columns are taken as they are.
-        Bandwidth ...: so that a typical point resembles about 20 points, itself included, its share.
-        Strength ..., 100 times the critical one, at which points that nobody else expresses are clearly apart.
+        Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: as was asked for.
-        Chosen to be similar to the points that belong, in all directions.
-        8 outliers: no crowd stands apart by its effective counts, so only who stands for itself alone is out.
+        Chosen so that the rows that belong are as similar as possible to the nearest representative.
+        8 outliers: rows that are alone, fewer than 1.1 look like them, are out; of clean rows fewer than 1 % are, ...
         """
         check_is_fitted(self)
-        if "_passes" in self.__dict__:
-            told: Settings | Explanation = explain_by_passes(self._passes, i)
-            return told
-        return explain_selector(self) if i is None else explain_point(self, i)
+        if i is None:
+            return Decisions(self.selection_.decisions)
+        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None))
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
@@ -487,3 +432,5 @@ class Representatives(FitByPasses, ShownInNotebooks, CallbackSupport, ClusterMix
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = True
         return tags
+
+

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray, divided, refuse_missing
+from mosaic._arrays import FloatArray, IntArray, refuse_missing
 from mosaic.engines import is_source, open_source
-from mosaic.estimators._points import read_points
+from mosaic.estimators._reading import read_rows
 from mosaic.estimators._representatives import Representatives
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import PerRow, Small
@@ -27,15 +27,16 @@ class Question:
     def __call__(self, rows: Any, start: int) -> Small:
         """The answers for the rows of a block."""
         refuse_missing(rows, None, first_row=start)
-        return {"answer": getattr(self.model, self.name)(divided(rows, self.model.column_scale_))}
+        prepare = self.model.selection_.material.geometry.prepare
+        return {"answer": getattr(self.model, self.name)(prepare(rows))}
 
 
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
     """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
 
-    The data's similarities are encoded by a convex program, solved to a certified gap; its rows tell how many points each
-    point stands for. Points that stand for nobody but themselves are outliers; of the others, k are chosen one
-    after another so that everybody resembles one of them as much as possible.
+    One similarity between rows decides on everything. Rows that few others look like, by the counts of small convex programs
+    on random parts of the data, are outliers. Of the others, k are chosen so that everybody is as similar as possible to the
+    nearest of them. Asked for its certificate, it solves the program of all rows and says how far the choice can be from the best.
 
     Parameters
     ----------
@@ -49,20 +50,21 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Strength of the program, as a multiple of the critical one or itself. By default alpha = 100, in paper mode 10.
     kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
-        Bandwidth. "auto": a typical point resembles n / n_representatives others (at least 20; a twentieth of all if the number
-        is open), or more, if the kernel would otherwise need a rank that is out of reach. With "auto" and kernel="rbf", whom
-        to choose is decided in the directions in which the points differ most (see ``view``); otherwise by the kernel itself.
+        Bandwidth. "auto": a point in a dense place, denser than three quarters of all are, resembles a fifth of all. It does not
+        depend on the number of representatives, so that numbers of different fits can be compared.
     scale : "auto", True or False, default "auto"
         Whether columns are divided by their spread (the interquartile range; of sparse data the deviation). "auto" does so if
-        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us.
+        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us. Word
+        counts and embeddings are recognised then, too, and rows divided by their length; ``explain()`` says so.
     degree, coef0 : of the polynomial kernel
     n_neighbors, diffusion_time : of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
         Never choose them, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
-        Share of outliers, if it is known; otherwise the distribution of the effective counts tells.
+        Share of outliers, if it is known; otherwise the distribution of the effective counts tells (``mosaic.outliers.cut``): of
+        clean rows fewer than 1 % are rejected, with heavy tails up to 5 %, and a rejection of more than 5 % is warned of.
     min_group : float, optional
-        Outliers that are as close together as points that belong, at least so many, are a rare kind and no outliers.
+        Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers.
     diversity : "auto" or float, default "auto"
         Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
         since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
@@ -76,12 +78,12 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     max_iter : int
         Steps of first-order solvers.
     warm_start : bool, default False
-        Keep the factor and the solution, and start from them if the next fit has the same points and kernel.
+        Start the program from the solution of the fit before, if that was for the same points and kernel.
     max_rank : int, optional
         Columns of the kernel's factor. By default as many as points, up to 1000 of them, and at most 500 for more. A
         higher rank makes a finer kernel and a tighter certificate, and costs its cube.
-    memory_budget : float, optional
-        Bytes that a fit may use, by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
+    memory_budget : float or str, optional
+        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
         All points at full rank, all points at a lower one, or few candidates for all points by passes over the rows (the paper's
         Algorithm 3), which is for data that is not in memory. "auto" decides by size, memory and what X is; ``docs/scale.md``.
@@ -99,34 +101,37 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
     Attributes
     ----------
+    selection_ : all that was found and decided, a ``mosaic.Selection``; the other attributes read it
     representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
     n_representatives_ : their number
-    influence_ : norm of each point's row in the encoding
-    effective_count_ : number of points that each point stands, or would stand, for, in the program's kernel or, where
-        that shows two kinds of points more clearly, in a narrow one over at most 1000 of them (``docs/decisions/0015``)
-    outlier_probability_ : the paper's OP, (n − count) / (n − 1), n the points that one could stand for
+    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over eight draws; 1 is alone
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), n the rows that a row was compared with
     is_outlier_ : mask
-    outlier_threshold_ : effective count below which points are outliers
+    outlier_threshold_ : effective count below which rows are outliers
     labels_ : which representative stands for each row, its place in ``representative_indices_``; -1 for rejected outliers
-    representation_error_ : share of each point that the representatives cannot express
-    coverage_ : share of the points that belong which the representatives express
+    representation_error_ : share of each row that the representatives cannot express
+    coverage_ : share of the rows that belong which the representatives express
     certificate_ : what is proven, as numbers and as a sentence
-    n_iter_ : steps of the solver
-    alpha_, lam_, gamma_ : strength and bandwidth of the program
+    influence_ : norm of each row's row in the encoding
+    n_iter_, alpha_, lam_ : steps of the solver, strength of the program
+    gamma_ : bandwidth
     column_scale_ : what columns were divided by, None if they were taken as they are
 
     Notes
     -----
-    1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/decisions`` gives reasons.
+    1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
     2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
-       ranking here is that of a greedy cover of the points that belong (see ``selection``).
-    3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the points
+       ranking here is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.cover``).
+    3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the rows
        that belong more similar to their nearest pick, then ranked by what they add. So the set for m need not be part of the
        set for k > m. Where the number is read off the curve ("auto", coverage, min_support), or diversity is given, nothing
        is exchanged; ``mosaic.path`` has nested sets.
-    4. Equal rows are solved for once and never chosen twice.
-    5. After a fit by passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
-       ``representation_error_`` are found by one more pass when the first of them is asked for; ``coverage_`` is a sample's.
+    4. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which
+       depends on the rows themselves and on no seed; 10 000 of it are to be covered.
+    5. The program of all rows is solved once, when ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or ``n_iter_`` is first
+       asked for, and in paper mode, which chooses by it. A fit by passes solves it in ``fit``.
+    6. ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and ``representation_error_`` of data that is
+       sampled or read in passes are found when the first of them is asked for.
 
     Examples
     --------
@@ -166,7 +171,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         """An answer for each point, from a method for points whose columns are divided."""
         check_is_fitted(self)
         if not is_source(X):
-            return getattr(self, question)(read_points(self, X, reset=False))
+            prepare = self.selection_.material.geometry.prepare
+            return getattr(self, question)(prepare(read_rows(self, X, reset=False)))
         source = open_source(X, self.n_jobs)
         if source.n_features != self.n_features_in_:
             raise InvalidInputError(
@@ -181,17 +187,17 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         return source.run(PerRow(Question(self, question)))["answer"]
 
     def _labels_at(self, Y: Any) -> IntArray:
-        return self._nearest(Y, self._count_model.counts(Y) if self._rejects else None)
+        return self.selection_.labels_at(Y)
 
     def _similarities_at(self, Y: Any) -> FloatArray:
-        return self._chosen_kernel.cross(Y)
+        return self.selection_.chosen_kernel.cross(Y)
 
     def _log_counts_at(self, Y: Any) -> FloatArray:
-        return np.log(self._count_model.counts(Y))
+        return np.log(self.selection_.material.counts_at(Y))
 
     def _explained_at(self, Y: Any) -> FloatArray:
-        diagonal = self._chosen_kernel.diagonal_at(Y)
-        return np.column_stack([(1.0 - self._errors_at(Y)) * diagonal, diagonal])
+        diagonal = self.selection_.chosen_kernel.diagonal_at(Y)
+        return np.column_stack([(1.0 - self.selection_.errors_at(Y)) * diagonal, diagonal])
 
     @property
     def _n_features_out(self) -> int:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
+from mosaic.choosing import Settings
 from mosaic.engines import Source, is_source, open_source
 from mosaic.estimators._plan import (
     BY_PASSES,
@@ -18,7 +19,7 @@ from mosaic.estimators._plan import (
     refuse_what_passes_cannot,
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
-from mosaic.tuning import (
+from mosaic.budget import (
     DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
@@ -31,7 +32,7 @@ Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 STRATEGIES = ("auto", "exact", "low-rank", "sketch")
 
 
-def read_for(estimator: Any, X: Any, sample_weight: Any) -> tuple[Strategy, Any]:
+def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> tuple[Strategy, Any]:
     """The way that the estimator's settings and the data suggest, and the data: as it is, or as a source for passes.
 
     By default, passes are for data that is not in memory, and for arrays whose points and factor would not fit into the budget.
@@ -47,24 +48,24 @@ def read_for(estimator: Any, X: Any, sample_weight: Any) -> tuple[Strategy, Any]
             "strategy='sketch' (or 'auto'), or load it."
         )
     if not outside and (
-        wish in ("exact", "low-rank") or (wish == "auto" and not _is_large(estimator, X, sample_weight))
+        wish in ("exact", "low-rank") or (wish == "auto" and not _is_large(settings, X, sample_weight))
     ):
         return wish, X
-    refuse_what_passes_cannot(estimator, sample_weight)
+    refuse_what_passes_cannot(settings, sample_weight)
     return "sketch", _source(estimator, X)
 
 
-def _is_large(estimator: Any, X: Any, sample_weight: Any) -> bool:
+def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     """Whether points and a useful factor of them are more than the budget, and passes are possible."""
-    possible = callable(estimator.kernel) or estimator.kernel in BY_PASSES
-    if not possible or sample_weight is not None or sp.issparse(X) or estimator.max_rank is not None:
+    possible = callable(settings.kernel) or settings.kernel in BY_PASSES
+    if not possible or sample_weight is not None or sp.issparse(X) or settings.max_rank is not None:
         return False
     shape = getattr(X, "shape", None)
-    if shape is None or len(shape) != 2 or estimator.solver not in ("auto", "interior-point"):
+    if shape is None or len(shape) != 2 or settings.solver not in ("auto", "interior-point"):
         return False
     n, d = int(shape[0]), int(shape[1])
-    budget = DEFAULT_BUDGET if estimator.memory_budget is None else estimator.memory_budget
-    if not isinstance(budget, (int, float)) or n <= EXACT_SIZE:
+    budget = settings.memory_budget or DEFAULT_BUDGET
+    if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
     in_passes = memory_by_passes(SAMPLE, FEWEST_CANDIDATES, d)  # where that is too much as well, the rank is lowered
@@ -91,16 +92,16 @@ def _source(estimator: Any, X: Any) -> Source:
     return source
 
 
-def rank_for(estimator: Any, strategy: Strategy, n: int, matrix: Any) -> int:
+def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory."""
     itemsize, d = matrix.dtype.itemsize, matrix.shape[1]
     if strategy == "exact":
-        rank = affordable_rank(n, itemsize, d, estimator.memory_budget, n)
+        rank = affordable_rank(n, itemsize, d, settings.memory_budget, n)
         if rank < n:
             raise MemoryBudgetError(
                 f"strategy='exact' needs a factor of full rank {n:,}, about {memory_needed(n, n, itemsize, d) / 2**20:,.0f} MiB; "
                 f"the budget holds a rank of {rank:,}. Raise memory_budget, or use strategy='low-rank'."
             )
         return rank
-    rank = affordable_rank(n, itemsize, d, estimator.memory_budget, estimator.max_rank)
-    return min(rank, LARGEST_RANK) if strategy == "low-rank" and estimator.max_rank is None else rank
+    rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank)
+    return min(rank, LARGEST_RANK) if strategy == "low-rank" and settings.max_rank is None else rank

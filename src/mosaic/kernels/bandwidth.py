@@ -15,6 +15,10 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.points import RBF, Laplacian
 
 
+#: Points that are counted, and points that are asked how many of these resemble them: 8 MB of distances at most.
+OTHERS, CENTRES = 2048, 512
+
+
 @dataclass(frozen=True)
 class EffectiveCount:
     """Bandwidth rule: the ``quantile`` of Σ_i k(x_i, x_j)² over the points j equals ``m0``.
@@ -79,8 +83,8 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"m0 must be smaller than the number of points {n}; got {rule.m0:g}.")
-    others = subsample(n, 8192, rng)
-    centres = subsample(len(others), 2048 if n <= 2048 else 512, rng)  # 32 MB of distances at most
+    others = subsample(n, OTHERS, rng)
+    centres = subsample(len(others), CENTRES, rng)
     D = kernel.distances(others, others[centres])
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
@@ -101,7 +105,7 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
             f"no bandwidth leaves an effective count of {rule.m0:g}: at least that many copies of a point exist "
             f"at the {rule.quantile:g} quantile. Raise m0 or remove duplicates."
         )
-    return float(np.exp(brentq(excess, low, high, xtol=1e-10)))
+    return float(np.exp(brentq(excess, low, high, xtol=1e-8)))
 
 
 def variance(X: Any) -> float:

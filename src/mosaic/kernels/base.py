@@ -62,6 +62,11 @@ class Kernel(ABC):
     def diagonal_at(self, Y: Any) -> FloatArray:
         """k(y_i, y_i) in float64 for new points Y, checked by ``as_points``."""
 
+    def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """k_ii + k_jj − 2 k_ij between own points, or another distance that orders them alike; never negative."""
+        diagonal = self.diagonal()
+        return np.asarray(np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0))
+
     def columns(self, columns: IntArray) -> FloatArray:
         """K[:, columns], n × len(columns), in the precision of the data."""
         result = np.empty((self.n, len(columns)), dtype=self.dtype)

@@ -16,8 +16,11 @@ from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.base import PointKernel, Rows, product
 
-#: Up to this many features a loop over coordinates beats a matrix product, and it does not cancel.
-FEW_FEATURES = 16
+#: Up to this many features a loop over coordinates beats a matrix product, and it does not cancel. Where points are few, it
+#: costs little, so that small matrices are exact whatever the number of features.
+FEW_FEATURES, FEW_PRODUCTS = 16, 1 << 22
+#: Rows that the centre is found with.
+CENTRE_ROWS = 1001
 
 
 class _StationaryKernel(PointKernel):
@@ -50,12 +53,16 @@ class RBF(_StationaryKernel):
 
     @cached_property
     def _centre(self) -> FloatArray:
-        """Distances do not change under a shift, rounding does: ‖x‖² − 2xᵀy + ‖y‖² cancels least about the mean."""
-        return np.asarray(self.X.mean(axis=0, dtype=np.float64))
+        """Distances do not change under a shift, rounding does: ‖x‖² − 2xᵀy + ‖y‖² cancels least about the middle.
+
+        It is the median of some rows: a mean would be moved far away from most points by a few wild ones.
+        """
+        some = self.X[:: -(-self.n // CENTRE_ROWS)]
+        return np.asarray(np.median(some.astype(np.float64), axis=0))
 
     def _distances(self, A: Any, B: Any) -> FloatArray:
         if not sp.issparse(A):
-            if A.shape[1] <= FEW_FEATURES:
+            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_PRODUCTS:
                 return np.asarray(cdist(A, B, "sqeuclidean"))
             A, B = A - self._centre, B - self._centre  # a shift would fill a sparse matrix
         return squared_distances(A, B)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic._arrays import FloatArray, IntArray, divided, row_blocks, row_codes, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks, row_codes, row_norms_squared
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small
 from mosaic.sketch.sample import priority
@@ -57,14 +57,14 @@ class GramSum:
     """G = Σ_i k_i k_iᵀ (its lower triangle) and tr K: all that the program needs of the data."""
 
     basis: Basis
-    scale: FloatArray | None = None
+    prepare: Prepare = Prepare()
 
     def map_block(self, rows: Any, start: int) -> Small:
         """The sums over a block."""
         p = self.basis.kernel.n
         G, trace = np.zeros((p, p), order="F"), 0.0
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
-            Y = divided(rows[part], self.scale)
+            Y = self.prepare(rows[part])
             columns = self.basis.kernel.cross(Y)
             G = dsyrk(1.0, columns.T, beta=1.0, c=G, lower=1, overwrite_c=1)
             trace += float(self.basis.kernel.diagonal_at(Y).sum())
@@ -93,23 +93,23 @@ class Scores:
     V: FloatArray | None
     size: int
     seed: int
-    scale: FloatArray | None = None
+    prepare: Prepare = Prepare()
 
     @classmethod
     def of(
-        cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, scale: FloatArray | None
+        cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, prepare: Prepare
     ) -> Scores:
         """From E: U with U Uᵀ = EEᵀ, triangular, which halves the work."""
         EE = E @ E.T
         EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
-        return cls(basis, np.asfortranarray(np.linalg.cholesky(EE)), V, size, seed, scale)
+        return cls(basis, np.asfortranarray(np.linalg.cholesky(EE)), V, size, seed, prepare)
 
     def map_block(self, rows: Any, start: int) -> Small:
         """The largest score, the worst rows, and the rows that win the draw, of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
         worst = np.empty(rows.shape[0])
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
-            Y = divided(rows[part], self.scale)
+            Y = self.prepare(rows[part])
             F = self.basis.features(self.basis.kernel.cross(Y))
             left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F.T), 0.0)
             if self.V is None:

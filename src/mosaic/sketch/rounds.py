@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, divided, row_blocks
+from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks
 from mosaic.encoding import Certificate
 from mosaic.factor import factorize
 from mosaic.kernels import PointKernel
@@ -172,7 +172,7 @@ def run_sketch(
     tol: float = 1e-3,
     first: IntArray | None = None,
     rule: Rule = "violation",
-    scale: FloatArray | None = None,
+    prepare: Prepare = Prepare(),
     seed: int = 0,
     callback: Callable[[Round], None] | None = None,
 ) -> Sketch:
@@ -182,7 +182,7 @@ def run_sketch(
     ----------
     run : makes a pass over all rows; takes the name of the pass and its task
     kernel_of : the similarity, over given points
-    sample : a random sample of the distinct points (``draw``), its columns not yet divided by ``scale``
+    sample : a random sample of the distinct points (``draw``), its rows not yet prepared
     n_initial : candidates to begin with, the paper's r
     n_added : candidates that a round adds, the paper's r̂
     n_rounds : the paper's I, unless the gap is reached before; None for up to three, as long as they promise to help
@@ -190,7 +190,7 @@ def run_sketch(
     tol : relative gap to stop at
     first : candidates to begin with, among the sample; by default those of ``first_candidates``
     rule : who comes in, see ``Scores``
-    scale : what columns are divided by
+    prepare : what is done to rows before they are compared
     seed : of the draws
     callback : called after every round
 
@@ -209,7 +209,7 @@ def run_sketch(
     >>> 0 <= found.certificate.gap < 0.01
     True
     """
-    kernel = kernel_of(divided(sample.rows, scale))
+    kernel = kernel_of(prepare(sample.rows))
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
     most = MOST_ROUNDS if n_rounds is None else n_rounds
     best: Sketch | None = None
@@ -217,10 +217,10 @@ def run_sketch(
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
         basis, pivots, candidates = Basis.of(kernel, candidates)
-        sums = run(f"gram {number}", GramSum(basis, scale))
+        sums = run(f"gram {number}", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
-        scores = run(f"scores {number}", _score_task(basis, solved, n_added, rule, scale, seed + number))
+        scores = run(f"scores {number}", _score_task(basis, solved, n_added, rule, prepare, seed + number))
         s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
         dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
@@ -234,23 +234,23 @@ def run_sketch(
         enough = max(tol, ENOUGH * missed / trace if n_rounds is None else 0.0)
         if certificate.gap <= enough or number + 1 == most:
             break
-        newcomers = _newcomers(kernel_of, scores, n_added, rule, scale, seed + number)
+        newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
         newcomers = counted(run, f"copies {number}", newcomers)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
-        kernel = kernel_of(divided(sample.rows, scale))
+        kernel = kernel_of(prepare(sample.rows))
         candidates = np.union1d(stay, np.flatnonzero(np.isin(sample.codes, newcomers.codes)))
     assert best is not None
     certificate = replace(best.certificate, dual=dual)
     return replace(best, certificate=certificate, rounds=tuple(rounds), n_iter=steps)
 
 
-def _score_task(basis: Basis, solved: _Solved, size: int, rule: Rule, scale: FloatArray | None, seed: int) -> Scores:
+def _score_task(basis: Basis, solved: _Solved, size: int, rule: Rule, prepare: Prepare, seed: int) -> Scores:
     V = None
     if rule == "error":
         used = np.flatnonzero(solved.found.value)
         V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
-    return Scores.of(basis, solved.point.E, V, size, seed, scale)
+    return Scores.of(basis, solved.point.E, V, size, seed, prepare)
 
 
 def _newcomers(
@@ -258,7 +258,7 @@ def _newcomers(
     scores: Small,
     size: int,
     rule: Rule,
-    scale: FloatArray | None,
+    prepare: Prepare,
     seed: int,
 ) -> Sample:
     """Up to half of them the worst violators, spread out, the others drawn; or all those with the largest errors."""
@@ -271,7 +271,7 @@ def _newcomers(
     excess = np.sqrt(scores["worst_values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
-        kernel = kernel_of(divided(some.rows, scale))
+        kernel = kernel_of(prepare(some.rows))
         weights = excess[excess > 0]
         pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))

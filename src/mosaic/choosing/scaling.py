@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.sparsefuncs import mean_variance_axis
-
 from mosaic._arrays import FloatArray, row_blocks, subsample
 from mosaic.exceptions import InvalidInputError
 
@@ -33,27 +31,24 @@ ROUNDING = 1e-12
 HALF, NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 
 
-def column_scale(estimator: Any, X: Any, weights: FloatArray | None) -> FloatArray | None:
+def column_scale(X: Any, weights: FloatArray | None, wish: Any, *, ours: bool) -> FloatArray | None:
     """What columns are divided by; None to leave them as they are.
 
     Parameters
     ----------
-    estimator : with ``scale``, ``kernel`` and ``gamma``
     X : points × features, dense or CSR
     weights : how often each point counts, if not once
+    wish : True, False or "auto"
+    ours : whether kernel and bandwidth are left to us
 
     Notes
     -----
     1. A kernel or bandwidth of the user's is meant for the columns as they are, and so is the paper's; sparse data has many
-       columns of one kind. There only scale=True divides.
+       columns of one kind. There only True divides.
     """
-    wish = estimator.scale
     if not (isinstance(wish, bool | np.bool_) or (isinstance(wish, str) and wish == "auto")):
         raise InvalidInputError(f"scale must be 'auto', True or False; got {wish!r}.")
-    pairwise = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
     if isinstance(wish, str):
-        ours = all(isinstance(v, str) for v in (estimator.kernel, estimator.gamma)) and estimator.gamma == "auto"
-        ours = ours and estimator.kernel in ("rbf", "laplacian") and getattr(estimator, "mode", "auto") == "auto"
         if not ours or sp.issparse(X) or X.shape[1] < 2:
             return None
         deviations = _deviations(X, weights)
@@ -61,11 +56,7 @@ def column_scale(estimator: Any, X: Any, weights: FloatArray | None) -> FloatArr
             return None
         spreads = _spreads(X, weights, deviations)
         return spreads if unequal(spreads) and not _components(X, weights, deviations) else None
-    if not wish:
-        return None
-    if pairwise:
-        raise InvalidInputError("scale=True divides columns of features; with kernel='precomputed' there are none.")
-    return _spreads(X, weights, _deviations(X, weights))
+    return _spreads(X, weights, _deviations(X, weights)) if wish else None
 
 
 def unequal(spreads: FloatArray) -> bool:
@@ -87,8 +78,17 @@ def unequal(spreads: FloatArray) -> bool:
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     """Deviations of the columns, 0 where they are rounding."""
     if sp.issparse(X):
-        _, variance = mean_variance_axis(X.astype(np.float64), 0, weights=weights)
+        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
         largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        unit = np.where(largest > 0, largest, 1.0)  # squares of what is divided by it neither overflow nor vanish
+        Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
+        mean = np.asarray(share @ Y).ravel()
+        apart = sp.csr_array(Y).copy()
+        apart.data = (apart.data - mean[apart.indices]) ** 2
+        stored = apart.copy()
+        stored.data = np.ones_like(stored.data)
+        zeros = 1.0 - np.asarray(share @ stored).ravel()
+        variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
         return np.where(found > ROUNDING * largest, found, 0.0)
     deviations = np.empty(X.shape[1])

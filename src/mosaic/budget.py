@@ -1,23 +1,17 @@
-"""Settings that nobody needs to guess: bandwidth, strength, rank, and what a fit will cost.
-
-Everything here is ours. The leads: a representative of k should resemble about n/k points, so the bandwidth is stated as
-an effective count; a kernel whose rank the machine cannot carry proves nothing, so it is made as wide as the rank demands.
-"""
+"""What a machine can carry: the rank of a factor within a memory budget, and what a fit will cost."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
 
 from mosaic._arrays import subsample
-from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
-from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, resolve_gamma
+from mosaic.kernels import Kernel
 
 #: Bytes that a fit may use when nothing else is said.
 DEFAULT_BUDGET = 2 * 2**30
@@ -26,22 +20,10 @@ DEFAULT_BUDGET = 2 * 2**30
 EXACT_SIZE, LARGEST_RANK, MOST_WORK = 1000, 500, 4e9
 #: A factor with fewer columns is of no use.
 SMALLEST_RANK = 16
-#: A representative resembles at least this many points, however many are wanted: fewer say little about outliers.
-SMALLEST_COUNT = 20.0
-#: Without a wish for k, a point resembles this share of all.
-DEFAULT_SHARE = 1 / 20
 #: Strength as a multiple of the critical one. From about 100 on, points that nobody else expresses are clearly apart.
 DEFAULT_ALPHA = 100.0
-#: What a factor of limited rank may miss of the kernel before the kernel is made wider.
-KERNEL_MISS = 0.01
-#: Numbers in the similarities between targets and candidates (float64: 200 MB).
+#: Numbers in the similarities between targets and candidates (single precision: 100 MB).
 MOST_SIMILARITIES = 25_000_000
-
-
-def neighbours_wanted(total: float, k: float | None) -> float:
-    """m0 = n/k, the share of one representative, but at least 20 and at most half of the points."""
-    share = total * DEFAULT_SHARE if k is None else total / k
-    return float(max(min(max(share, SMALLEST_COUNT), 0.5 * total), 1.0 + 1e-6))
 
 
 def affordable_rank(
@@ -51,8 +33,6 @@ def affordable_rank(
 
     ``max_rank`` is the user's own limit, which only the budget overrules.
     """
-    if isinstance(memory_budget, bool) or not isinstance(memory_budget, Real | None):
-        raise InvalidInputError(f"memory_budget must be a number of bytes or None; got {memory_budget!r}.")
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
     # The largest rank whose memory the budget holds; memory grows with the rank.
     rank = bisect_right(range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features)))
@@ -65,8 +45,6 @@ def affordable_rank(
         )
     useful = useful_rank(n)
     if max_rank is not None:
-        if isinstance(max_rank, bool) or not isinstance(max_rank, Integral) or max_rank < 1:
-            raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {max_rank!r}.")
         return min(n, rank, int(max_rank))
     return max(min(rank, useful), min(SMALLEST_RANK, n))
 
@@ -82,9 +60,9 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
     These are never there together: distances for the bandwidth, four matrices of the solver over its working set (about
     eight times the rank, or all points), and the similarities for choosing.
     """
-    bandwidth = 3.0 * 8 * (n * min(n, 2048) if n <= 2048 else min(n, 8192) * 512)
+    bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     solver = 4.0 * 8 * min(n, max(8 * rank, 300)) ** 2
-    choosing = 8.0 * min(float(n) * n, MOST_SIMILARITIES)
+    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, 16_384) * 1024
     kept = float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + 16.0 * 8 * n
     return kept + max(bandwidth, solver, choosing)
 
@@ -92,51 +70,6 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
 def _mebibytes(size: float) -> str:
     """Bytes as a number of MiB: whole ones, or two digits of few."""
     return f"{size / 2**20:,.0f}" if size >= 10 * 2**20 else f"{size / 2**20:.2g}"
-
-
-def fit_bandwidth(kernel: RBF | Laplacian, m0: float, max_rank: int, *, random_state: int = 0) -> float:
-    """Gamma at which a typical point resembles m0 others, or, if that needs a higher rank, the largest that the rank carries."""
-    if m0 >= kernel.n:
-        return resolve_gamma(kernel, "median", random_state)
-    gamma = resolve_gamma(kernel, EffectiveCount(m0), random_state)
-    if max_rank >= kernel.n:
-        return gamma
-    rows = subsample(kernel.n, 4 * max_rank, random_state)
-    points = kernel.X[rows]
-
-    def miss(log_gamma: float) -> float:
-        narrowed = type(kernel)(points, float(np.exp(log_gamma)))
-        error = factorize(narrowed, tol=0.1 * KERNEL_MISS, max_rank=max_rank, random_state=random_state).relative_error
-        return float(np.log(max(error, 1e-12) / KERNEL_MISS))
-
-    high = float(np.log(gamma))
-    if miss(high) <= 0:
-        return gamma
-    low = high
-    for _ in range(20):
-        low -= 1.0
-        if miss(low) <= 0:
-            return float(np.exp(brentq(miss, low, low + 1.0, xtol=0.1)))
-    return float(np.exp(low))
-
-
-def typical_count(kernel: Kernel, *, random_state: int = 0) -> float:
-    """The median over points j of Σ_i (k_ij / k_jj)², what a typical point resembles; from a sample of many.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernel = RBF(np.random.default_rng(0).normal(size=(200, 2)))
-    >>> typical_count(RBF(kernel.X, resolve_gamma(kernel, EffectiveCount(12.0)))).__round__(6)
-    12.0
-    """
-    rng = np.random.default_rng(random_state)
-    others = subsample(kernel.n, 8192, rng)
-    centres = subsample(len(others), 2048 if kernel.n <= 2048 else 512, rng)
-    K = kernel.block(others, others[centres]) / kernel.diagonal()[others[centres]]
-    K[centres, np.arange(len(centres))] = 0.0
-    scale = (kernel.n - 1) / max(len(others) - 1, 1)
-    return float(np.median(1.0 + scale * (K**2).sum(axis=0)))
 
 
 @dataclass(frozen=True)
@@ -149,7 +82,8 @@ class Estimate:
     n_points : distinct points; of a sketch, rows
     rank : columns of the factor, expected; of a sketch, candidates at first
     memory : bytes at the peak, beyond the data that is passed in
-    seconds : rough, on one core of this machine
+    seconds : rough, of the fit, on one core of this machine
+    proof_seconds : rough, of the program that ``certificate_`` solves when it is asked for; 0 where the fit solves it
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
@@ -157,6 +91,7 @@ class Estimate:
     rank: int
     memory: float
     seconds: float
+    proof_seconds: float = 0.0
 
     def __str__(self) -> str:
         if self.strategy == "sketch":
@@ -164,7 +99,7 @@ class Estimate:
             return f"{what}: about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"
+            f"about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s, and {self.proof_seconds:.2g} s for the certificate"
         )
 
 
@@ -182,3 +117,9 @@ def expected_work(n: int, rank: int) -> float:
     if rank * 4 >= n:
         return 20.0 * n * float(rank) ** 2 + 4.0 * float(n) ** 3 + 1e9
     return 50.0 * n * float(rank) ** 2 + 1e10
+
+
+def work_of_choosing(n: int, n_features: int) -> float:
+    """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few looks at them."""
+    sample, pairs = min(n, 16_384), min(float(n) * n, float(MOST_SIMILARITIES))
+    return 2e9 + sample * 1024.0 * (n_features + 300.0) + pairs * (n_features + 400.0) + 100.0 * n * n_features

@@ -1,4 +1,4 @@
-"""What the user wants of single points and groups of them, checked, and refused with the arithmetic where it cannot be."""
+"""Constraints on the choice: rows that must or must not be in it, and quotas of groups; refused with the arithmetic if they cannot be met."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
 from mosaic.exceptions import InvalidInputError
-from mosaic.selection import Slots, fill_slots
+from mosaic.choosing.cover import Slots, fill_slots
 
 
 @dataclass(frozen=True)
-class Demands:
+class Constraints:
     """Rows that may be chosen, rows that must be, and how many of each group."""
 
     allowed: BoolArray
@@ -36,7 +36,7 @@ class Demands:
         must_include: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
-    ) -> Demands:
+    ) -> Constraints:
         """Check what was given to ``fit`` for n rows."""
         allowed = np.ones(n, dtype=bool)
         if candidates is not None:

@@ -1,9 +1,8 @@
-"""From candidates to a set: cover the points that belong, obey every wish, and rank picks by what they add.
+"""From candidates to a set: cover the points that belong, obey every constraint, and rank picks by what they add.
 
 Ours: Σ_i ω_i max_{j∈S} s_ij is increased by one pick after another (facility location), then by exchanges (``improve``). The
-gains of the first decrease, so any prefix of a ranking is a good answer to a smaller k. s_ij are those of ``view``, or of the
-user's kernel: 2k_ij/(k_ii + k_jj), one minus the normalised shared information distance, which is k_ij itself for kernels with
-unit diagonal and has a meaning for the others.
+gains of the first decrease, so any prefix of a ranking is a good answer to a smaller k. s_ij = 2k_ij/(k_ii + k_jj), one minus
+the normalised shared information distance, which is k_ij itself for kernels with unit diagonal and has a meaning for the others.
 
 The paper's: candidates in the order of influence, thinned by the distances between them (``prune_similar``).
 """
@@ -22,8 +21,10 @@ from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 
-#: Looks at all candidates for an exchange, at most; a handful is the rule.
-MOST_SWEEPS = 20
+#: Looks at all candidates for an exchange, at most; a handful is the rule. Candidates that are weighed together.
+MOST_SWEEPS, TOGETHER = 20, 256
+#: Up to this many similarities are kept in double precision, more in single.
+DOUBLE = 1 << 20
 
 
 class Pick(NamedTuple):
@@ -48,14 +49,18 @@ class Slots:
 
 
 def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArray:
-    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0; points without length share nothing."""
+    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0; points without length share nothing. Columns are contiguous."""
     diagonal = kernel.diagonal()
-    S = np.empty((len(rows), len(columns)))
-    for part in row_blocks(len(rows), len(columns)):
-        lengths = 0.5 * (diagonal[rows[part], None] + diagonal[columns])
-        lengths[lengths <= 0] = np.inf
-        np.divide(kernel.block(rows[part], columns), lengths, out=S[part])
-    return np.maximum(S, 0.0, out=S)
+    plain = bool((diagonal == 1.0).all())
+    S = np.empty((len(columns), len(rows)), np.float64 if len(rows) * len(columns) <= DOUBLE else np.float32)
+    for part in row_blocks(len(columns), len(rows)):
+        block = kernel.block(columns[part], rows)
+        if not plain:
+            lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
+            lengths[lengths <= 0] = np.inf
+            block = np.divide(block, lengths)
+        np.maximum(block, 0.0, out=S[part], casting="same_kind")
+    return S.T
 
 
 def without_rounding(values: FloatArray, scale: float) -> FloatArray:
@@ -94,7 +99,9 @@ def cover(
     best = np.zeros(len(S))
     room = slots.room.copy()
     closed = np.zeros(S.shape[1], dtype=bool)
-    grain = 1e-12 * float(weights.sum()) or 1.0
+    grain = (1e-12 if S.dtype == np.float64 else 1e-7) * float(weights.sum()) or 1.0
+    weights = weights.astype(S.dtype, copy=False)
+    best = best.astype(S.dtype)
 
     def gain_of(candidate: int) -> float:
         return float(weights @ np.maximum(S[:, candidate] - best, 0.0))
@@ -110,9 +117,10 @@ def cover(
 
     for candidate in forced:
         yield choose(candidate, gain_of(candidate))
-    heap = [(0 if last is None else int(last[c]), -np.inf, c) for c in range(S.shape[1])]
+    gains = _gains(S.T, weights, best)
+    heap = [(0 if last is None else int(last[c]), -round(gains[c] / grain), c) for c in range(S.shape[1])]
     heapq.heapify(heap)
-    fresh = np.full(S.shape[1], -1)
+    fresh = np.zeros(S.shape[1], np.intp)  # the number of picks that a gain was computed for
     picks = 0
     while heap and room.any():
         later, _, candidate = heapq.heappop(heap)
@@ -136,11 +144,10 @@ def improve(
     fixed: Sequence[int] = (),
     barred: BoolArray | None = None,
 ) -> list[int]:
-    """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij: the eager swaps of FasterPAM.
+    """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij.
 
-    With s¹_i ≥ s²_i the similarities of target i to its nearest and second nearest pick, putting c in the place of m adds
-    Σ_i ω_i max(s_ic − s¹_i, 0) + Σ_{i nearest to m} ω_i (max(s_ic, s²_i) − max(s_ic, s¹_i)). A candidate is looked at for all
-    places of its slot at once and takes the best of them.
+    Candidates are weighed for all places at once, a block of them by three matrix products (FastPAM's decomposition), and the
+    best exchange of a block is made at once.
 
     Parameters
     ----------
@@ -151,8 +158,8 @@ def improve(
 
     Notes
     -----
-    1. Ends when no exchange raises the sum by 1e-9 of it, or after ``MOST_SWEEPS`` looks at all candidates.
-    2. Of places that are equally good but for rounding, the first is taken.
+    1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` looks at all.
+    2. Of exchanges that are equally good but for rounding, the first is made.
 
     Examples
     --------
@@ -167,35 +174,60 @@ def improve(
     [2, 1]
     """
     picks = list(chosen)
-    k = len(picks)
+    k, n_candidates = len(picks), S.shape[1]
     if not k:
         return picks
+    weights = weights.astype(S.dtype, copy=False)
     stays = np.isin(picks, np.asarray(fixed, np.intp))
+    closed = np.zeros(n_candidates, dtype=bool) if barred is None else barred
     nearest, first, second = _two_nearest(S, picks)
     start = float(weights @ first)
+    least = (1e-9 if S.dtype == np.float64 else 1e-6) * start
+    blocks = [slice(at, min(at + TOGETHER, n_candidates)) for at in range(0, n_candidates, TOGETHER)]
     unchanged = 0
     for _ in range(MOST_SWEEPS):
-        for c in range(S.shape[1]):
-            if unchanged == S.shape[1]:
+        for block in blocks:
+            if unchanged == len(blocks):
                 return picks
+            gains = _exchange_gains(S.T[block], weights, nearest, first, second, k)
+            gains[:, stays] = -np.inf
+            gains[closed[block] | np.isin(twins[block], twins[picks])] = -np.inf
+            gains[slots.of[block, None] != slots.of[picks]] = -np.inf
+            candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
             unchanged += 1
-            if (barred is not None and barred[c]) or np.isin(twins[c], twins[picks]):
-                continue
-            with_c = np.maximum(S[:, c], first)
-            lost = weights * (np.maximum(S[:, c], second) - with_c)
-            gains = weights @ (with_c - first) + np.bincount(nearest, weights=lost, minlength=k)
-            gains[stays | (slots.of[picks] != slots.of[c])] = -np.inf
-            place = int(without_rounding(gains, start).argmax())
-            if gains[place] > 1e-9 * start:
-                picks[place] = c
+            if gains[candidate, place] > least:
+                picks[place] = block.start + int(candidate)
                 nearest, first, second = _two_nearest(S, picks)
                 unchanged = 0
     return picks
 
 
+def _gains(C: FloatArray, weights: FloatArray, best: FloatArray) -> FloatArray:
+    """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
+    gains = np.empty(len(C))
+    for part in row_blocks(*C.shape):
+        gains[part] = np.maximum(C[part] - best, 0.0) @ weights
+    return gains
+
+
+def _exchange_gains(
+    C: FloatArray, weights: FloatArray, nearest: IntArray, first: FloatArray, second: FloatArray, k: int
+) -> FloatArray:
+    """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
+
+    Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
+    """
+    H = np.zeros((len(weights), k), C.dtype)
+    H[np.arange(len(weights)), nearest] = weights
+    lost = (first - second) @ H
+    gained = np.maximum(C - first, 0.0) @ weights
+    kept = (np.clip(C, second, first) - second) @ H
+    return np.asarray(gained[:, None] - lost + kept, np.float64)
+
+
 def _two_nearest(S: FloatArray, picks: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
     """For every target the place of its nearest pick, the similarity to it, and that to the second nearest (0 if none)."""
-    T, rows = S[:, picks], np.arange(len(S))
+    T, rows = np.ascontiguousarray(S[:, picks]), np.arange(len(S))
     nearest = T.argmax(axis=1)
     first = T[rows, nearest]
     T[rows, nearest] = 0.0

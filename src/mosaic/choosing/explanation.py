@@ -1,0 +1,256 @@
+"""Why a point was chosen, rejected or left out, as plain data that reads as a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic._arrays import IntArray
+from mosaic.choosing.selection import Selection
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import RBF, Laplacian
+from mosaic.outliers import outlier_probability
+
+#: Representatives, members and features that are named.
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One point and its part in the answer.
+
+    Attributes
+    ----------
+    index : row of the data
+    status : "representative", "outlier" (reported or rejected) or "represented"
+    reason : why, in a sentence
+    rank : place among the representatives, from 0, or None
+    influence : norm of its row in the encoding; None while nobody has asked for the program
+    effective_count : number of rows that look like it, of those that a program compares
+    outlier_probability : the paper's OP
+    count_threshold : effective count below which points are outliers
+    representation_error : share of it that the representatives cannot express
+    represented_by : row of the representative that stands for it, None for rejected outliers
+    similarity : to that representative
+    nearest : (row, similarity) of the nearest representatives
+    stands_for : number of rows that it represents
+    members : the most similar of them
+    differs_in : (feature, share of the distance to its representative), largest first, where the kernel has features
+    """
+
+    index: int
+    status: Literal["representative", "outlier", "represented"]
+    reason: str
+    rank: int | None
+    influence: float | None
+    effective_count: float
+    outlier_probability: float
+    count_threshold: float
+    representation_error: float
+    represented_by: int | None
+    similarity: float | None
+    nearest: tuple[tuple[int, float], ...]
+    stands_for: int
+    members: tuple[int, ...]
+    differs_in: tuple[tuple[str, float], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict of plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"Row {self.index}: {self.reason}"
+
+
+def explain_point(selection: Selection, i: int, names: Any = None) -> Explanation:
+    """The explanation of row i of the data; ``names`` are those of its columns."""
+    material, n = selection.material, selection.material.n_rows
+    if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
+        raise InvalidInputError(f"i must be a row number between 0 and {n - 1}; got {i!r}.")
+    row = int(i) % n
+    at = _in_memory(selection, row)
+    answers, point = selection.answers_in_memory, int(material.points.group[at])
+    if point >= 0:
+        similarity = selection.kernel.block(np.array([point]), selection.chosen).ravel()
+    else:
+        place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
+        similarity = selection.chosen_kernel.cross(material.absent[place : place + 1]).ravel()
+    order = np.argsort(-similarity, kind="stable")[:MOST_NAMED]
+    found = np.flatnonzero(selection.members == at)
+    rank = int(found[0]) if len(found) else None
+    label = int(answers.labels[at])
+    status: Literal["representative", "outlier", "represented"] = "represented"
+    if rank is not None:
+        status = "representative"
+    elif answers.is_outlier[at]:
+        status = "outlier"
+    members = np.flatnonzero(answers.labels == rank) if rank is not None else np.zeros(0, np.intp)
+    rows = selection.rows
+    count = float(answers.effective_count[at])
+    return Explanation(
+        index=row,
+        status=status,
+        reason=_reason(selection, at, status, rank, label, similarity, members),
+        rank=rank,
+        influence=float(selection.influence[row]) if selection.is_solved else None,
+        effective_count=count,
+        outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
+        count_threshold=float(selection.cut.count),
+        representation_error=float(answers.representation_error[at]),
+        represented_by=int(rows[label]) if label >= 0 else None,
+        similarity=float(similarity[label]) if label >= 0 else None,
+        nearest=tuple((int(rows[j]), float(similarity[j])) for j in order),
+        stands_for=round(_stands_for(selection, members)),
+        members=_closest(selection, rank, members),
+        differs_in=_differences(selection, point, label, names),
+    )
+
+
+def _in_memory(selection: Selection, row: int) -> int:
+    """Where a row of the data is in memory."""
+    numbers = selection.material.row_numbers
+    if numbers is None:
+        return row
+    found = np.flatnonzero(numbers == row)
+    if not len(found):
+        raise InvalidInputError(
+            f"row {row} is not among the {len(numbers):,} rows that were kept in memory, and only these can be explained. "
+            "predict, transform and score_samples answer for any row."
+        )
+    return int(found[0])
+
+
+def _stands_for(selection: Selection, members: IntArray) -> float:
+    """Rows of the data; of data that is read in passes, scaled up from those in memory."""
+    if selection.material.row_numbers is None:
+        return len(members)
+    return float(selection.material.points.weights[selection.material.points.group[members]].sum())
+
+
+def _reason(
+    selection: Selection, at: int, status: str, rank: int | None, label: int, similarity: Any, members: IntArray
+) -> str:
+    material, answers, settings = selection.material, selection.answers_in_memory, selection.settings
+    count, error = answers.effective_count[at], answers.representation_error[at]
+    if status == "representative":
+        gain = selection.gains[rank]
+        must = " It had to be included." if at in material.constraints.must else ""
+        what = "its influence" if settings.mode == "paper" else "what it adds to the mean similarity"
+        about = "about " if material.row_numbers is not None else ""
+        return (
+            f"chosen as number {(rank or 0) + 1} of {len(selection.rows)}: it stands for {about}"
+            f"{round(_stands_for(selection, members)):,} rows; {what} is {gain:.3g}.{must}"
+        )
+    if status == "outlier":
+        fate = "rejected" if settings.outliers == "reject" else "reported"
+        return f"{fate} as an outlier: it {selection.cut.reason}; its own count is {count:.3g}."
+    who = f"row {int(selection.rows[label])} stands for it with similarity {similarity[label]:.3g}"
+    why = "" if material.constraints.allowed[at] else " It was not allowed to be chosen."
+    return f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
+
+
+def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple[int, ...]:
+    material = selection.material
+    points = material.points.group[members]
+    members, points = members[points >= 0], points[points >= 0]
+    if rank is None or not len(members):
+        return ()
+    similarity = selection.kernel.block(points, selection.chosen[[rank]]).ravel()
+    return tuple(int(j) for j in material.rows_in_data(members[np.argsort(-similarity, kind="stable")[:MOST_NAMED]]))
+
+
+def _differences(selection: Selection, point: int, label: int, names: Any) -> tuple[tuple[str, float], ...]:
+    """Shares of the features in the distance that the kernel measures."""
+    kernel = selection.kernel
+    if label < 0 or point < 0 or not isinstance(kernel, RBF | Laplacian):
+        return ()
+    pair = kernel.X[np.array([point, selection.chosen[label]])]
+    pair = np.asarray(pair.toarray() if sp.issparse(pair) else pair, np.float64)
+    parts = np.abs(pair[0] - pair[1]) ** (2 if isinstance(kernel, RBF) else 1)
+    if not parts.any():
+        return ()
+    top = np.argsort(-parts, kind="stable")[:MOST_NAMED]
+    return tuple(
+        (str(names[f]) if names is not None else f"x{f}", float(parts[f] / parts.sum())) for f in top if parts[f]
+    )
+
+
+class Decisions(tuple[str, ...]):
+    """Sentences, one for each decision; printed one a line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+
+def decisions(selection: Selection) -> Decisions:
+    """What was decided for the user, and why."""
+    material, settings = selection.material, selection.settings
+    told = [*material.geometry.decisions]
+    if settings.mode == "paper":
+        told.append(_on_strength(selection))
+    told += [_on_number(selection), _on_choosing(selection), on_outliers(selection)]
+    if settings.min_group is not None and selection.protected is not None:
+        number = int(selection.protected.sum())
+        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {settings.min_group:g}.")
+    if material.row_numbers is not None:
+        told.append(
+            f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows says so; the program is that of all rows."
+        )
+    return Decisions(told)
+
+
+def _on_strength(selection: Selection) -> str:
+    given = selection.settings.alpha is not None or selection.settings.lam is not None
+    why = "as it was set" if given else "as in later work of the paper's first author"
+    return f"Strength {selection.encoding.lam:.3g}, {selection.encoding.alpha:.3g} times the critical one, {why}."
+
+
+def _on_number(selection: Selection) -> str:
+    settings, k = selection.settings, len(selection.rows)
+    why = "as was asked for"
+    if selection.material.constraints.fixed_total is not None:
+        pass
+    elif settings.mode == "paper":
+        why = "what pruning and outliers leave"
+        why += "" if isinstance(settings.n_representatives, str) else ", or the first of it"
+    elif settings.coverage is not None:
+        why = f"as many as explain {100 * settings.coverage:g} % of the points that belong"
+    elif settings.min_support is not None:
+        why = f"as many as can each stand for {settings.min_support:g} points"
+    elif isinstance(settings.n_representatives, str):
+        why = "where more of them add little (the knee of the curve)"
+    return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
+
+
+def _on_choosing(selection: Selection) -> str:
+    if selection.settings.mode == "paper":
+        return "Chosen by influence, and thinned by distance."
+    return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
+
+
+def on_outliers(selection: Selection) -> str:
+    """How outliers were decided on."""
+    cut, number = selection.cut, selection.n_outliers if selection.settings.outliers != "keep" else 0
+    if selection.settings.outliers == "keep":
+        return "Outliers were not looked for."
+    about = "About " if selection.material.is_sampled or selection.material.row_numbers is not None else ""
+    counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
+    if cut.rule == "valley":
+        return (
+            f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); rows that fewer than {cut.count:.3g} look like "
+            "are out."
+        )
+    if cut.rule == "alone":
+        end = "rows that are alone, fewer than 1.1 look like them, are out; of clean rows fewer than 1 % are, with heavy tails up to 5 %."
+        if cut.sparse_group > 0:
+            end = f"a crowd below a count of {cut.sparse_group:.3g} keeps to itself, so it is a sparse group; " + end
+        return f"{counted}: {end}"
+    if cut.rule == "none":
+        if cut.sparse_group > 0:
+            return f"{counted}: the crowd below a count of {cut.sparse_group:.3g} keeps to itself, so it is a sparse group and stays."
+        return f"{counted}: more than 5 % of the rows are alone, so to be alone is not odd here."
+    return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."

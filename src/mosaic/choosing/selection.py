@@ -1,0 +1,319 @@
+"""The result of a fit: what was found and decided, in one value that everything else reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.choosing.certificate import SelectionCertificate
+from mosaic.choosing.cover import without_rounding
+from mosaic.choosing.material import Material
+from mosaic.choosing.settings import Settings
+from mosaic.encoding import Certificate, Encoding
+from mosaic.kernels import Kernel
+from mosaic.metrics import unexplained
+from mosaic.outliers import Cut, Groups, outlier_probability
+from mosaic.outliers.cut import CROWD_SHARE
+
+
+class Answers(NamedTuple):
+    """What is said of rows: how many look like each, who stands for it, what of it is left, and whether it is an outlier."""
+
+    effective_count: FloatArray
+    is_outlier: BoolArray
+    labels: IntArray
+    representation_error: FloatArray
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a fit has found and decided. Row numbers are those of the data; points are its distinct rows in memory.
+
+    Attributes
+    ----------
+    rows : representatives, ranked
+    gains : what each of them adds to the mean similarity of the points that belong to their nearest pick; in paper mode influence
+    chosen : the points that they are
+    cut : the effective count below which rows are outliers, and the rule that it comes from
+    settings : the parameters of the fit
+    material : points, similarity, constraints and counts
+    groups : outliers that are kept because they are a group, None without ``min_group``
+    certificate : what is proven; the program is solved when it is first asked for
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> selection = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).selection_
+    >>> len(selection.rows), selection.cut.rule, selection.n_outliers
+    (20, 'alone', 8)
+    >>> print(selection.decisions[0])
+    Columns are taken as they are.
+    """
+
+    material: Material = field(repr=False)
+    settings: Settings
+    #: The representatives as rows of what is in memory; ``rows`` has those of the data.
+    members: IntArray
+    chosen: IntArray
+    gains: FloatArray = field(repr=False)
+    cut: Cut
+    groups: Groups | None = field(default=None, repr=False)
+    #: What is said of all rows of data that is read in passes, when somebody asks.
+    ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def rows(self) -> IntArray:
+        """Representatives as rows of the data, ranked."""
+        return self.material.rows_in_data(self.members)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity between the points, in which representatives were chosen."""
+        return self.material.kernel
+
+    @cached_property
+    def chosen_kernel(self) -> Kernel:
+        """The similarity to the representatives."""
+        return self.kernel.take(self.chosen)
+
+    @property
+    def encoding(self) -> Encoding:
+        """The certified encoding; solved when it is first asked for."""
+        return self.material.encoding
+
+    @property
+    def program_certificate(self) -> Certificate:
+        """What is proven of the program."""
+        return self.encoding.certificate
+
+    @cached_property
+    def certificate(self) -> SelectionCertificate:
+        """What is proven of the program and of the chosen."""
+        found: SelectionCertificate = self.material.proof.certificate(self)
+        return found
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the program has been solved."""
+        return "encoding" in self.material.__dict__
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the certificate has been asked for."""
+        return "certificate" in self.__dict__
+
+    @property
+    def rejects(self) -> bool:
+        """Whether outliers have no representative."""
+        return self.settings.outliers == "reject" and self.cut.count > 1.0
+
+    @cached_property
+    def is_outlier(self) -> BoolArray:
+        """Of the points: below the cut, no member of a group that is kept, and not among those that must be included."""
+        points = self.material.points
+        if self.settings.outliers == "keep" or self.cut.count <= 0:
+            return np.zeros(points.n, dtype=bool)
+        flagged = self.cut.below(self.material.counts)
+        flagged[points.group[self.material.constraints.must]] = False
+        if self.groups is not None:
+            flagged &= ~(self.groups.members if not self.material.is_sampled else self._near_groups(flagged))
+        return flagged
+
+    def _near_groups(self, flagged: BoolArray) -> BoolArray:
+        """Points beyond the sample are looked up by their place."""
+        assert self.groups is not None
+        kept, others = self.groups.members.copy(), np.flatnonzero(flagged & ~self.groups.members)
+        X = getattr(self.kernel, "X", None)
+        if X is not None and len(others):
+            kept[others] = self.groups.near(X[others])
+        return kept
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Of the points: the place of the representative that stands for each; -1 for rejected outliers."""
+        labels = np.empty(self.kernel.n, np.intp)
+        for rows in row_blocks(self.kernel.n, len(self.chosen)):
+            labels[rows] = self._nearest(self.kernel.block(rows, self.chosen))
+        if self.settings.outliers == "reject":
+            labels[self.is_outlier] = -1
+        labels[self.chosen] = np.arange(len(self.chosen))
+        return labels
+
+    def _nearest(self, K: FloatArray) -> IntArray:
+        """The nearest representative, by the distance k_jj − 2 k_ij (+ k_ii)."""
+        lengths = self.chosen_kernel.diagonal()
+        return np.asarray(without_rounding(lengths - 2.0 * K, float(lengths.max())).argmin(axis=1))
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Of the points: the share of each that the representatives cannot express."""
+        return _share(unexplained(self.kernel, self.chosen), self.kernel.diagonal())
+
+    @cached_property
+    def coverage(self) -> float:
+        """Share of the points that belong which the representatives express; of many points, of the sample."""
+        material, sample = self.material, self.material.sample
+        kernel = self.kernel if not material.is_sampled else self.kernel.take(sample)
+        chosen = self.chosen if not material.is_sampled else np.searchsorted(sample, self.chosen)
+        weights = material.points.weights[sample] * ~self.sample_outliers
+        return 1.0 - float(weights @ unexplained(kernel, chosen)) / float(weights @ kernel.diagonal())
+
+    @cached_property
+    def sample_outliers(self) -> BoolArray:
+        """Of the sample: who is an outlier."""
+        material = self.material
+        if not material.is_sampled:
+            return self.is_outlier
+        if self.settings.outliers == "keep":
+            return np.zeros(len(material.sample), dtype=bool)
+        flagged = self.cut.below(material.sample_counts)
+        flagged[np.isin(material.sample, material.points.group[material.constraints.must])] = False
+        return np.asarray(flagged & ~(np.zeros_like(flagged) if self.groups is None else self.groups.members[material.sample]))
+
+    @cached_property
+    def outlier_share(self) -> float:
+        """Share of the rows that are outliers, of many points estimated from the sample."""
+        weights = self.material.points.weights[self.material.sample]
+        return float(weights[self.sample_outliers].sum() / weights.sum())
+
+    @property
+    def n_outliers(self) -> int:
+        """Number of rows that are outliers, of many points estimated from the sample."""
+        material = self.material
+        if material.is_sampled or material.row_numbers is not None:
+            return round(self.outlier_share * material.n_rows)
+        return int(self.outlier_rows.sum())
+
+    def answers_at(self, Y: Any) -> Answers:
+        """What is said of prepared rows of which it is not known whether they are in the data."""
+        counts = self.material.counts_at(Y)
+        flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
+        odd = np.flatnonzero(flagged)
+        if self.groups is not None and len(odd):
+            flagged[odd[self.groups.near(Y[odd])]] = False
+        return Answers(counts, flagged, self.labels_at(Y, counts), self.errors_at(Y))
+
+    def labels_at(self, Y: Any, counts: FloatArray | None = None) -> IntArray:
+        """The place of the representative that stands for each of some prepared rows, -1 for outliers."""
+        counts = self.material.counts_at(Y) if counts is None and self.rejects else counts
+        kernel = self.chosen_kernel
+        lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
+        labels = np.empty(Y.shape[0], np.intp)
+        for rows in row_blocks(Y.shape[0], len(lengths)):
+            K = kernel.cross(Y[rows])
+            labels[rows] = self._nearest(K)
+            if counts is None or not self.rejects:
+                continue
+            apart = (lengths - 2.0 * K).min(axis=1) + own[rows] > 1e-12 * np.abs(own[rows])  # a pick stands for itself
+            odd = np.flatnonzero(self.cut.below(counts[rows]) & apart)
+            if len(odd) and self.groups is not None:
+                odd = odd[~self.groups.near(Y[rows][odd])]
+            labels[rows][odd] = -1
+        return labels
+
+    def errors_at(self, Y: Any) -> FloatArray:
+        """The share of each of some prepared rows that the representatives cannot express."""
+        kernel = self.chosen_kernel
+        return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What is said of all rows of the data; of data that is read in passes, one more pass when first asked for."""
+        if self.ask_all_rows is not None:
+            return self.ask_all_rows(self)
+        return self.answers_in_memory
+
+    @cached_property
+    def counts_of_rows(self) -> FloatArray:
+        """Effective counts of the rows in memory; rows without weight are counted as new ones."""
+        material = self.material
+        counts, absent = material.for_rows(material.counts, 1.0), material.points.group < 0
+        if absent.any():
+            counts[absent] = material.counts_at(material.absent)
+        return np.asarray(counts)
+
+    @cached_property
+    def outlier_rows(self) -> BoolArray:
+        """Of the rows in memory: who is an outlier."""
+        material = self.material
+        flagged, absent = material.for_rows(self.is_outlier, False).astype(bool), material.points.group < 0
+        if absent.any() and self.settings.outliers != "keep":
+            low = self.cut.below(self.counts_of_rows[absent])
+            flagged[absent] = low if self.groups is None else low & ~self.groups.near(material.absent)
+        return np.asarray(flagged)
+
+    @cached_property
+    def answers_in_memory(self) -> Answers:
+        """What is said of the rows in memory."""
+        material = self.material
+        labels, errors = material.for_rows(self.labels, -1).astype(np.intp), material.for_rows(self.errors, 0.0)
+        absent = material.points.group < 0
+        if absent.any():  # rows without weight are answered for as new ones
+            labels[absent] = self.labels_at(material.absent)
+            errors[absent] = self.errors_at(material.absent)
+        return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
+
+    @cached_property
+    def influence(self) -> FloatArray:
+        """Of the rows of the data: the norm of each one's row in the encoding; copies share."""
+        material = self.material
+        copies = np.bincount(material.points.group[material.points.group >= 0], minlength=material.points.n)
+        values = material.for_rows(self.encoding.influence / copies, 0.0)
+        if material.row_numbers is None:
+            return np.asarray(values)
+        influence = np.zeros(material.n_rows)
+        influence[material.row_numbers] = values
+        return influence
+
+    @property
+    def outlier_probability(self) -> FloatArray:
+        """The paper's OP of every row."""
+        return outlier_probability(self._all_counts, self.material.count_total)
+
+    @property
+    def _all_counts(self) -> FloatArray:
+        return self.counts_of_rows if self.ask_all_rows is None else self.answers.effective_count
+
+    @property
+    def protected(self) -> BoolArray | None:
+        """Of the rows in memory: outliers that are kept because they are a group; None without ``min_group``."""
+        return None if self.groups is None else np.asarray(self.material.for_rows(self.groups.members, False), bool)
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """What was decided for the user, and why, in sentences."""
+        from mosaic.choosing.explanation import decisions  # it reads selections
+
+        return decisions(self)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know before trusting the answer."""
+        found, share = [], self.outlier_share if self.settings.mode == "auto" else 0.0
+        automatic = isinstance(self.settings.contamination, str) and self.settings.mode == "auto"
+        if automatic and self.settings.outliers != "keep" and share > CROWD_SHARE:
+            found.append(
+                f"{self.n_outliers:,} of {self.material.n_rows:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows "
+                "look like. If they belong, set outliers='keep' or min_group; if you know their share, set contamination."
+            )
+        sparse = self.cut.sparse_group
+        if sparse > 0:
+            material = self.material
+            group = material.sample[material.sample_counts < sparse]
+            weight = float(material.points.weights[group].sum() / material.points.weights[material.sample].sum())
+            if len(self.chosen) and not np.isin(self.chosen, group).any():
+                found.append(
+                    f"about {weight * material.n_rows:,.0f} of {material.n_rows:,} rows ({100 * weight:.0f} %) are a sparse group that no "
+                    "representative is from. Ask for more representatives, or, if they are outliers, set contamination."
+                )
+        return tuple(found)
+
+
+def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Left / lengths, 0 where there is no length."""
+    return np.asarray(np.divide(left, lengths, out=np.zeros(len(left)), where=lengths > 0))
