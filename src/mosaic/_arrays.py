@@ -48,8 +48,8 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     total = float(weights.sum())
     if len(weights) <= size:
         return np.arange(len(weights)), weights
-    heavy = np.flatnonzero(weights * size >= total)
-    light = np.setdiff1d(np.arange(len(weights)), heavy)
+    is_heavy = weights * size >= total
+    heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
     kept = weights[some].astype(np.float64)

@@ -23,6 +23,8 @@ from mosaic.kernels import Kernel
 
 #: Looks at all candidates for an exchange, at most; a handful is the rule. Candidates that are weighed together.
 MOST_SWEEPS, TOGETHER = 20, 256
+#: Similarities that are worked on at once: 1 MB in single precision, which stays in the cache of one core.
+IN_CACHE = 1 << 18
 #: Up to this many similarities are kept in double precision, more in single.
 DOUBLE = 1 << 20
 
@@ -180,7 +182,7 @@ def improve(
     weights = weights.astype(S.dtype, copy=False)
     stays = np.isin(picks, np.asarray(fixed, np.intp))
     closed = np.zeros(n_candidates, dtype=bool) if barred is None else barred
-    nearest, first, second = _two_nearest(S, picks)
+    first, second, H, lost = _nearest_picks(S, picks, weights)
     start = float(weights @ first)
     least = (1e-9 if S.dtype == np.float64 else 1e-6) * start
     blocks = [slice(at, min(at + TOGETHER, n_candidates)) for at in range(0, n_candidates, TOGETHER)]
@@ -189,7 +191,7 @@ def improve(
         for block in blocks:
             if unchanged == len(blocks):
                 return picks
-            gains = _exchange_gains(S.T[block], weights, nearest, first, second, k)
+            gains = _exchange_gains(S.T[block], weights, H, first, second, lost)
             gains[:, stays] = -np.inf
             gains[closed[block] | np.isin(twins[block], twins[picks])] = -np.inf
             gains[slots.of[block, None] != slots.of[picks]] = -np.inf
@@ -197,7 +199,7 @@ def improve(
             unchanged += 1
             if gains[candidate, place] > least:
                 picks[place] = block.start + int(candidate)
-                nearest, first, second = _two_nearest(S, picks)
+                first, second, H, lost = _nearest_picks(S, picks, weights)
                 unchanged = 0
     return picks
 
@@ -211,27 +213,37 @@ def _gains(C: FloatArray, weights: FloatArray, best: FloatArray) -> FloatArray:
 
 
 def _exchange_gains(
-    C: FloatArray, weights: FloatArray, nearest: IntArray, first: FloatArray, second: FloatArray, k: int
+    C: FloatArray, weights: FloatArray, H: FloatArray, first: FloatArray, second: FloatArray, lost: FloatArray
 ) -> FloatArray:
     """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
 
     Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
     """
-    H = np.zeros((len(weights), k), C.dtype)
-    H[np.arange(len(weights)), nearest] = weights
-    lost = (first - second) @ H
-    gained = np.maximum(C - first, 0.0) @ weights
-    kept = (np.clip(C, second, first) - second) @ H
-    return np.asarray(gained[:, None] - lost + kept, np.float64)
+    gains = np.empty((len(C), len(lost)))
+    for rows in row_blocks(*C.shape, IN_CACHE):
+        inside = np.maximum(C[rows], second)
+        kept = np.minimum(inside, first)
+        inside -= kept  # (s_ci − s¹_i)₊
+        kept -= second
+        gains[rows] = kept @ H
+        gains[rows] += (inside @ weights)[:, None]
+    return gains - lost
 
 
-def _two_nearest(S: FloatArray, picks: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
-    """For every target the place of its nearest pick, the similarity to it, and that to the second nearest (0 if none)."""
+def _nearest_picks(
+    S: FloatArray, picks: Sequence[int], weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
+    weights at the nearest pick; and Hᵀ(s¹ − s²), what taking each pick away would lose.
+    """
     T, rows = np.ascontiguousarray(S[:, picks]), np.arange(len(S))
     nearest = T.argmax(axis=1)
     first = T[rows, nearest]
     T[rows, nearest] = 0.0
-    return nearest, first, T.max(axis=1)
+    second = T.max(axis=1)
+    H = np.zeros_like(T)
+    H[rows, nearest] = weights
+    return first, second, H, np.bincount(nearest, weights=weights * (first - second), minlength=len(picks))
 
 
 class ExplainedShare:

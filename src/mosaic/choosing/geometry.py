@@ -22,6 +22,8 @@ from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, make_kernel, 
 
 #: Bandwidth: a point in a dense place, denser than three quarters of all are, resembles this share of all points.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
+#: Points that it is found with.
+BANDWIDTH_SAMPLE = 2048
 #: Rows are compared by their direction if they are word counts (non-negative, at least this share zeros) or embeddings (nine in ten
 #: columns have at least a twentieth of their values on either side of zero), and have at least so many columns.
 ZEROS, MIXED_COLUMNS, EITHER_SIDE, MANY_COLUMNS = 0.95, 0.9, 0.05, 50
@@ -112,10 +114,11 @@ def _kernel(X: Any, points: Points, settings: Settings, seed: int) -> Kernel:
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         return kernel if same else kernel.take(points.first)
     rows = X[points.first]
+    some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
     if isinstance(gamma, str) and gamma == "auto":
         gamma = "scale"
         if isinstance(name, str) and name in STATIONARY and points.n > 1:
-            gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(STATIONARY[name](rows), seed)
+            gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(STATIONARY[name](X[points.first[some]]))
     return make_kernel(
         rows,
         name,
@@ -128,7 +131,7 @@ def _kernel(X: Any, points: Points, settings: Settings, seed: int) -> Kernel:
     )
 
 
-def bandwidth(kernel: RBF | Laplacian, seed: int = 0) -> float:
+def bandwidth(kernel: RBF | Laplacian) -> float:
     """γ at which a point that lies denser than three quarters of all resembles a fifth of all points.
 
     Examples
@@ -141,8 +144,8 @@ def bandwidth(kernel: RBF | Laplacian, seed: int = 0) -> float:
     """
     wanted = max(min(RESEMBLED_SHARE * kernel.n, 0.5 * kernel.n), 1.5)
     if wanted >= kernel.n:
-        return resolve_gamma(kernel, "median", seed)
-    return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE), seed)
+        return resolve_gamma(kernel, "median")
+    return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE))
 
 
 def paper_gamma(X: Any) -> float:

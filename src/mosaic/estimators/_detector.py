@@ -39,7 +39,7 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
-    drawn at random, the mean over eight draws (see ``mosaic.outliers.counts``). Scores and decisions are those of ``MOSAIC``
+    drawn at random, the mean over four draws (see ``mosaic.outliers.counts``). Scores and decisions are those of ``MOSAIC``
     with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
     ones.
 

@@ -104,7 +104,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     selection_ : all that was found and decided, a ``mosaic.Selection``; the other attributes read it
     representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
     n_representatives_ : their number
-    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over eight draws; 1 is alone
+    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 is alone
     outlier_probability_ : the paper's OP, (n − count) / (n − 1), n the rows that a row was compared with
     is_outlier_ : mask
     outlier_threshold_ : effective count below which rows are outliers

@@ -92,20 +92,23 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
     if positive.size == 0:
         return 1.0
     typical = float(np.median(positive))
+    D = (D / typical).astype(np.float32)  # counts need no more digits than that
+    values = np.empty_like(D)
 
     def excess(log_gamma: float) -> float:
-        counts = 1.0 + scale * np.exp(-2.0 * np.exp(log_gamma) * D).sum(axis=0)
+        np.multiply(D, np.float32(-2.0 * np.exp(log_gamma)), out=values)
+        counts = 1.0 + scale * np.exp(values, out=values).sum(axis=0, dtype=np.float64)
         return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
 
-    low, high = np.log(1e-12 / typical), np.log(1e3 / float(positive.min()))
+    low, high = np.log(1e-12), np.log(1e3 * typical / float(positive.min()))
     if excess(low) < 0:
-        return float(np.exp(low))
+        return float(np.exp(low) / typical)
     if excess(high) > 0:
         raise InvalidInputError(
             f"no bandwidth leaves an effective count of {rule.m0:g}: at least that many copies of a point exist "
             f"at the {rule.quantile:g} quantile. Raise m0 or remove duplicates."
         )
-    return float(np.exp(brentq(excess, low, high, xtol=1e-8)))
+    return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
 
 
 def variance(X: Any) -> float:

@@ -30,7 +30,7 @@ from mosaic.program import encode
 from mosaic.wishes import Wishes
 
 #: Programs, points of each, and their strength for similarities whose diagonal is 1 on average.
-PROGRAMS, PROGRAM_SIZE, STRENGTH = 8, 128, 10.0
+PROGRAMS, PROGRAM_SIZE, STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 GAP = 1e-3
 #: Points at less than this share of their squared lengths from one another are the same.
