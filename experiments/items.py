@@ -163,21 +163,20 @@ def unspoilt(small: bool) -> Iterator[Job]:
 
 
 def ablation(small: bool) -> Iterator[Job]:
-    """MOSAIC, and MOSAIC without one of its rules: selection on the choosing half, outliers on all sets and a manifold."""
+    """MOSAIC, and MOSAIC without one of its rules or with another constant: selection and outliers on both halves."""
     from experiments.methods import all_detector_variants, all_selector_variants
 
-    sets = CHOOSING[:1] if small else CHOOSING
-    spoilt = [name for name in sets if name in SPOILED]
+    halves_ = {"choosing": CHOOSING[:1]} if small else {"choosing": CHOOSING, "confirming": CONFIRMING}
     for method, seed in product(("MOSAIC", *all_selector_variants()), range(1 if small else 3)):
-        for name in sets:
-            yield Job("ablation", "classify", method, name, None, 0.0, 600, 30, seed)
-        for name, kind in product(spoilt, KINDS["choosing"]):
-            yield Job("ablation", "select", method, name, kind, 1.0, 280, 30, seed)
+        for half, sets in halves_.items():
+            for name in sets:
+                yield Job("ablation", "classify", method, name, None, 0.0, 280, 30, seed)
+            for name, kind, ratio in _spoiled_cases(small):
+                if name in sets and kind in KINDS[half]:
+                    yield Job("ablation", "select", method, name, kind, ratio, 280, 30, seed)
     for method, seed in product(("MOSAIC", *all_detector_variants()), range(1 if small else 2)):
         for name in adbench_sets()[: 2 if small else None]:
             yield Job("ablation", "detect as is", method, name, None, 0.0, ADBENCH_SIZE, None, seed)
-        for ratio in TABLE_RATIOS[: 1 if small else None : 2]:
-            yield Job("ablation", "detect as is", method, "swiss_roll/5", "repetitive", ratio, 300, None, seed)
 
 
 #: In the order of the paper.

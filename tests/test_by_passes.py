@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
-from mosaic.estimators import _plan, _sketched
+from mosaic.estimators import _passes, _plan
 from mosaic.inspection import summary
 
 N = 30_000
@@ -67,13 +67,13 @@ def test_all_rows_are_answered_for_when_asked(model):
 
 
 def test_certificate_is_one_for_all_rows(model):
-    chosen, proven = model.certificate_, model._encoding_certificate
-    kernel = model._solved.kernel.over(X[:, :])
+    chosen, proven = model.certificate_, model.selection_.program_certificate
+    kernel = model.selection_.kernel.over(X)
     errors = mosaic.metrics.unexplained(kernel, model.representative_indices_, chosen.ridge)
     assert chosen.error == pytest.approx(errors.sum(), rel=1e-9)
     assert 0 < chosen.bound <= chosen.error
     whole = MOSAIC(20, strategy="low-rank", max_rank=250, gamma=model.gamma_, lam=model.lam_, scale=False).fit(X)
-    other = whole._encoding_certificate
+    other = whole.selection_.program_certificate
     np.testing.assert_allclose(proven.scale, other.scale, rtol=1e-6)
     assert proven.dual <= other.primal
     assert other.dual <= proven.primal
@@ -84,9 +84,9 @@ def test_certificate_is_one_for_all_rows(model):
 
 def same(a, b):
     np.testing.assert_array_equal(a.representative_indices_, b.representative_indices_)
-    assert a._encoding_certificate == b._encoding_certificate
-    np.testing.assert_array_equal(a._passes.model.influence_, b._passes.model.influence_)
-    np.testing.assert_array_equal(a._passes.model.effective_count_, b._passes.model.effective_count_)
+    assert a.selection_.program_certificate == b.selection_.program_certificate
+    np.testing.assert_array_equal(a.selection_.encoding.influence, b.selection_.encoding.influence)
+    np.testing.assert_array_equal(a.selection_.material.counts, b.selection_.material.counts)
     assert (a.lam_, a.gamma_, a.coverage_) == (b.lam_, b.gamma_, b.coverage_)
 
 
@@ -142,7 +142,7 @@ def test_columns_of_a_file_in_another_order_are_refused(tmp_path):
     ):
         found.predict(tmp_path / "new.parquet")
     np.testing.assert_array_equal(found.predict(frame[list("badc")]), found.predict(tmp_path / "fit.parquet"))
-    assert found.explain(int(found._passes.sketch.sample.first[0])).differs_in[0][0] in "abcd"
+    assert found.explain(int(found.selection_.material.row_numbers[0])).differs_in[0][0] in "abcd"
 
 
 def test_dask_frames_give_what_memory_gives(plain):
@@ -161,12 +161,12 @@ def test_frames_and_sparse_matrices_give_what_arrays_give(plain):
 def test_the_seed_decides_and_the_budget_does_not(plain):
     same(clone(plain).set_params(memory_budget=1 << 30).fit(X), plain)
     other = clone(plain).set_params(random_state=1).fit(X)
-    assert not np.array_equal(other._passes.sketch.sample.first, plain._passes.sketch.sample.first)
+    assert not np.array_equal(other.selection_.material.row_numbers, plain.selection_.material.row_numbers)
 
 
 def test_rounds_candidates_and_additions_are_those_asked_for():
     found = MOSAIC(5, **(PLAIN | {"n_initial": 30, "n_added": 8, "n_rounds": 3, "tol": 1e-9})).fit(X)
-    rounds = found._passes.sketch.rounds
+    rounds = found.selection_.material.proof.sketch.rounds
     assert [r.number for r in rounds] == [0, 1, 2]
     assert rounds[0].candidates == 30
     assert all(b.candidates <= a.candidates + 8 for a, b in pairwise(rounds))
@@ -177,14 +177,14 @@ def test_paper_mode_is_algorithm_3_as_written():
     data = datasets.swiss_roll(5000, random_state=0)
     found = MOSAIC(10, mode="paper", strategy="sketch", n_initial=80, n_added=10, tol=1e-9, gamma=0.005).fit(data)
     assert found.n_representatives_ == 10
-    assert len(found._passes.sketch.rounds) == 3
-    assert found._wanted.mode == "paper"
+    assert len(found.selection_.material.proof.sketch.rounds) == 3
+    assert found.selection_.settings.mode == "paper"
 
 
 def test_copies_are_one_point_and_counted():
     rows = np.repeat(X[:500], 20, axis=0)
     found = MOSAIC(8, **PLAIN).fit(rows)
-    assert (found._passes.sketch.sample.counts == 20).all()
+    assert (found.selection_.material.proof.sketch.sample.counts == 20).all()
     assert len(np.unique(rows[found.representative_indices_], axis=0)) == 8
     assert (found.representative_indices_ % 20 == 0).all()  # the first of its copies
 
@@ -255,10 +255,10 @@ def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypa
 
 def test_another_number_is_chosen_without_another_pass(model):
     few = clone(model).fit(X)
-    passes = dict(few._passes.journal.done)
+    passes = dict(few.selection_.material.proof.journal.done)
     few.rethreshold(n_representatives=0.0005)
     assert few.n_representatives_ == few.n_representatives_ == round(0.0005 * N)
-    assert few._passes.journal.done.keys() == passes.keys()
+    assert few.selection_.material.proof.journal.done.keys() == passes.keys()
     assert few.labels_.max() == few.n_representatives_ - 1
     few.rethreshold(outliers="keep")
     assert few.n_representatives_ == round(0.0005 * N)
@@ -299,11 +299,11 @@ def test_explanations_speak_of_rows_of_the_data(model):
     told = model.explain(first)
     assert (told.index, told.rank, told.status) == (first, 0, "representative")
     assert all(model.labels_[row] == 0 for row in told.members)
-    known = int(model._passes.sketch.sample.first[0])
+    known = int(model.selection_.material.row_numbers[0])
     told = model.explain(known)
     assert told.represented_by in model.representative_indices_
     assert f"row {told.represented_by} stands for it" in str(told)
-    unknown = int(np.setdiff1d(np.arange(N), model._passes.sketch.sample.first)[0])
+    unknown = int(np.setdiff1d(np.arange(N), model.selection_.material.row_numbers)[0])
     with pytest.raises(InvalidInputError, match=f"row {unknown} is not among the .* rows that were kept in memory"):
         model.explain(unknown)
     assert "the program is that of all rows" in str(model.explain())
@@ -340,7 +340,7 @@ def test_another_fit_in_memory_forgets_the_passes(plain):
     both.labels_  # noqa: B018
     both.set_params(strategy="auto").fit(X[:300])
     assert both.labels_.shape == (300,)
-    assert "_passes" not in vars(both)
+    assert both.selection_.material.row_numbers is None
 
 
 # --- which way
@@ -370,8 +370,8 @@ def test_files_are_estimated_without_being_read(npy):
 
 def test_strategies_are_obeyed():
     few = X[:800]
-    assert MOSAIC(5, strategy="exact").fit(few)._encoding_certificate.kernel_error < 1e-3
-    assert MOSAIC(5, strategy="low-rank").fit(few)._max_rank == 500
+    assert MOSAIC(5, strategy="exact").fit(few).selection_.program_certificate.kernel_error < 1e-3
+    assert MOSAIC(5, strategy="low-rank").fit(few).selection_.material.proof.max_rank == 500
     with pytest.raises(MemoryBudgetError, match="needs a factor of full rank 30,000"):
         MOSAIC(5, strategy="exact").fit(X)
     with pytest.raises(InvalidInputError, match="strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got 'best'"):
@@ -409,7 +409,7 @@ def test_other_kernels_work(kernel):
     data = X[:9000].astype(np.float64) if callable(kernel) else X[:9000]
     found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"n_initial": 60})).fit(data)
     assert found.n_representatives_ == 10
-    assert 0 <= found._encoding_certificate.gap < 0.5
+    assert 0 <= found.selection_.program_certificate.gap < 0.5
 
 
 def test_columns_of_different_units_are_divided_alike_in_passes():
@@ -458,7 +458,7 @@ def test_callbacks_are_told_of_passes():
     assert passes == ["fit", "look", "copies", "gram 0", "scores 0", *passes[5:]]
     assert sum(event[:2] == ("end", "part of gram 0") for event in events) == 100
     ends = [event for event in events if event[0] == "end" and not event[1].startswith("part")]
-    assert ends[-2][2]["gap"] == pytest.approx(model._passes.sketch.rounds[-1].gap)
+    assert ends[-2][2]["gap"] == pytest.approx(model.selection_.material.proof.sketch.rounds[-1].gap)
     model.labels_  # noqa: B018 - a pass after the fit is none of theirs
     assert events[-1] == "teardown"
 
@@ -467,13 +467,13 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest = []
 
-    class Watched(_sketched.Journal):
+    class Watched(_passes.Journal):
         def run(self, name, task, *, keep=True):
             small = super().run(name, task, keep=keep)
             largest.append(sum(np.asarray(value).nbytes for value in small.values()))
             return small
 
-    monkeypatch.setattr(_sketched, "Journal", Watched)
+    monkeypatch.setattr(_passes, "Journal", Watched)
     sizes = []
     for n in (80_000, 160_000):
         largest.clear()

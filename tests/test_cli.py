@@ -203,7 +203,8 @@ def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys
 
 def test_estimate_says_what_it_would_cost(folder, capsys):
     ran = run(capsys, "estimate", "points.npy", "-k", "20")
-    assert re.fullmatch(r"400 distinct points, exact \(rank about \d+\): about \d+ MiB and [\d.e-]+ s\n", ran.out)
+    size, cost = r"400 distinct points, exact \(rank about \d+\)", r"about [\d.]+ MiB and [\d.e-]+ s"
+    assert re.fullmatch(rf"{size}: {cost}, and [\d.e-]+ s for the certificate\n", ran.out)
 
 
 def test_explain_names_rows_by_their_ids(folder, capsys, points):
@@ -227,7 +228,7 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     X = np.random.default_rng(0).normal(size=(1000, 3))
     np.save("many.npy", X)
     model = MOSAIC(5, strategy="sketch").fit(X)
-    kept = set(model._passes.sketch.sample.first.tolist())
+    kept = set(model.selection_.material.row_numbers.tolist())
     row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
     ran = run(capsys, "explain", "many.npy", row, "--strategy", "sketch", "-k", "5", "-q")
     by = model.representative_indices_[model.labels_[row]]
@@ -308,6 +309,7 @@ def test_numbers_from_a_sample_are_said_to_be(folder, capsys):
 
 def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
     words = ["select", "points.csv", "-k", "5", "--solver", "fista", "--max-iter", "2", "--tol", "1e-9", "--force"]
+    words += ["--report", "page.html"]
     ran = run(capsys, *words, "-o", "picks.csv")
     assert (ran.code, ran.out) == (0, "")
     assert all(line.startswith("note: ") for line in ran.err.splitlines())

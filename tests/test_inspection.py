@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
-from mosaic.estimators import Explanation
+from mosaic.choosing import Explanation
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection import (
     CoverageDisplay,
@@ -36,7 +36,7 @@ from mosaic.inspection._drawing import LIGHT, distinct_colours, frame
 from mosaic.inspection._plane import nystroem, plane_of_features, principal_axes
 from mosaic.inspection._summary import histogram_edges
 from mosaic.kernels import make_kernel
-from mosaic.outliers import Rule
+from mosaic.outliers.cut import Rule
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -116,17 +116,22 @@ def test_certificate_is_that_of_the_estimator(model: MOSAIC, facts: Summary) -> 
 
 
 def test_without_certificate_no_further_program_is_solved(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
-    monkeypatch.setattr(type(model), "certificate_", property(lambda self: pytest.fail("solved")))
-    part = summary(model, certificate=False).certificate
-    assert (part.error, part.bound, part.excess) == (None, None, None)
-    assert part.gap == model._encoding_certificate.gap
+    fresh = MOSAIC(12).fit(BLOBS.X)
+    monkeypatch.setattr("mosaic.estimators._proof.encode", lambda *args, **kwargs: pytest.fail("solved"))
+    part = summary(fresh, certificate=False).certificate
+    assert (part.gap, part.rank, part.error, part.bound, part.excess) == (None, None, None, None, None)
+    assert "when it is asked for" in part.sentence
+    monkeypatch.undo()
+    assert fresh.lam_ > 0  # somebody has asked for the program, and nobody for the bound
+    part = summary(fresh, certificate=False).certificate
+    assert part.gap == fresh.selection_.program_certificate.gap
     assert "provably within" in part.sentence
 
 
 def test_infinite_bounds_become_none_and_are_not_told(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
     worthless = replace(model.certificate_, bounds=replace(model.certificate_.bounds, inner=0.0))
     assert worthless.excess == np.inf
-    monkeypatch.setattr(type(model), "certificate_", property(lambda self: worthless))
+    monkeypatch.setitem(model.selection_.__dict__, "certificate", worthless)
     facts = summary(model)
     assert facts.certificate.excess is None
     assert "inf" not in facts.certificate.sentence
@@ -301,7 +306,7 @@ def test_outliers_are_listed_from_the_lowest_count_with_their_reasons(model: MOS
     assert {o.row for o in part.lowest} == set(np.flatnonzero(model.is_outlier_))
     assert [o.effective_count for o in part.lowest] == sorted(o.effective_count for o in part.lowest)
     assert all(o.reason == model.explain(o.row).reason for o in part.lowest)
-    assert (part.threshold, part.rule) == (model.outlier_threshold_, "isolated")
+    assert (part.threshold, part.rule) == (model.outlier_threshold_, "alone")
 
 
 def test_histogram_counts_every_row_once_and_does_not_mix_both_sides(model: MOSAIC, facts: Summary) -> None:
@@ -358,7 +363,9 @@ def test_settings_say_how_to_do_it_again() -> None:
     assert "EffectiveCount" in parameters["gamma"]
     assert parameters["random_state"] == "Generator"
     assert constraints == {"must_include": [7], "n_not_allowed": 2, "quotas": {"0": 2, "1": 3}}
-    assert (facts.settings["alpha"], facts.settings["lam"]) == (model.alpha_, model.lam_)
+    assert (facts.settings["alpha"], facts.settings["lam"]) == (None, None)  # nobody has asked for the program
+    solved = summary(model).settings
+    assert (solved["alpha"], solved["lam"]) == (model.alpha_, model.lam_)
     assert facts.settings["versions"]["mosaic"] == mosaic.__version__
     assert set(facts.settings["versions"]) == {"mosaic", "numpy", "scipy", "sklearn", "python"}
 
@@ -396,7 +403,7 @@ def test_summary_of_a_detector_has_what_a_detector_has(detector: MOSAICOutlierDe
     assert set(facts.map.status) == {"outlier", "belongs"}
     assert facts.map.label is facts.map.representation_error is None
     np.testing.assert_array_equal(np.column_stack([facts.map.x, facts.map.y]), BLOBS.X)
-    assert summary(detector).map is None
+    assert summary(detector).map == facts.map
 
 
 @pytest.mark.parametrize("kernel", ["precomputed", "cosine", "polynomial", "diffusion"])
@@ -447,9 +454,10 @@ def test_explanation_of_a_detector_says_score_threshold_and_rule(detector: MOSAI
         assert why.score == pytest.approx(detector.score_samples(BLOBS.X[[row]])[0])
         assert why.effective_count == detector.effective_count_[row]
         assert why.outlier_probability == detector.outlier_probability_[row]
-        assert (why.count_threshold, why.rule) == (pytest.approx(np.exp(detector.offset_)), "isolated")
+        assert (why.count_threshold, why.rule) == (pytest.approx(np.exp(detector.offset_)), "alone")
         assert why.n_lower == (detector.effective_count_ < detector.effective_count_[row]).sum()
-        assert str(why).startswith(f"Row {row}: {'an outlier' if BLOBS.is_outlier[row] else 'belongs'}: it stands for ")
+        alone = "an outlier: no other row looks like it"
+        assert alone in str(why) if BLOBS.is_outlier[row] else "of 128 rows look like it, itself included" in str(why)
         json.dumps(why.to_dict(), allow_nan=False)
     assert explain(detector, -1).index == 399
 
@@ -607,12 +615,10 @@ def test_images_of_another_shape_are_refused(model: MOSAIC) -> None:
             SelectionDisplay.from_estimator(model, images=np.zeros(shape))
 
 
-def test_map_of_a_detector_is_drawn_from_its_data_and_refused_without(detector: MOSAICOutlierDetector) -> None:
+def test_map_of_a_detector_is_drawn_from_its_data(detector: MOSAICOutlierDetector) -> None:
     display = SelectionDisplay.from_estimator(detector, BLOBS.X)
     assert display.representatives_ is None
     assert (len(_offsets(display.points_)), len(_offsets(display.outliers_))) == (392, 8)
-    with pytest.raises(InvalidInputError, match="pass X"):
-        SelectionDisplay.from_estimator(detector)
 
 
 def test_coverage_display_marks_the_choice_and_the_knee(model: MOSAIC, facts: Summary) -> None:
@@ -645,7 +651,7 @@ def test_outlier_display_draws_both_sides_and_the_threshold(which: str, request:
     assert threshold == pytest.approx(expected)
     assert all(bar.get_x() + bar.get_width() <= threshold * (1 + 1e-9) for bar in display.outlying_ if bar.get_height())
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["8 outliers", "392 belong", f"threshold {expected:.3g}: points below stand alone"]
+    assert labels == ["8 outliers", "392 belong", f"threshold {expected:.3g}: rows below are alone"]
     display.figure_.canvas.draw()
 
 

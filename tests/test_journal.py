@@ -187,8 +187,8 @@ from mosaic.engines import journal
 journal.SAVE_EVERY = 0.05
 X = np.load(sys.argv[1], mmap_mode="r")
 model = MOSAIC(8, strategy="sketch", n_initial=60, n_rounds=2, tol=1e-9, checkpoint=sys.argv[2]).fit(X)
-np.savez(sys.argv[3], rows=model.representative_indices_, gap=model._encoding_certificate.gap,
-         influence=model._passes.model.influence_, coverage=model.coverage_, lam=model.lam_)
+np.savez(sys.argv[3], rows=model.representative_indices_, gap=model.selection_.program_certificate.gap,
+         influence=model.selection_.encoding.influence, coverage=model.coverage_, lam=model.lam_)
 """
 
 
@@ -261,7 +261,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_a_message(tmp_path):
             MOSAIC(5, **settings).fit(data)
     resumed, whole = MOSAIC(5, **settings).fit(data), MOSAIC(5, **(settings | {"checkpoint": None})).fit(data)
     np.testing.assert_array_equal(resumed.representative_indices_, whole.representative_indices_)
-    assert resumed._encoding_certificate == whole._encoding_certificate
+    assert resumed.selection_.program_certificate == whole.selection_.program_certificate
 
 
 def test_a_checkpoint_of_other_settings_is_refused_by_fit(tmp_path):
@@ -318,9 +318,9 @@ def test_a_seed_that_was_drawn_is_drawn_once(tmp_path, state):
     settings = {"strategy": "sketch", "n_initial": 40, "gamma": 0.01, "outliers": "keep"}
     one, two = (MOSAIC(5, random_state=state, checkpoint=tmp_path / "state", **settings).fit(data) for _ in range(2))
     np.testing.assert_array_equal(one.representative_indices_, two.representative_indices_)
-    assert one._solved.random_state == two._solved.random_state
+    assert one.selection_.material.seed == two.selection_.material.seed
     other = MOSAIC(5, random_state=state, **settings).fit(data)
-    assert other._solved.random_state != one._solved.random_state
+    assert other.selection_.material.seed != one.selection_.material.seed
 
 
 @pytest.mark.parametrize("path", ["nowhere/state", ".", 7])

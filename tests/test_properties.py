@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mosaic import MOSAIC, InvalidInputError, path
 from mosaic._arrays import equal_rows
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.selection import Slots, cover, similarities
+from mosaic.choosing.cover import Slots, cover, similarities
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
 COPIES = re.compile(r"(\d+) rows − (\d+) outliers − (\d+) not allowed − (\d+) copies or without weight = (\d+)")

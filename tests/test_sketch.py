@@ -7,9 +7,10 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
+from mosaic._arrays import Prepare
 from mosaic.encoding import DesignRows
 from mosaic.engines import open_source
-from mosaic.estimators._sketched import encoding_of
+from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.program import encode
 from mosaic.sketch import Basis, GramSum, Scores, draw, first_candidates, run_sketch
@@ -83,7 +84,7 @@ def test_columns_are_divided_before_the_kernel_sees_them():
     scale = np.array([2.0, 3.0, 0.5])
     kernel = RBF(X / scale, 0.3)
     basis, pivots, _ = Basis.of(kernel, np.arange(0, 700, 20))
-    sums = open_source(X).run(GramSum(basis, scale))
+    sums = open_source(X).run(GramSum(basis, Prepare(scale)))
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
 
@@ -127,7 +128,7 @@ def scored():
 
 def test_the_look_at_everybody_finds_the_largest_score_and_the_worst_violators(scored):
     _, _, basis, _, _, solved, (z, _, left) = scored
-    found = open_source(X).run(Scores.of(basis, solved.point.E, None, 5, 0, None))
+    found = open_source(X).run(Scores.of(basis, solved.point.E, None, 5, 0, Prepare()))
     assert np.sqrt(found["largest"]) == pytest.approx(z.max(), rel=1e-6)
     assert found["sum_left"] == pytest.approx(left.sum(), rel=1e-9)
     worst = np.argsort(-z)[:20]
@@ -139,7 +140,7 @@ def test_errors_are_those_of_the_paper(scored):
     _, _, basis, _, _, solved, (_, errors, _) = scored
     used = np.flatnonzero(solved.found.value)
     V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
-    found = open_source(X).run(Scores.of(basis, solved.point.E, V, 5, 0, None))
+    found = open_source(X).run(Scores.of(basis, solved.point.E, V, 5, 0, Prepare()))
     np.testing.assert_allclose(found["worst_values"], np.sort(errors)[::-1][:20], rtol=1e-8)
     np.testing.assert_array_equal(np.sort(found["worst_first"]), np.sort(np.argsort(-errors)[:20]))
 
@@ -149,7 +150,7 @@ def test_points_are_drawn_in_proportion_to_what_is_not_expressed_of_them(scored)
     source = open_source(X)
     drawn = np.zeros(700)
     for seed in range(400):
-        drawn[source.run(Scores.of(basis, solved.point.E, None, 1, seed, None))["drawn_first"][0]] += 1
+        drawn[source.run(Scores.of(basis, solved.point.E, None, 1, seed, Prepare()))["drawn_first"][0]] += 1
     assert drawn[left < 1e-10].sum() == 0
     halves = left >= np.median(left)
     expected = left[halves].sum() / left.sum()

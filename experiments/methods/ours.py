@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from experiments.methods import Detector, Picks, Scores, Selector
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning
 from mosaic.kernels import EffectiveCount
-from mosaic.tuning import SMALLEST_COUNT
 
 
 def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
     """No settings; variants have parameters."""
-    model = MOSAIC(k, random_state=seed, **parameters).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        model = MOSAIC(k, random_state=seed, **parameters).fit(X)
     return Picks(model.representative_indices_, f"{int(model.is_outlier_.sum())} flagged")
 
 
-def select_in_own_kernel(X: Any, k: int, seed: int) -> Picks:
-    """With the default bandwidth, but as if it were the user's: picks are chosen by it, in all directions."""
-    return select(X, k, seed, gamma=EffectiveCount(max(X.shape[0] / k, SMALLEST_COUNT)))
+def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *args: Any) -> Any:
+    """A method while some constants of the library have other values, by module and name."""
+    with ExitStack() as changed:
+        for name, value in constants.items():
+            changed.enter_context(mock.patch(f"mosaic.{name}", value))
+        return method(*args)
+
+
+def _nobody(counts: Any, cut: Any, rejected: Any) -> Any:
+    """Nobody is doubtful."""
+    return np.zeros_like(rejected)
 
 
 def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
@@ -56,7 +69,9 @@ def select_by_candidates(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: 
 
 def detect(X: Any, seed: int, **parameters: Any) -> Scores:
     """No settings; variants have parameters."""
-    model = MOSAICOutlierDetector(random_state=seed, **parameters).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        model = MOSAICOutlierDetector(random_state=seed, **parameters).fit(X)
     return Scores(-np.log(model.effective_count_), model.is_outlier_, model.threshold_rule_)
 
 
@@ -87,17 +102,36 @@ DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, SETTINGS, largest=5000),
 )
-#: A given diversity turns exchanges off, and 0 leaves all else as it is; ``mosaic.path`` would change the bandwidth, too.
+#: Each rule taken away, or its constant changed. A given diversity turns exchanges off, and 0 leaves all else as it is. Constants are
+#: changed where the rules read them, for the time of one run.
 SELECTOR_VARIANTS = (
     Selector("no rejection", "ours", partial(select, outliers="keep")),
-    Selector("own kernel", "ours", select_in_own_kernel),
     Selector("greedy", "ours", partial(select, diversity=0.0)),
     Selector("unscaled", "ours", partial(select, scale=False)),
+    Selector("narrow", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
+    Selector("wide", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
+    Selector("median density", "ours", partial(with_constants, select, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
+    Selector("eight programs", "ours", partial(with_constants, select, {"outliers.counts.PROGRAMS": 8})),
+    Selector("larger programs", "ours", partial(with_constants, select, {"outliers.counts.PROGRAM_SIZE": 256})),
+    Selector("weaker programs", "ours", partial(with_constants, select, {"outliers.counts.STRENGTH": 3.0})),
+    Selector("stronger programs", "ours", partial(with_constants, select, {"outliers.counts.STRENGTH": 30.0})),
+    Selector("any valley", "ours", partial(with_constants, select, {"outliers.cut.VALLEY_LEVEL": 1e-3})),
+    Selector("clear valleys only", "ours", partial(with_constants, select, {"outliers.cut.VALLEY_LEVEL": 1e-8})),
+    Selector("no valley", "ours", partial(with_constants, select, {"outliers.cut.VALLEY_LEVEL": 0.0})),
+    Selector("no sparse groups", "ours", partial(with_constants, select, {"outliers.cut.KEEPS_TO_ITSELF": 2.0})),
+    Selector("more sparse groups", "ours", partial(with_constants, select, {"outliers.cut.KEEPS_TO_ITSELF": 0.8})),
+    Selector("nobody alone", "ours", partial(with_constants, select, {"outliers.cut.ALONE": 1.0})),
+    Selector("more alone", "ours", partial(with_constants, select, {"outliers.cut.ALONE": 1.3})),
+    Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose._doubtful": _nobody})),
 )
-#: Neighbours of a typical point, and strength, are those of either scale of the detector, and of one in between.
 DETECTOR_VARIANTS = (
-    Detector("near only", "ours", partial(detect, gamma=EffectiveCount(5.0), lam=30.0)),
-    Detector("far only", "ours", partial(detect, gamma=EffectiveCount(80.0), lam=10.0)),
-    Detector("one scale", "ours", partial(detect, gamma=EffectiveCount(20.0), lam=10.0)),
+    Detector("narrow", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
+    Detector("wide", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
+    Detector("median density", "ours", partial(with_constants, detect, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
+    Detector("one program", "ours", partial(with_constants, detect, {"outliers.counts.PROGRAMS": 1})),
+    Detector("eight programs", "ours", partial(with_constants, detect, {"outliers.counts.PROGRAMS": 8})),
+    Detector("larger programs", "ours", partial(with_constants, detect, {"outliers.counts.PROGRAM_SIZE": 256})),
+    Detector("weaker programs", "ours", partial(with_constants, detect, {"outliers.counts.STRENGTH": 3.0})),
+    Detector("stronger programs", "ours", partial(with_constants, detect, {"outliers.counts.STRENGTH": 30.0})),
     Detector("unscaled", "ours", partial(detect, scale=False)),
 )

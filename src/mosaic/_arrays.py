@@ -87,7 +87,7 @@ class Prepare:
     Examples
     --------
     >>> import numpy as np
-    >>> Prepare(np.array([1.0, 2.0]), directions=True)(np.array([[3.0, 8.0], [0.0, 0.0]])).tolist()
+    >>> Prepare(np.array([1.0, 2.0]), directions=True)(np.array([[3.0, 8.0], [0.0, 0.0]])).round(9).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
 
@@ -284,17 +284,23 @@ def row_priorities(X: Any) -> NDArray[np.uint64]:
 
     Values are divided by the power of two that the largest one has, mixed one by one, and added, which is exact: the same
     rows with permuted columns, or times 1024, have the same numbers. Subsets that are drawn by them hardly change when a few
-    rows come or go.
+    rows come or go. Rows with the same values in other columns, as rows of zeros and ones have, are told apart by their columns.
     """
     values = X.data if sp.issparse(X) else X
     largest = max((float(np.abs(values[part]).max()) for part in row_blocks(len(values), values[:1].size)), default=0.0)
     shift = -int(np.frexp(largest)[1])
     if sp.issparse(X):
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(np.ldexp(X.data, shift)), dtype=np.uint64)])
-        return _finalised(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-    codes = np.empty(X.shape[0], dtype=np.uint64)
-    for block in row_blocks(*X.shape):
-        codes[block] = _mixed(np.ldexp(X[block], shift)).sum(axis=1, dtype=np.uint64)
+        Y = sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(Y.data), dtype=np.uint64)])
+        codes = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    else:
+        codes = np.empty(X.shape[0], dtype=np.uint64)
+        for block in row_blocks(*X.shape):
+            codes[block] = _mixed(np.ldexp(X[block], shift)).sum(axis=1, dtype=np.uint64)
+    _, group, number = np.unique(codes, return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(number[group] > 1)
+    if len(alike):
+        codes[alike] = row_codes(Y[alike] if sp.issparse(X) else np.ldexp(X[alike], shift))
     return _finalised(codes)
 
 

@@ -19,6 +19,7 @@ from mosaic.choosing.cover import (
     without_rounding,
 )
 from mosaic.choosing.material import Material
+from mosaic.choosing.points import standing_for_all
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings
 from mosaic.exceptions import InvalidInputError
@@ -100,7 +101,7 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, Groups | None]:
     if isinstance(settings.contamination, str):
         cut = find_cut(counts, lambda members: share_of_own_neighbours(kernel, members, material.seed))
     else:
-        cut = cut_for_share(counts, points.weights[sample], float(settings.contamination))
+        cut = cut_for_share(counts, material.sample_weights, float(settings.contamination))
     groups = None
     if settings.min_group is not None:
         low = cut.below(counts)
@@ -139,7 +140,11 @@ class _Participants:
         pool = _pool(material, seen & ~rejected)
         belong = sample[~rejected[sample]]
         targets = points.sample(belong, MOST_TARGETS)
-        weights = points.weights[targets] * (points.weights[belong].sum() / points.weights[targets].sum())
+        stands_for = np.zeros(points.n)
+        stands_for[sample] = material.sample_weights
+        weights = stands_for[targets]
+        if len(targets) < len(belong):
+            weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[belong].sum()))
         return cls(pool, targets, weights, rejected, doubtful)
 
 
@@ -190,8 +195,9 @@ def _candidates(material: Material, who: _Participants, k: int) -> IntArray:
     for group in groups:
         members = pool[constraints.group[pool] == group]
         size = max(most // len(groups), 2 * k)
-        order = np.argsort(points.priority[points.group[members]], kind="stable")
-        kept.append(members[order[:size]])
+        priority, weights = points.priority[points.group[members]], points.weights[points.group[members]]
+        priority[weights * size >= weights.sum()] = 0  # who is there often is not left out
+        kept.append(members[np.argsort(priority, kind="stable")[:size]])
     rows = np.unique(np.concatenate(kept))
     return rows[np.lexsort((rows, points.group[rows]))]
 

@@ -145,7 +145,10 @@ def bandwidth(kernel: RBF | Laplacian) -> float:
     wanted = max(min(RESEMBLED_SHARE * kernel.n, 0.5 * kernel.n), 1.5)
     if wanted >= kernel.n:
         return resolve_gamma(kernel, "median")
-    return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE))
+    try:
+        return resolve_gamma(kernel, EffectiveCount(wanted, DENSE_QUANTILE))
+    except InvalidInputError:  # a quarter of the points are equal but for rounding
+        return resolve_gamma(kernel, "median")
 
 
 def paper_gamma(X: Any) -> float:

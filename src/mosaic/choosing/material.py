@@ -11,7 +11,7 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray, row_codes
 from mosaic.choosing.constraints import Constraints
 from mosaic.choosing.geometry import Geometry
-from mosaic.choosing.points import Points
+from mosaic.choosing.points import Points, standing_for_all
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.kernels import Kernel, PointKernel
@@ -25,6 +25,10 @@ FROM_A_GROUP = 2000
 
 class Proof(Protocol):
     """Solves the program of the points, once, when it is asked for, and proves how good a choice is."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether all rows that a proof needs are at hand."""
 
     def encoding(self, material: Material) -> Encoding:
         """The certified encoding."""
@@ -78,6 +82,12 @@ class Material:
         return len(self.sample) < self.points.n
 
     @cached_property
+    def sample_weights(self) -> FloatArray:
+        """For how many rows each point of the sample stands."""
+        weights = self.points.weights[self.sample]
+        return standing_for_all(weights, SAMPLE, self.points.total) if self.is_sampled else weights
+
+    @cached_property
     def sample_counts(self) -> FloatArray:
         """Effective counts of the sample."""
         return self.counts if self.counting is None or not self.is_sampled else self._counts(self.sample)
@@ -119,7 +129,7 @@ class Material:
     def with_constraints(self, constraints: Constraints) -> Material:
         """The same with other constraints; what was computed is kept."""
         other = replace(self, constraints=constraints)
-        for name in ("encoding", "sample_counts", "counts", "_paper_counts"):
+        for name in ("encoding", "sample_weights", "sample_counts", "counts", "_paper_counts"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other

@@ -90,10 +90,28 @@ class Points:
         return np.where(self.group >= 0, np.asarray(values)[self.group], absent)
 
     def sample(self, among: IntArray, size: int) -> IntArray:
-        """At most ``size`` of some points, in their order: those with the lowest priorities."""
+        """At most ``size`` of some points, in their order: frequent ones, then those with the lowest priorities."""
         if len(among) <= size:
             return among
-        return among[np.sort(np.argpartition(self.priority[among], size - 1)[:size])]
+        priority, weights = self.priority[among], self.weights[among]
+        priority[weights * size >= weights.sum()] = 0  # who is there often is not left out
+        return among[np.sort(np.argpartition(priority, size - 1)[:size])]
+
+
+def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray:
+    """Weights of a sample of about ``size`` that stand for all: rare points for other rare ones, frequent points for themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standing_for_all(np.array([1.0, 96.0, 1.0]), 3, 100.0).tolist()
+    [2.0, 96.0, 2.0]
+    """
+    rare = weights * size < total
+    if not rare.any():
+        return weights
+    frequent = float(weights[~rare].sum())
+    return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:

@@ -85,9 +85,9 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         mean = np.asarray(share @ Y).ravel()
         apart = sp.csr_array(Y).copy()
         apart.data = (apart.data - mean[apart.indices]) ** 2
-        stored = apart.copy()
-        stored.data = np.ones_like(stored.data)
-        zeros = 1.0 - np.asarray(share @ stored).ravel()
+        stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
+        full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
+        zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())  # rounding would count where the mean is large
         variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
         return np.where(found > ROUNDING * largest, found, 0.0)

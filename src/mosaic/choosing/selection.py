@@ -108,6 +108,11 @@ class Selection:
         return "certificate" in self.__dict__
 
     @property
+    def can_be_proven(self) -> bool:
+        """Whether the certificate is there, or can be found: a model that was saved after a fit by passes has lost its rows."""
+        return self.is_proven or self.material.proof.is_possible
+
+    @property
     def rejects(self) -> bool:
         """Whether outliers have no representative."""
         return self.settings.outliers == "reject" and self.cut.count > 1.0
@@ -160,7 +165,7 @@ class Selection:
         material, sample = self.material, self.material.sample
         kernel = self.kernel if not material.is_sampled else self.kernel.take(sample)
         chosen = self.chosen if not material.is_sampled else np.searchsorted(sample, self.chosen)
-        weights = material.points.weights[sample] * ~self.sample_outliers
+        weights = material.sample_weights * ~self.sample_outliers
         return 1.0 - float(weights @ unexplained(kernel, chosen)) / float(weights @ kernel.diagonal())
 
     @cached_property
@@ -178,7 +183,7 @@ class Selection:
     @cached_property
     def outlier_share(self) -> float:
         """Share of the rows that are outliers, of many points estimated from the sample."""
-        weights = self.material.points.weights[self.material.sample]
+        weights = self.material.sample_weights
         return float(weights[self.sample_outliers].sum() / weights.sum())
 
     @property
@@ -196,6 +201,9 @@ class Selection:
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
             flagged[odd[self.groups.near(Y[odd])]] = False
+        must = self.material.points.group[self.material.constraints.must]
+        if len(must) and len(odd):  # a row that must be included is no outlier
+            flagged[odd[(self.kernel.take(must).distances_at(Y[odd]) <= 0).any(axis=1)]] = False
         return Answers(counts, flagged, self.labels_at(Y, counts), self.errors_at(Y))
 
     def labels_at(self, Y: Any, counts: FloatArray | None = None) -> IntArray:
@@ -304,8 +312,8 @@ class Selection:
         sparse = self.cut.sparse_group
         if sparse > 0:
             material = self.material
-            group = material.sample[material.sample_counts < sparse]
-            weight = float(material.points.weights[group].sum() / material.points.weights[material.sample].sum())
+            low, weights = material.sample_counts < sparse, material.sample_weights
+            group, weight = material.sample[low], float(weights[low].sum() / weights.sum())
             if len(self.chosen) and not np.isin(self.chosen, group).any():
                 found.append(
                     f"about {weight * material.n_rows:,.0f} of {material.n_rows:,} rows ({100 * weight:.0f} %) are a sparse group that no "

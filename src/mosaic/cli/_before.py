@@ -15,7 +15,7 @@ from mosaic.cli._life import visible
 from mosaic.cli._options import SETTINGS
 from mosaic.cli._output import width, write, write_csv, write_json, write_notes, write_wrapped
 from mosaic.cli._work import check_outputs, opened
-from mosaic.estimators._choice import MOST_AUTOMATIC
+from mosaic.choosing import MOST_AUTOMATIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.io import write_rows
 

@@ -52,7 +52,8 @@ class Answer:
         """What a fitted model says; with ``bound``, also how far it can be from the best, which takes another program."""
         if bound:
             work.bar.say("certificate")
-        summary = summarise(model, parts=frozenset({"bound"} if bound else ()))
+        with work.using():
+            summary = summarise(model, parts=frozenset({"bound"} if bound else ()))
         rows = [pick.row for pick in summary.representatives or []]
         lowest = summary.outliers.lowest
         odd = [outlier.row for outlier in lowest]
@@ -62,7 +63,7 @@ class Answer:
         ]
         columns = work.table.rows(rows)
         notes = work.notes
-        if "_passes" in vars(model):
+        if model.selection_.material.row_numbers is not None:
             notes.append(
                 "Numbers of rows that picks stand for, and of outliers, are scaled up from a sample of the rows."
             )
@@ -172,7 +173,7 @@ def select(args: Namespace) -> int:
     readable = sys.stdout.isatty() and not args.json
     with opened(args) as work:
         model = work.fit()
-        answer = Answer.of(work, model, bound=readable or args.json)
+        answer = Answer.of(work, model, bound=readable or args.json or args.report is not None)
         if args.output is not None:
             with writing(args.output):
                 answer.notes.extend(left_out(write_rows(args.output, answer.picks, force=args.force)))
@@ -202,8 +203,8 @@ def report(args: Namespace) -> int:
     readable = sys.stdout.isatty() and not args.json
     with opened(args) as work:
         model = work.fit()
-        _write_page(work, model, args.output)
         answer = Answer.of(work, model, bound=True)
+        _write_page(work, model, args.output)
         answer.outputs["report"] = args.output
     if args.json:
         write_json(answer.to_json("mosaic/report/1"))

@@ -30,7 +30,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, explain
 from mosaic.inspection._summary import summarise
 from mosaic.io import write_rows
-from mosaic.tuning import DEFAULT_BUDGET
+from mosaic.budget import DEFAULT_BUDGET
 
 #: Part of the memory budget up to which all rows are taken into memory.
 IN_MEMORY = 0.25
@@ -84,11 +84,9 @@ def _fit(work: Work) -> Any:
     by_passes = is_source(X) or large
     if by_passes:
         work.warned.append(
-            f"{work.table.path.name} is too large to be taken into memory, so the rows are judged by the outliers of "
-            "MOSAIC and not by MOSAICOutlierDetector, which looks more closely. A larger --memory-budget may change that."
+            f"{work.table.path.name} is too large to be taken into memory, so a sample of the rows decides from which count on "
+            "rows are outliers. A larger --memory-budget may change that."
         )
-        if settings.pop("max_samples", None) is not None:
-            work.warned.append("--max-samples is for data in memory; it was not used.")
     with work.using():
         model: Any = MOSAIC(strategy="sketch", **settings) if by_passes else MOSAICOutlierDetector(**settings)
         model.fit(X, **demands)
@@ -101,7 +99,7 @@ def _reason(work: Work, model: Any, row: int) -> str:
         told: Any = explain(model, row)
     except InvalidInputError:  # a row that a fit by passes did not keep
         count = model.effective_count_[row]
-        return f"an outlier: it stands for {count:.3g} points; those below {model.outlier_threshold_:.3g} are out."
+        return f"an outlier: {count:.3g} rows look like it, itself included; those below {model.outlier_threshold_:.3g} are out."
     return str(told.reason)
 
 

@@ -156,10 +156,7 @@ def _outliers(parser: Parser) -> None:
     options.add_oddness(parser)
     options.add_similarity(parser)
     options.add_program(parser)
-    speed = options.add_speed(parser)
-    options.add_setting(
-        speed, "--max-samples", type=int, metavar="N", help="rows that the encoding is made for (default: 1000)"
-    )
+    options.add_speed(parser)
     options.add_columns(parser).add_argument("--weight", metavar="COLUMN", help="how often each row counts")
 
 

@@ -163,7 +163,5 @@ def check_page(path: str, force: bool) -> None:
 
 def name_features(model: Any, names: list[str] | None) -> None:
     """Let a model that was fitted to a bare array call its features by their names."""
-    models = [model, model._passes.model] if "_passes" in vars(model) else [model]
-    for each in models:
-        if names is not None and len(names) == each.n_features_in_:
-            each.feature_names_in_ = np.array(names, dtype=object)
+    if names is not None and len(names) == model.n_features_in_:
+        model.feature_names_in_ = np.array(names, dtype=object)

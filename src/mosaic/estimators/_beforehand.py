@@ -121,7 +121,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 distinct points, exact (rank about ...): about ... MiB and ... s
+    800 distinct points, exact (rank about ...): about ... MiB and ... s, and ... s for the certificate
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
+
+#: Attributes that cost nothing to show. The others are found when they are asked for, some by solving a program.
+SHOWN = ("representative_indices_", "n_representatives_", "outlier_threshold_", "threshold_rule_", "gamma_", "column_scale_")
 
 
 class ShownInNotebooks:
@@ -20,3 +25,13 @@ class ShownInNotebooks:
         from mosaic.inspection import card
 
         return card(self) + diagram
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # scikit-learn's diagram asks for all attributes; here it gets those that are there.
+        kind = type(type(self).__name__, (), {"__doc__": type(self).__doc__, "__module__": type(self).__module__})
+        stored: Any = kind()
+        stored.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        if "selection_" in vars(self):
+            stored.__dict__.update({name: getattr(self, name) for name in SHOWN if hasattr(type(self), name)})
+        base: Any = super()
+        return base._get_fitted_attr_html.__func__(stored, doc_link)

@@ -15,7 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import IntArray, Prepare, refuse_missing, row_codes, row_norms_squared, row_priorities, subsample
+from mosaic._arrays import (
+    FloatArray,
+    IntArray,
+    Prepare,
+    refuse_missing,
+    row_codes,
+    row_norms_squared,
+    row_priorities,
+    subsample,
+)
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -27,7 +36,6 @@ from mosaic.choosing import (
     Settings,
     choose,
     geometry_of,
-    points_to_look_at,
     preparation_of,
 )
 from mosaic.encoding import DesignRows, Encoding
@@ -64,7 +72,8 @@ from mosaic.solvers import Status
 NO_MATTER = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy", "max_rank", "max_iter")
 #: The draw of the sample does not depend on the seed of the user, so that other seeds see the same rows.
 DRAW = 0
-GONE = "was not asked for before this model was saved or copied, and its rows do not come with it."
+#: Why a model that was saved cannot answer.
+GONE = "not asked for before this model was saved or copied, and its rows do not come with it."
 
 
 def select_by_passes(
@@ -80,9 +89,9 @@ def select_by_passes(
     seed = journal.remember("seed", seed_of(estimator.random_state))
     free = quotas is None and all(value is None for value in constraints.values())
     whole = None if free else Constraints.read(n, quotas=quotas, **constraints)
-    fetched = rows_to_fetch(whole, k, plan.sample, seed)
+    fetched = rows_to_fetch(whole, k, plan.sample)
     must = np.zeros(0, np.intp) if whole is None else whole.must
-    sketch, geometry = sketch_of(settings, journal, plan, fetched, must, seed, narrator.on_round)
+    sketch, geometry, n_drawn = sketch_of(settings, journal, plan, fetched, must, seed, narrator.on_round)
     kernel, sample = geometry.kernel, sketch.sample
     assert isinstance(kernel, PointKernel)
     proof = ByPasses(n, journal, sketch, geometry.prepare, settings.tol)
@@ -93,22 +102,21 @@ def select_by_passes(
     counting = None
     if settings.mode != "paper":
         narrator.say("effective counts")
-        counting = EffectiveCounts.of(kernel, sample.counts.astype(np.float64), seed)
+        drawn = np.arange(n_drawn)  # those that came in later are odd ones, or of groups that were named
+        counting = EffectiveCounts.of(kernel.take(drawn), how_often(sample.take(drawn)), seed)
     material = Material(
         n_rows=n,
         points=points,
         geometry=geometry,
         constraints=checked,
         counting=counting,
-        sample=points_to_look_at(points, checked),
+        sample=everyone,
         seed=seed,
         proof=proof,
         absent=kernel.X[:0],
         row_numbers=sample.first,
     )
-    warn_of_gap(
-        material.encoding, settings.tol, "Raise n_initial or n_rounds, or widen the kernel (a smaller gamma)."
-    )
+    warn_of_gap(material.encoding, settings.tol, "Raise n_initial or n_rounds, or widen the kernel (a smaller gamma).")
     narrator.say("choosing")
     return replace(choose(material, settings), ask_all_rows=proof.answers)
 
@@ -126,6 +134,11 @@ class ByPasses:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "journal": None}
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether the rows can still be read."""
+        return self.journal is not None
+
     def encoding(self, material: Material) -> Encoding:
         """The program's solution as an encoding of the points in memory, which stand for all."""
         kernel = material.kernel
@@ -135,7 +148,8 @@ class ByPasses:
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """What is proven about the picks, for all rows: one more pass, for what they leave and for the bound."""
         if self.journal is None:
-            raise InvalidInputError(f"certificate_ {GONE}")  # an AttributeError would be taken for there being no such property
+            # An AttributeError would be taken for there being no such property.
+            raise InvalidInputError(f"certificate_ was {GONE} Fit again, and ask for it before saving.")
         sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
         k = len(chosen)
@@ -160,12 +174,14 @@ class ByPasses:
         """What is said of all rows: one pass."""
         if self.journal is None:
             raise AttributeError(
-                f"what is said of all rows {GONE} predict, score_samples and transform answer for rows that are passed to them."
+                f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE} "
+                "predict, score_samples and transform answer for rows that are passed to them."
             )
         found = self.journal.run("answers for all rows", PerRow(RowAnswers(selection)), keep=False)
         own, first = selection.answers_in_memory, self.sketch.sample.first
-        values = {name: np.array(found[name]) for name in Answers._fields}  # what comes from other processes may be read-only
-        for name, value in values.items():  # what is said of the points in memory comes first: constraints are known there
+        # What comes from other processes may be read-only; of the points in memory, constraints are known.
+        values = {name: np.array(found[name]) for name in Answers._fields}
+        for name, value in values.items():
             value[first] = getattr(own, name)
         return Answers(**values)
 
@@ -233,18 +249,21 @@ def sketch_of(
     must: IntArray,
     seed: int,
     callback: Callable[[Round], None] | None,
-) -> tuple[Sketch, Geometry]:
-    """The rounds: sample, similarity, program. The similarity is over the points in memory, ``fetched`` rows among them."""
+) -> tuple[Sketch, Geometry, int]:
+    """The rounds: sample, similarity, program. The similarity is over the points in memory, ``fetched`` rows among them.
+
+    The first of these points, in the order that a fit in memory has, were drawn; their number comes last.
+    """
     source = journal.source
     names = None if source.names is None else tuple(source.names)
     sample = draw(journal.run, source.n, plan.sample, DRAW, FiniteRows(names))
     weights = sample.weights
     prepare = preparation_of(sample.rows, None if (weights == weights[0]).all() else weights, settings)
-    order = Points.of(prepare(sample.rows), weights).first
-    sample = sample.take(order) if len(order) == len(sample) else sample
-    everyone = np.arange(len(sample))
-    points = Points(everyone, everyone, sample.weights, sample.codes)
-    geometry = geometry_of(prepare(sample.rows), points, settings, prepare, names, seed)
+    sample = sample.prepared(prepare)
+    sample = sample.take(Points.of(prepare(sample.rows), sample.weights).first)
+    rows, everyone = prepare(sample.rows), np.arange(len(sample))
+    points = Points(everyone, everyone, sample.weights, row_priorities(rows))
+    geometry = geometry_of(rows, points, settings, prepare, names, seed)
     kernel = geometry.kernel
     assert isinstance(kernel, PointKernel)
     first = None
@@ -268,17 +287,22 @@ def sketch_of(
         callback=callback,
     )
     if len(fetched):
-        sketch = replace(sketch, sample=_with_fetched(journal, sketch.sample, fetched, must))
-    return sketch, replace(geometry, kernel=kernel.over(prepare(sketch.sample.rows)))
+        sketch = replace(sketch, sample=_with_fetched(journal, sketch.sample, prepare, fetched, must))
+    return sketch, replace(geometry, kernel=kernel.over(prepare(sketch.sample.rows))), len(sample)
 
 
-def _with_fetched(journal: Journal, sample: Sample, fetched: IntArray, must: IntArray) -> Sample:
+def how_often(sample: Sample) -> FloatArray:
+    """How often each of some drawn points counts: a rare one as often as it is there, a frequent one in proportion to these."""
+    return np.asarray(sample.weights / (sample.weights / sample.counts).max())
+
+
+def _with_fetched(journal: Journal, sample: Sample, prepare: Prepare, fetched: IntArray, must: IntArray) -> Sample:
     """The sample, with rows that were named; each is called by the number that it was named with."""
     rows = journal.run("rows that were named", TakeRows(fetched))["rows"]
     order = np.argsort(~np.isin(fetched, must), kind="stable")  # of equal rows, one that must be included
-    codes, where = np.unique(row_codes(rows)[order], return_index=True)
+    codes, where = np.unique(row_codes(prepare(rows))[order], return_index=True)
     named = with_rows(rows[order[where]], codes, fetched[order[where]])
-    with_copies = replace(counted(journal.run, "copies of rows that were named", named), first=named.first)
+    with_copies = replace(counted(journal.run, "copies of rows that were named", named, prepare), first=named.first)
     return sample.named(with_copies)
 
 
@@ -315,7 +339,7 @@ def encoding_of(sketch: Sketch, kernel: PointKernel, n: int, tol: float = 1e-3) 
     )
 
 
-def rows_to_fetch(whole: Constraints | None, k: float | None, limit: int, seed: int) -> IntArray:
+def rows_to_fetch(whole: Constraints | None, k: float | None, limit: int) -> IntArray:
     """Rows that must be in memory, in order: those that must be included, and enough of candidates and of each group.
 
     What is named by few is not in a random sample of many.
@@ -325,12 +349,12 @@ def rows_to_fetch(whole: Constraints | None, k: float | None, limit: int, seed: 
     kept = [whole.must]
     if not whole.allowed.all() and whole.allowed.mean() < 0.5:
         may = np.flatnonzero(whole.allowed)
-        kept.append(may[subsample(len(may), limit // 2, seed)])
+        kept.append(may[subsample(len(may), limit // 2, DRAW)])
     if whole.quotas is not None:
         each = min(limit // (2 * len(whole.names)) + 1, int(8 * (k or 100)))
         for group in range(len(whole.names)):
             members = np.flatnonzero((whole.group == group) & whole.allowed)
-            kept.append(members[subsample(len(members), each, seed)])
+            kept.append(members[subsample(len(members), each, DRAW)])
     return np.unique(np.concatenate(kept))
 
 

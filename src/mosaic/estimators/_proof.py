@@ -47,6 +47,11 @@ class InMemory:
     warm: Encoding | None = field(default=None, repr=False)
     solved: bool = False
 
+    @property
+    def is_possible(self) -> bool:
+        """The points are in memory."""
+        return True
+
     def encoding(self, material: Material) -> Encoding:
         """The certified encoding; a solver that did not finish, or a void certificate, is warned of."""
         if self.warm is not None and self.solved:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.estimators._certificate import percent
+from mosaic.choosing import percent
 from mosaic.inspection._parts import PointMap, Summary, counted
 from mosaic.inspection._plane import framed
 from mosaic.inspection._summary import summarise
@@ -33,7 +33,7 @@ def card(estimator: Any) -> str:
     >>> "8 outliers set aside" in html, html.count("<svg")
     (True, 1)
     """
-    parts = {"map"} | ({"bound"} if getattr(estimator, "_certificate", None) is not None else set())
+    parts = {"map"} | ({"bound"} if estimator.selection_.is_proven else set())
     facts = summarise(estimator, parts=frozenset(parts), max_points=MOST_POINTS)
     map_ = "" if facts.map is None else _svg(facts.map)
     head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(sentence(facts))}</p>'
@@ -51,7 +51,7 @@ def sentence(facts: Summary) -> str:
     >>> from mosaic import MOSAIC, datasets
     >>> from mosaic.inspection import summary
     >>> sentence(summary(MOSAIC(5).fit(datasets.blobs_with_gross_outliers().X), certificate=False))
-    '5 representatives stand for 87.2 % of 400 points; 8 outliers set aside.'
+    '5 representatives stand for 72.2 % of 400 points; 8 outliers set aside.'
     """
     k = facts.n_representatives
     if k is None:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.estimators import MOSAIC, Explanation, MOSAICOutlierDetector, MOSAICSampler
-from mosaic.estimators._settings import Settings
+from mosaic.choosing import Decisions, Explanation
+from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler
 from mosaic.exceptions import InvalidInputError
 
 #: Where the threshold of a detector comes from, as a person would say it.
 RULES = {
-    "isolated": "points below it stand for themselves alone",
+    "alone": "rows below it are alone",
     "valley": "points below it are a separate crowd of low counts",
     "contamination": "the share below it was declared contaminated",
 }
@@ -31,10 +31,10 @@ class OutlierExplanation:
     status : "outlier" or "belongs"
     reason : why, in a sentence
     score : log of the effective count, scikit-learn's ``score_samples``
-    effective_count : number of points that it stands, or would stand, for
+    effective_count : number of rows that look like it, among those that it was compared with
     outlier_probability : the paper's OP
     count_threshold : effective count below which points are outliers; None if nothing stands out
-    rule : where the threshold came from: "valley", "isolated", "contamination" or "none"
+    rule : where the threshold came from: "valley", "alone", "contamination" or "none"
     n_lower : rows with a lower count
     """
 
@@ -67,7 +67,7 @@ def check_estimator(estimator: Any) -> bool:
     return isinstance(estimator, MOSAICOutlierDetector)
 
 
-def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Settings:
+def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Decisions:
     """Why row i is chosen, rejected or left out, as plain data that reads as a sentence; or what was decided, and why.
 
     Parameters
@@ -77,7 +77,7 @@ def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplan
 
     Returns
     -------
-    Explanation, or OutlierExplanation for a detector; Settings without a row
+    Explanation, or OutlierExplanation for a detector; Decisions without a row
 
     Examples
     --------
@@ -86,7 +86,7 @@ def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplan
     >>> data = datasets.blobs_with_gross_outliers()
     >>> detector = MOSAICOutlierDetector().fit(data.X)
     >>> explain(detector, int(data.is_outlier.argmax())).reason.split(';')[0]
-    'an outlier: it stands for itself alone, even from afar'
+    'an outlier: no other row looks like it'
     """
     if check_estimator(estimator) and i is not None:
         return explain_detected(estimator, i)
@@ -103,13 +103,12 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     count, rule = float(counts[i]), str(detector.threshold_rule_)
     threshold = count_threshold(detector)
     status: Literal["outlier", "belongs"] = "outlier" if detector.is_outlier_[i] else "belongs"
-    shown = f"{count:.3g}"
-    says = f"it stands for {shown} {'point' if shown == '1' else 'points'}"
-    if count < 0.995:
-        says = "it stands for itself alone, even from afar"
+    shown, total = f"{count:.3g}", detector.selection_.material.count_total
+    says = "no other row looks like it" if shown == "1" else f"{shown} of {total:,.0f} rows look like it, itself included"
     why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
     score = float(np.log(count))
-    if detector._protected is not None and detector._protected[i] and threshold is not None:
+    protected = detector.selection_.protected
+    if protected is not None and protected[i] and threshold is not None:
         score = detector.offset_
         why = (
             f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g}"
@@ -129,6 +128,5 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
 
 def count_threshold(estimator: Any) -> float | None:
     """The effective count below which rows are outliers, None where nothing is one."""
-    if isinstance(estimator, MOSAICOutlierDetector):
-        return None if estimator.threshold_rule_ == "none" else float(np.exp(estimator.offset_))
-    return float(estimator.outlier_threshold_) if estimator.outlier_threshold_ > 0 else None
+    cut = estimator.selection_.cut
+    return float(cut.count) if cut.count > 0 else None

@@ -8,77 +8,49 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
-from mosaic.estimators._points import read_points
 from mosaic.inspection._explain import check_estimator
 from mosaic.inspection._parts import CurvePart, PointMap, RowStatus
-from mosaic.inspection._plane import Plane, plane_of_coordinates, plane_of_features, plane_of_kernel
+from mosaic.inspection._plane import plane_of_kernel
 
 #: Part of the rows shown that outliers may take.
 OUTLIER_SHARE = 0.25
 
 
 def point_map(
-    estimator: Any, X: Any, names: Sequence[Any] | None, curve: CurvePart | None, max_points: int, seed: int
-) -> PointMap | None:
-    """The map of a fitted estimator; None for a detector, which keeps no points, if X is not given."""
-    rng = np.random.default_rng(seed)
-    counts, is_outlier = estimator.effective_count_, estimator.is_outlier_
-    if check_estimator(estimator):
-        if X is None:
-            return None
-        usable, none = np.ones(len(counts), dtype=bool), np.zeros(0, np.intp)
-        rows = shown_rows(usable, is_outlier, counts, none, max_points, rng)
-        plane, status = _detected_plane(estimator, X, rows, rng), np.where(is_outlier[rows], "outlier", "belongs")
-        label = error = None
-    else:
-        rows, status, plane = _selected_plane(estimator, curve, max_points, rng)
-        label, error = estimator.labels_[rows].tolist(), estimator.representation_error_[rows].tolist()
+    estimator: Any, names: Sequence[Any] | None, curve: CurvePart | None, max_points: int, seed: int
+) -> PointMap:
+    """The map of a fitted estimator: rows in memory, called by their numbers in the data."""
+    rng, selection = np.random.default_rng(seed), estimator.selection_
+    material, detects = selection.material, check_estimator(estimator)
+    counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
+    # Whoever is on the curve is on the map: another k shows other rows.
+    always = np.union1d(selection.rows, [] if curve is None else curve.row)
+    if material.row_numbers is not None:
+        always = np.flatnonzero(np.isin(material.row_numbers, always))
+    rows = shown_rows(material.points.group >= 0, is_outlier, counts, always.astype(np.intp), max_points, rng)
+    status = np.where(is_outlier[rows], "outlier", "belongs" if detects else "represented").astype(object)
+    status[np.isin(rows, selection.members)] = "representative"
+    belongs: BoolArray = status != "outlier"
     known: list[RowStatus] = status.tolist()
-    points = plane.points
-    if (
-        plane.method == "features" and estimator.column_scale_ is not None
-    ):  # back in the units that the axes are named in
-        points = points * estimator.column_scale_
+    features = _feature_names(estimator)
+    plane = plane_of_kernel(selection.kernel, material.points.group[rows], selection.chosen, belongs, features, rng)
+    points, scale = plane.points, material.geometry.prepare.scale
+    if plane.method == "features" and scale is not None:  # back in the units that the axes are named in
+        points = points * scale
+    answers = None if detects else selection.answers_in_memory
+    numbers = material.rows_in_data(rows)
     return PointMap(
         method=plane.method,
         axes=list(plane.axes),
-        row=rows.tolist(),
+        row=numbers.tolist(),
         x=points[:, 0].tolist(),
         y=points[:, 1].tolist(),
         status=known,
-        label=label,
+        label=None if answers is None else answers.labels[rows].tolist(),
         effective_count=counts[rows].tolist(),
-        representation_error=error,
-        name=None if names is None else [str(names[row]) for row in rows],
+        representation_error=None if answers is None else answers.representation_error[rows].tolist(),
+        name=None if names is None else [str(names[row]) for row in numbers],
     )
-
-
-def _selected_plane(
-    model: Any, curve: CurvePart | None, max_points: int, rng: np.random.Generator
-) -> tuple[IntArray, Any, Plane]:
-    """Rows, their status and their coordinates. Whoever is on the curve is on the map: another k shows other rows."""
-    solved, is_outlier = model._solved, model.is_outlier_
-    always = np.union1d(model.representative_indices_, [] if curve is None else curve.row).astype(np.intp)
-    rows = shown_rows(solved.points.group >= 0, is_outlier, model.effective_count_, always, max_points, rng)
-    status = np.where(is_outlier[rows], "outlier", "represented").astype(object)
-    status[np.isin(rows, model.representative_indices_)] = "representative"
-    belongs: BoolArray = status != "outlier"
-    names = _feature_names(model)
-    return (
-        rows,
-        status,
-        plane_of_kernel(solved.kernel, solved.points.group[rows], model._choice.points, belongs, names, rng),
-    )
-
-
-def _detected_plane(detector: Any, X: Any, rows: IntArray, rng: np.random.Generator) -> Plane:
-    matrix = read_points(detector, X, reset=False)[rows]
-    belongs = ~detector.is_outlier_[rows]
-    if isinstance(detector.kernel, str) and detector.kernel in ("rbf", "laplacian", "diffusion"):
-        return plane_of_features(matrix, belongs, _feature_names(detector), rng)
-    model = detector._scales.near.model
-    A = model.pivots.features_at(matrix) if model.triangle is None else model.map(matrix)[0]
-    return plane_of_coordinates(A, belongs, "similarity", rng)
 
 
 def _feature_names(estimator: Any) -> list[str] | None:

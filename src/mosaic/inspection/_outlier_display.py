@@ -12,7 +12,7 @@ from mosaic.inspection._summary import summarise
 
 #: Where the threshold comes from, in few words.
 RULES = {
-    "isolated": "points below stand alone",
+    "alone": "rows below are alone",
     "valley": "a valley in the distribution",
     "contamination": "the share that was given",
     "threshold": "as it was set",

@@ -49,8 +49,8 @@ class Representative:
     name : of the row, if names were given
     stands_for : rows that it represents, itself included
     gain : what it added to the mean similarity of the points that belong to their nearest pick; in paper mode its influence
-    influence : norm of its row in the encoding
-    effective_count : number of points that it stands for in the encoding
+    influence : norm of its row in the encoding; None while nobody has asked for the program
+    effective_count : number of rows that look like it, among those that it was compared with
     is_outlier : possible with outliers="report" only
     reason : why it was chosen, in a sentence
     members : the most similar of the rows that it represents
@@ -61,7 +61,7 @@ class Representative:
     name: str | None
     stands_for: int
     gain: float | None
-    influence: float
+    influence: float | None
     effective_count: float
     is_outlier: bool
     reason: str
@@ -80,7 +80,7 @@ class OutlierRow:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """How many outliers there would be with this ``min_group``; by weight; of a detector, among its reference points."""
+    """How many outliers there would be with this ``min_group``, by weight."""
 
     min_group: int
     n_outliers: int
@@ -93,7 +93,7 @@ class OutlierPart:
     Attributes
     ----------
     threshold : effective count below which rows are outliers, None if there is no such count
-    rule : where it came from: "valley", "isolated", "contamination", "threshold" or "none"
+    rule : where it came from: "valley", "alone", "contamination", "threshold" or "none"
     lowest : outliers with the lowest counts, lowest first
     edges : of the bins of the histogram, in log of the effective count; a threshold between the first and the last is one of them
     belonging, outlying : rows in each bin that belong, and that are outliers
@@ -133,11 +133,11 @@ class CurvePart:
 
 @dataclass(frozen=True)
 class CertificatePart:
-    """What is proven, as in ``mosaic.estimators.SelectionCertificate``; error, bound and excess None if not asked for."""
+    """What is proven, as in ``mosaic.choosing.SelectionCertificate``; None what nobody has asked for."""
 
     gap: float | None
     kernel_error: float | None
-    rank: int
+    rank: int | None
     error: float | None
     bound: float | None
     excess: float | None
@@ -164,7 +164,7 @@ class Summary:
 
     Notes
     -----
-    1. What an estimator does not have is None: a detector has no representatives and no curve, and no map without X.
+    1. What an estimator does not have is None: a detector has no representatives and no curve.
     """
 
     estimator: str

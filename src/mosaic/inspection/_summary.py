@@ -11,9 +11,7 @@ import numpy as np
 
 from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
-from mosaic.estimators._choice import MOST_AUTOMATIC, rank
-from mosaic.estimators._groups import group_sizes
-from mosaic.estimators._solving import seed_of
+from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._explain import check_estimator, count_threshold, explain_detected
 from mosaic.inspection._map import point_map
@@ -27,7 +25,7 @@ from mosaic.inspection._parts import (
     TradeOff,
 )
 from mosaic.inspection._plain import finite, plain, versions
-from mosaic.selection import knee
+from mosaic.outliers import group_sizes
 
 #: Outliers that are listed, and bins of the histogram, at most.
 MOST_OUTLIERS, MOST_BINS = 50, 40
@@ -54,7 +52,7 @@ def summary(
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    X : what ``fit`` was given. A detector keeps no points, so its map needs X; the others do without
+    X : what ``fit`` was given; it is not needed, and only checked
     names : what the rows are called, one for each, if not by their number
     certificate : whether to bound what the best k points would leave, which solves one more program
     max_points : rows on the map. All representatives are among them, outliers take a quarter at most, the others are drawn
@@ -80,7 +78,7 @@ def summary(
     >>> facts.title
     '20 representatives of 400 points, 8 outliers'
     >>> len(facts.representatives), facts.map.method, facts.outliers.rule
-    (20, 'features', 'isolated')
+    (20, 'features', 'alone')
     >>> json.loads(json.dumps(facts.to_dict()))["n_outliers"]
     8
     """
@@ -97,11 +95,13 @@ def summarise(
     random_state: int = 0,
     parts: frozenset[str] = frozenset(),
 ) -> Summary:
-    """The summary with those of its costly parts that are wanted: "bound", "map", "curve", "groups"."""
-    if "_passes" in vars(estimator):
-        return _by_passes(estimator, names, max_points, random_state, parts)
+    """The summary with those of its costly parts that are wanted: "bound", "map", "curve", "groups".
+
+    After a fit by passes it is one of the points in memory, in rows of the data, and numbers of rows are scaled up from these.
+    """
     detects = check_estimator(estimator)
-    n = len(estimator.is_outlier_)
+    selection: Selection = estimator.selection_
+    n = selection.material.n_rows
     if X is not None and n_rows(X) != n:
         raise InvalidInputError(f"X must have the {n} rows of fit, in their order; it has {n_rows(X)}.")
     if names is not None and len(names) != n:
@@ -109,86 +109,39 @@ def summarise(
     names = None if names is None else list(names)  # a series is asked for labels, a list for places
     if not isinstance(max_points, Integral) or max_points < 1:
         raise InvalidInputError(f"max_points must be a whole number >= 1; got {max_points!r}.")
-    curve = _curve(estimator) if "curve" in parts and not detects else None
+    curve = _curve(selection) if "curve" in parts and not detects else None
     features = getattr(estimator, "feature_names_in_", None)
+    by_passes = selection.material.row_numbers is not None
     return Summary(
         estimator=type(estimator).__name__,
         n_points=n,
         n_features=int(estimator.n_features_in_),
         feature_names=None if features is None else [str(name) for name in features],
-        n_outliers=int(estimator.is_outlier_.sum()),
-        n_representatives=None if detects else int(estimator.n_representatives_),
-        coverage=None if detects else finite(estimator.coverage_),
-        certificate=_detected_certificate(estimator) if detects else _certificate(estimator, "bound" in parts),
-        map=point_map(estimator, X, names, curve, max_points, random_state) if "map" in parts else None,
+        n_outliers=selection.n_outliers if by_passes else int(selection.outlier_rows.sum()),
+        n_representatives=None if detects else len(selection.rows),
+        coverage=None if detects else finite(selection.coverage),
+        certificate=_certificate(selection, "bound" in parts, detects),
+        map=point_map(estimator, names, curve, max_points, random_state) if "map" in parts else None,
         representatives=None if detects else _representatives(estimator, names),
         outliers=_outliers(estimator, names, parts),
         curve=curve,
         settings=_settings(estimator),
+        scaled=by_passes,
     )
 
 
-def _by_passes(
-    model: Any, names: Sequence[Any] | None, max_points: int, random_state: int, parts: frozenset[str]
-) -> Summary:
-    """The summary of the points in memory, in rows of the data; the certificate is that of all rows.
-
-    Numbers of outliers and of rows that a pick stands for are scaled up from the sample.
-    """
-    inner, first, n = model._passes.model, model._passes.sketch.sample.first, model._passes.n
-    if names is not None and len(names) != n:
-        raise InvalidInputError(f"names must have one entry for each of {n} rows; got {len(names)}.")
-    called = None if names is None else [names[int(row)] for row in first]
-    facts = summarise(
-        inner, None, names=called, max_points=max_points, random_state=random_state, parts=parts - {"bound"}
-    )
-    weights = model._solved.points.weights
-    picks = [
-        replace(
-            pick,
-            row=int(first[pick.row]),
-            stands_for=round(float(weights[inner.labels_ == pick.rank].sum())),
-            reason=model.explain(int(first[pick.row])).reason,
-            members=[int(first[row]) for row in pick.members],
-        )
-        for pick in facts.representatives or []
-    ]
-    lowest = [replace(outlier, row=int(first[outlier.row])) for outlier in facts.outliers.lowest]
-    return replace(
-        facts,
-        n_points=n,
-        scaled=True,
-        n_outliers=round(float(weights[inner.is_outlier_].sum())),
-        certificate=_certificate(model, "bound" in parts),
-        map=None if facts.map is None else replace(facts.map, row=[int(first[row]) for row in facts.map.row]),
-        representatives=picks,
-        outliers=replace(facts.outliers, lowest=lowest),
-        curve=None if facts.curve is None else replace(facts.curve, row=[int(first[row]) for row in facts.curve.row]),
-    )
-
-
-def _certificate(model: Any, with_bound: bool) -> CertificatePart:
-    proven = model._encoding_certificate
-    if not with_bound:
-        return _detected_certificate(model)
-    chosen = model.certificate_
+def _certificate(selection: Selection, wanted: bool, detects: bool) -> CertificatePart:
+    """What is proven: of the chosen, of the program alone, or nothing, if nobody has asked for it yet."""
+    if not wanted and not selection.is_solved:
+        return CertificatePart(None, None, None, None, None, None, "What is proven is found when it is asked for.")
+    proven = selection.program_certificate
+    gap, error, rank_ = finite(proven.gap), finite(proven.kernel_error), int(proven.rank)
+    if not wanted or detects:
+        return CertificatePart(gap, error, rank_, None, None, None, _sentence(proven))
+    chosen = selection.certificate
     excess = finite(chosen.excess)
-    return CertificatePart(
-        gap=finite(proven.gap),
-        kernel_error=finite(proven.kernel_error),
-        rank=int(proven.rank),
-        error=finite(chosen.error),
-        bound=finite(chosen.bound),
-        excess=excess,
-        sentence=str(chosen) if excess is not None else _sentence(proven),
-    )
-
-
-def _detected_certificate(estimator: Any) -> CertificatePart:
-    """What is proven about the encoding alone."""
-    proven = getattr(estimator, "_encoding_certificate", None) or estimator.certificate_
-    gap, error = finite(proven.gap), finite(proven.kernel_error)
-    return CertificatePart(gap, error, int(proven.rank), None, None, None, _sentence(proven))
+    sentence = str(chosen) if excess is not None else _sentence(proven)
+    return CertificatePart(gap, error, rank_, finite(chosen.error), finite(chosen.bound), excess, sentence)
 
 
 def _sentence(proven: Any) -> str:
@@ -198,8 +151,8 @@ def _sentence(proven: Any) -> str:
 
 
 def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representative]:
-    found = []
-    for place, row in enumerate(model.representative_indices_.tolist()):
+    found, selection = [], model.selection_
+    for place, (row, member) in enumerate(zip(selection.rows.tolist(), selection.members.tolist(), strict=True)):
         why = model.explain(row)
         found.append(
             Representative(
@@ -207,10 +160,10 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
                 row=row,
                 name=_name(names, row),
                 stands_for=why.stands_for,
-                gain=finite(model._choice.gains[place]),
+                gain=finite(selection.gains[place]),
                 influence=why.influence,
                 effective_count=why.effective_count,
-                is_outlier=bool(model.is_outlier_[row]),
+                is_outlier=bool(selection.outlier_rows[member]),
                 reason=why.reason,
                 members=list(why.members),
             )
@@ -219,49 +172,40 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
 
 
 def _outliers(estimator: Any, names: Sequence[Any] | None, parts: frozenset[str]) -> OutlierPart:
-    detects = check_estimator(estimator)
-    counts, is_outlier = estimator.effective_count_, estimator.is_outlier_
-    rows = np.flatnonzero(is_outlier)
-    rows = rows[np.argsort(counts[rows], kind="stable")[:MOST_OUTLIERS]].tolist()
+    detects, selection = check_estimator(estimator), estimator.selection_
+    material = selection.material
+    counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
+    odd = np.flatnonzero(is_outlier)
+    odd = odd[np.argsort(counts[odd], kind="stable")[:MOST_OUTLIERS]]
+    rows = material.rows_in_data(odd).tolist()
     reasons = [(explain_detected(estimator, row) if detects else estimator.explain(row)).reason for row in rows]
     threshold = count_threshold(estimator)
     edges = histogram_edges(np.log(counts), None if threshold is None else float(np.log(threshold)))
     belonging, outlying = (np.histogram(np.log(counts[side]), edges)[0].tolist() for side in (~is_outlier, is_outlier))
     return OutlierPart(
         threshold,
-        str(estimator.threshold_rule_ if detects else estimator._choice.cut.rule),
+        selection.cut.rule,
         [
-            OutlierRow(row, _name(names, row), float(counts[row]), reason)
-            for row, reason in zip(rows, reasons, strict=True)
+            OutlierRow(row, _name(names, row), float(count), reason)
+            for row, count, reason in zip(rows, counts[odd], reasons, strict=True)
         ],
         edges.tolist(),
         belonging,
         outlying,
-        protected=_protected(estimator, detects),
-        trade_off=_trade_off(estimator, detects) if "groups" in parts else [],
+        protected=0 if selection.protected is None else int(selection.protected.sum()),
+        trade_off=_trade_off(selection) if "groups" in parts else [],
     )
 
 
-def _protected(estimator: Any, detects: bool) -> int:
-    if detects:
-        return 0 if estimator._protected is None else int(estimator._protected.sum())
-    groups, points = estimator._choice.groups, estimator._solved.points
-    return 0 if groups is None else int(points.spread(groups.members, False).sum())
-
-
-def _trade_off(estimator: Any, detects: bool) -> list[TradeOff]:
+def _trade_off(selection: Selection) -> list[TradeOff]:
     """What other sizes of groups would protect."""
-    if detects:
-        kernel, low, weights = estimator._scales.wide_kernel, estimator._reference_low, estimator._scales.weights
-    else:
-        choice, points = estimator._choice, estimator._solved.points
-        kernel, weights, low = estimator._solved.kernel, points.weights, choice.is_outlier.copy()
-        if choice.groups is not None:
-            low |= choice.groups.members
+    material, low = selection.material, selection.is_outlier.copy()
+    if selection.groups is not None:
+        low |= selection.groups.members
     if not 0 < low.sum() <= MOST_IN_GROUPS:
         return []
-    seed = seed_of(estimator.random_state) if detects else estimator._solved.random_state
-    sizes, _ = group_sizes(kernel, low, weights, random_state=seed)
+    weights = material.points.weights
+    sizes, _ = group_sizes(material.kernel, low, weights)
     return [TradeOff(size, round(float(weights[low & (sizes < size)].sum()))) for size in GROUP_SIZES]
 
 
@@ -286,17 +230,17 @@ def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOS
     return np.asarray(edges)
 
 
-def _curve(model: Any) -> CurvePart:
+def _curve(selection: Selection) -> CurvePart:
     """The ranking goes as far as the automatic choice of k looks, so the knee is the one that it would take."""
-    k = int(model.n_representatives_)
-    wants = replace(model._wanted, n_representatives="auto", coverage=None, min_support=None)
+    k = len(selection.rows)
+    open_ended = replace(selection, settings=curve_settings(selection.settings))
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)
-    rows, similarity, coverage = rank(model._solved, wants, limit, model._choice)
+    members, similarity, coverage = rank(open_ended, limit)
     best = knee(similarity[:MOST_AUTOMATIC])
-    length = min(len(rows), max(2 * k, SHORTEST_CURVE, best), limit)
+    length = min(len(members), max(2 * k, SHORTEST_CURVE, best), limit)
     return CurvePart(
         list(range(1, length + 1)),
-        rows[:length].tolist(),
+        selection.material.rows_in_data(members[:length]).tolist(),
         similarity[:length].tolist(),
         coverage[:length].tolist(),
         best,
@@ -304,22 +248,24 @@ def _curve(model: Any) -> CurvePart:
 
 
 def _settings(estimator: Any) -> dict[str, Any]:
+    selection = estimator.selection_
+    solved = selection.encoding if selection.is_solved else None
     settings = {
         "parameters": plain(estimator.get_params(deep=False)),
-        "alpha": finite(estimator.alpha_),
-        "lam": finite(estimator.lam_),
+        "alpha": None if solved is None else finite(solved.alpha),
+        "lam": None if solved is None else finite(solved.lam),
         "gamma": finite(estimator.gamma_),
-        "n_iter": int(estimator.n_iter_),
+        "n_iter": None if solved is None else int(solved.n_iter),
         "sentences": list(estimator.explain()),
         "constraints": None,
         "versions": versions(),
     }
     if not check_estimator(estimator):
-        demands = estimator._solved.demands
+        constraints = selection.material.constraints
         settings["constraints"] = {
-            "must_include": demands.must.tolist(),
-            "n_not_allowed": int((~demands.allowed).sum()),
-            "quotas": plain(demands.quotas),
+            "must_include": selection.material.rows_in_data(constraints.must).tolist(),
+            "n_not_allowed": int((~constraints.allowed).sum()),
+            "quotas": plain(constraints.quotas),
         }
     return settings
 

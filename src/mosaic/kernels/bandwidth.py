@@ -17,6 +17,8 @@ from mosaic.kernels.points import RBF, Laplacian
 
 #: Points that are counted, and points that are asked how many of these resemble them: 8 MB of distances at most.
 OTHERS, CENTRES = 2048, 512
+#: Log of the largest γ that is tried, times the typical distance: single precision holds it.
+LARGEST_LOG = 80.0
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
         counts = 1.0 + scale * np.exp(values, out=values).sum(axis=0, dtype=np.float64)
         return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
 
-    low, high = np.log(1e-12), np.log(1e3 * typical / float(positive.min()))
+    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical) - np.log(float(positive.min())), LARGEST_LOG)
     if excess(low) < 0:
         return float(np.exp(low) / typical)
     if excess(high) > 0:

@@ -67,6 +67,10 @@ class Kernel(ABC):
         diagonal = self.diagonal()
         return np.asarray(np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0))
 
+    def distances_at(self, Y: Any) -> FloatArray:
+        """The same between new points and own ones, len(Y) × n."""
+        return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
+
     def columns(self, columns: IntArray) -> FloatArray:
         """K[:, columns], n × len(columns), in the precision of the data."""
         result = np.empty((self.n, len(columns)), dtype=self.dtype)

@@ -36,6 +36,10 @@ class _StationaryKernel(PointKernel):
         """The distance in the exponent between own points."""
         return self._distances(self._rows(rows), self._rows(columns))
 
+    def distances_at(self, Y: Any) -> FloatArray:
+        """The distance in the exponent between new points and own ones."""
+        return self._distances(self._prepared(Y), self._rows(slice(None)))
+
     def _between(self, A: Any, B: Any) -> FloatArray:
         D = self._distances(A, B)
         D *= -self.gamma

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._arrays import FloatArray, IntArray, row_blocks, row_codes
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.base import ALL, Kernel, Rows, dense
 
@@ -19,11 +19,14 @@ DEFINITENESS_TEST_SIZE = 5000
 
 @dataclass(frozen=True)
 class Whole:
-    """The matrix that a kernel was taken from: its size, the points that were taken, the median of its diagonal."""
+    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and how to know its rows."""
 
     n: int
     places: IntArray
-    median: float
+    diagonal: FloatArray
+    #: Codes of the rows, in order, and the rows that have them; None where the diagonal is constant and nobody needs them.
+    codes: Any
+    order: IntArray
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Precomputed(Kernel):
     Notes
     -----
     1. The similarity of a new point to itself is not in its row; ``diagonal_at`` answers with the median of the
-       diagonal of the whole matrix. This is exact where the diagonal is constant, as for normalised similarities.
+       diagonal of the whole matrix. This is exact where the diagonal is constant, as for normalised similarities, and rows of the
+       matrix are recognised.
     2. After ``take`` a new point's row still has an entry for every point of the whole matrix.
 
     Examples
@@ -98,13 +102,25 @@ class Precomputed(Kernel):
 
     def diagonal_at(self, Y: Any) -> FloatArray:
         self._check_new(Y)
-        return np.full(Y.shape[0], self._whole.median)
+        whole = self._whole
+        own = np.full(Y.shape[0], float(np.median(whole.diagonal)))
+        if whole.codes is not None:
+            codes = row_codes(Y)
+            found = np.minimum(np.searchsorted(whole.codes, codes), whole.n - 1)
+            known = whole.codes[found] == codes
+            own[known] = whole.diagonal[whole.order[found[known]]]
+        return own
 
     @cached_property
     def _whole(self) -> Whole:
         if self.part_of is not None:
             return self.part_of
-        return Whole(self.n, np.arange(self.n), float(np.median(self.diagonal())))
+        diagonal, everyone = self.diagonal(), np.arange(self.n)
+        if not np.ptp(diagonal):
+            return Whole(self.n, everyone, diagonal, None, everyone)
+        codes = row_codes(self.K)
+        order = np.argsort(codes)
+        return Whole(self.n, everyone, diagonal, codes[order], order)
 
     def _check_new(self, Y: Any) -> None:
         if Y.shape[1] != self._whole.n:

@@ -53,12 +53,12 @@ class Program:
         itself = np.maximum(own - np.einsum("ij,ij->i", at_support @ self.P, at_support), 0.0)
         Q = np.abs(K - at_support @ self.R)
         lengths = own[:, None] + diagonal
-        known, place = np.nonzero(lengths - 2.0 * K <= SAME * lengths)  # such a point stands for itself once
-        Q[known, place] = 0.0
-        weight = np.ones(len(K))
-        weight[known] = self.weights[place]
+        known, place = np.nonzero(lengths - 2.0 * K <= SAME * lengths)
+        Q[known, place] = itself[known]  # what it has in common with itself, which a kernel need not know (precomputed)
+        is_new = np.ones(len(K))
+        is_new[known] = 0.0
         largest = np.maximum(Q.max(axis=1, initial=0.0), itself)
-        total = Q @ self.weights + weight * itself
+        total = Q @ self.weights + is_new * itself
         return np.asarray(np.log(np.divide(total, largest, out=np.ones(len(K)), where=largest > 0).clip(1.0)))
 
 
@@ -81,7 +81,7 @@ class EffectiveCounts:
     >>> kernel = make_kernel(X, "rbf", gamma=0.5)
     >>> counts = EffectiveCounts.of(kernel, np.ones(500))
     >>> counts.at(np.array([[0.0, 0.0], [100.0, 0.0]])).round().tolist()
-    [24.0, 1.0]
+    [31.0, 1.0]
     """
 
     reference: Kernel
@@ -136,7 +136,7 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray) -> Program:
     """The program on one part of the reference points."""
     members = np.arange(part.start, part.stop)
     kernel = reference.take(members)
-    lam = STRENGTH / max(float(kernel.diagonal().mean()), np.finfo(np.float64).tiny)
+    lam = STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # points without length have no strength
     encoding = encode(kernel, lam=lam, tol=GAP, wishes=Wishes.read(len(members), weights))
     rows = encoding.member_rows
     assert isinstance(rows, DesignRows)

@@ -9,7 +9,7 @@ log m. Left to itself, one rule decides for the selector and for the detector:
 2. Without such a crowd, rows that are alone (m < 1.1) are out, unless they are more than a twentieth of all.
 
 So nothing is rejected for being alone beyond 5 % of the rows; on clean data without heavy tails fewer than 1 % are
-(``tests/test_outliers.py``), and a valley is found where there is none with a probability below 1e-5 for each place looked at. What the
+(``tests/outliers/test_cut.py``), and a valley is found where there is none with a probability below 1e-5 for each place looked at. What the
 numbers were measured on is in ``docs/constants.md``.
 """
 

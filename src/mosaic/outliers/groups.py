@@ -31,7 +31,7 @@ class Groups:
     ----------
     members : mask over all distinct points
     kernel : between the members; of all points, if there are none
-    reach : for each member the squared distance in the kernel's space within which its links are
+    reach : for each member the distance, as the kernel orders points, within which its links are and no other outlier is
     """
 
     members: BoolArray
@@ -42,11 +42,9 @@ class Groups:
         """New points that are as close to a member as those that it is linked to."""
         if not self.members.any():
             return np.zeros(Y.shape[0], dtype=bool)
-        own, theirs = self.kernel.diagonal_at(Y), self.kernel.diagonal()
         near = np.zeros(Y.shape[0], dtype=bool)
-        for part in row_blocks(Y.shape[0], len(theirs)):
-            apart = own[part, None] + theirs - 2.0 * self.kernel.cross(Y[part])
-            near[part] = (apart <= self.reach * (1.0 + 1e-9)).any(axis=1)
+        for part in row_blocks(Y.shape[0], self.kernel.n):
+            near[part] = (self.kernel.distances_at(Y[part]) <= self.reach * (1.0 + 1e-9)).any(axis=1)
         return near
 
 
@@ -71,8 +69,13 @@ def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: f
     """
     sizes, reach = group_sizes(kernel, low, weights)
     members = sizes >= smallest
-    found = kernel.take(np.flatnonzero(members)) if members.any() else kernel
-    return Groups(members, found, reach[members])
+    if not members.any():
+        return Groups(members, kernel, reach[members])
+    inside, outside = np.flatnonzero(members), np.flatnonzero(low & ~members)
+    for part in row_blocks(len(inside), len(outside)):
+        apart = kernel.distances(inside[part], outside).min(axis=1, initial=np.inf)
+        reach[inside[part]] = np.minimum(reach[inside[part]], (1.0 - 1e-6) * apart)
+    return Groups(members, kernel.take(inside), reach[members])
 
 
 def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -86,22 +89,22 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
     sizes, reach = np.zeros(len(low)), np.zeros(len(low))
     if not len(outliers) or kernel.n < 2:
         return sizes, reach
-    most, diagonal = min(NEAREST, kernel.n - 1), kernel.diagonal()
+    most = min(NEAREST, kernel.n - 1)
     place = np.full(kernel.n, -1, np.intp)
     place[outliers] = np.arange(len(outliers))
-    names = sp.lil_array((len(outliers), len(outliers)), dtype=bool)
+    named = []
     for part in row_blocks(len(outliers), kernel.n):
         D = kernel.distances(outliers[part], np.arange(kernel.n))
-        D[np.arange(len(D)), outliers[part]] = np.inf
+        rows = np.arange(len(D))[:, None]
+        D[rows.ravel(), outliers[part]] = np.inf
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
-        for i, near in zip(range(part.start, part.stop), nearest, strict=True):
-            names[i, place[near[low[near]]]] = True
-    links = sp.csr_array(names).multiply(sp.csr_array(names).T)
+        among = low[nearest]
+        named.append((np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among]))
+    a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
+    mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
+    a, b = a[mutual], b[mutual]
+    links = sp.coo_array((np.ones(len(a)), (a, b)), shape=(len(outliers), len(outliers)))
     group = connected_components(links, directed=False)[1]
     sizes[outliers] = np.bincount(group, weights=weights[outliers])[group]
-    pairs = sp.coo_array(links)
-    a, b = outliers[pairs.coords[0]], outliers[pairs.coords[1]]
-    for part in row_blocks(len(a), 1, 4096):
-        apart = np.array([kernel.block(a[[i]], b[[i]])[0, 0] for i in range(part.start, part.stop)])
-        np.maximum.at(reach, a[part], diagonal[a[part]] + diagonal[b[part]] - 2.0 * apart)
+    np.maximum.at(reach, outliers[a], apart[mutual])
     return sizes, reach

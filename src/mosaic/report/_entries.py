@@ -110,7 +110,7 @@ def _reason(fit: Fit, gain: float | None, point: int, bins: Bins) -> str:
     """Why it was chosen, in words that stay true whatever k and threshold the page shows."""
     if bins.must[point]:
         return "had to be included."
-    if fit.inner._wanted.mode == "paper":
+    if fit.selection.settings.mode == "paper":
         return f"its influence, the norm of its row in the encoding, is {gain or 0.0:.3g}."
     return f"adds {gain or 0.0:.3g} to the mean similarity of the points to their nearest pick."
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic.estimators._certificate import excess
+from mosaic.choosing import excess
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary
 from mosaic.inspection._parts import counted
@@ -43,7 +43,7 @@ def facts_of(
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
         raise InvalidInputError(f"max_points must be a whole number >= 1; got {max_points!r}.")
     fit, notes = Fit(model), list(subject.notes)
-    if fit.by_passes and model._passes.journal is None and model._certificate is None and certificate:
+    if certificate and not fit.selection.can_be_proven:
         certificate = False
         notes.append(
             "Nothing is proven here about the number: the model was saved or copied, and its rows did not come with it."
@@ -52,9 +52,9 @@ def facts_of(
         notes.append(f"{counted(fit.n_without_weight, 'row')} without weight took no part and are in no number here.")
     summary = summarise(model, parts=frozenset({"curve"} | ({"bound"} if certificate else set())))
     k = len(summary.representatives or [])
-    knee = None if fit.inner._wanted.mode == "paper" or summary.curve is None else summary.curve.knee
+    knee = None if fit.selection.settings.mode == "paper" or summary.curve is None else summary.curve.knee
     ranking, bins = ranking_of(fit, knee or 0), Bins.of_fit(fit)
-    shown = shown_points(fit.counts, ranking.points, int(max_points), fit.inner._solved.random_state)
+    shown = shown_points(fit.counts, ranking.points, int(max_points), fit.material.seed)
     aside = fit.is_outlier & (fit.outliers == "reject")
     changes = changes_of(fit.kernel, ranking.points, fit.copies, shown, k, aside)
     row_of = fit.rows(fit.points.first)
@@ -136,19 +136,19 @@ def _labels(fit: Fit, subject: Subject) -> Sequence[Any] | None:
     """The group of each row in memory that counts: as given for the report, or as was given to fit."""
     if subject.groups is not None:
         return [subject.groups[int(row)] for row in fit.rows(fit.members)]
-    demands = fit.inner._solved.demands
+    demands = fit.material.constraints
     return None if len(demands.names) < 2 else [demands.names[group] for group in demands.group[fit.members]]
 
 
 def _map(
     fit: Fit, subject: Subject, bins: Bins, changes: Changes, shown: IntArray, row_of: IntArray, group_of: IntArray
 ) -> dict[str, Any]:
-    inner = fit.inner
+    inner = fit.model
     belongs = ~fit.is_outlier[shown]
     names = getattr(inner, "feature_names_in_", None)
-    rng = np.random.default_rng(inner._solved.random_state)
+    rng = np.random.default_rng(fit.material.seed)
     labels = None if names is None else [shortened(name, LONGEST_NAME) for name in names]
-    plane = plane_of_kernel(fit.kernel, shown, inner._choice.points, belongs, labels, rng)
+    plane = plane_of_kernel(fit.kernel, shown, fit.selection.chosen, belongs, labels, rng)
     points = plane.points
     if plane.method == "features" and inner.column_scale_ is not None:  # back in the units that the axes are named in
         points = points * inner.column_scale_
@@ -201,7 +201,7 @@ def _certificate(fit: Fit, summary: Summary, ranking: Ranking, k: int) -> dict[s
     """
     proven, excesses = summary.certificate, None
     if proven.excess is not None and not fit.by_passes and affordable_for_all(fit, len(ranking.points)):
-        bounds = fit.model.certificate_.bounds
+        bounds = fit.selection.certificate.bounds
         left = unexplained_along(fit.kernel, ranking.points, bounds.ridge, fit.points.weights)
         found = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
         excesses = [None if value is None else float(f"{value:.3g}") for value in found]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic.choosing import Material, Selection
 from mosaic.inspection._summary import histogram_edges
 
 #: Bins of the histogram, which are also the steps of the threshold.
@@ -25,19 +26,25 @@ class Fit:
     model: Any
 
     @property
+    def selection(self) -> Selection:
+        """What was found and decided."""
+        found: Selection = self.model.selection_
+        return found
+
+    @property
+    def material(self) -> Material:
+        """Points, similarity and constraints."""
+        return self.selection.material
+
+    @property
     def by_passes(self) -> bool:
         """Whether numbers of rows are scaled up from a sample."""
-        return "_passes" in vars(self.model)
-
-    @cached_property
-    def inner(self) -> Any:
-        """The model of the points in memory."""
-        return self.model._passes.model if self.by_passes else self.model
+        return self.material.row_numbers is not None
 
     @property
     def points(self) -> Any:
         """The distinct points."""
-        return self.inner._solved.points
+        return self.material.points
 
     @cached_property
     def members(self) -> IntArray:
@@ -62,7 +69,7 @@ class Fit:
     @property
     def n(self) -> int:
         """Rows of the data that count."""
-        return int(self.model._passes.n) if self.by_passes else len(self.members)
+        return self.material.n_rows if self.by_passes else len(self.members)
 
     @property
     def n_without_weight(self) -> int:
@@ -71,27 +78,27 @@ class Fit:
 
     def rows(self, members: IntArray) -> IntArray:
         """Rows of the data, from rows in memory."""
-        return np.asarray(self.model._row_numbers(members))
+        return np.asarray(self.material.rows_in_data(members))
 
     @property
     def kernel(self) -> Any:
         """Similarity between distinct points."""
-        return self.inner._solved.kernel
+        return self.selection.kernel
 
     @property
     def counts(self) -> FloatArray:
         """Effective counts."""
-        return np.asarray(self.inner._solved.counts)
+        return np.asarray(self.material.counts)
 
     @property
     def is_outlier(self) -> BoolArray:
         """Of the distinct points."""
-        return np.asarray(self.inner._choice.is_outlier)
+        return np.asarray(self.selection.is_outlier)
 
     @property
     def outliers(self) -> str:
         """What becomes of them: "reject", "report" or "keep"."""
-        return str(self.inner._wanted.outliers)
+        return self.selection.settings.outliers
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class Bins:
     @classmethod
     def of_fit(cls, fit: Fit) -> Bins:
         """Bins of the distinct points."""
-        counts, choice = fit.counts, fit.inner._choice
+        counts, choice = fit.counts, fit.selection
         cut = float(choice.cut.count)
         log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None, BINS)
         edges, threshold = np.exp(log_edges), 0
@@ -125,7 +132,7 @@ class Bins:
             edges[threshold] = cut
         of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
         must = np.zeros(len(counts), dtype=bool)
-        must[fit.points.group[fit.inner._solved.demands.must]] = True
+        must[fit.points.group[fit.material.constraints.must]] = True
         grouped = np.zeros_like(must) if choice.groups is None else np.asarray(choice.groups.members) & ~must
         return cls(edges, threshold, of, must, grouped)
 

@@ -13,11 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.estimators._choice import rank
+from mosaic.choosing import rank, without_rounding
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 from mosaic.report._fit import Fit
-from mosaic.selection import without_rounding
 
 #: The slider reaches twice as far as the chosen number, but no farther than this beyond it …
 MOST_BEYOND = 100
@@ -63,16 +62,15 @@ def ranking_of(fit: Fit, knee: int = 0) -> Ranking:
 
     The paper's rule ranks nobody beyond.
     """
-    model = fit.inner
-    wants, k = model._wanted, len(model._choice.rows)
-    longest = k if wants.mode == "paper" else max(k, min(2 * k, k + MOST_BEYOND), FEWEST, knee)
-    members, similarity, coverage = rank(model._solved, wants, longest, model._choice, go_on=True)
+    selection, k = fit.selection, len(fit.selection.rows)
+    longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + MOST_BEYOND), FEWEST, knee)
+    members, similarity, coverage = rank(selection, longest, go_on=True)
     points = fit.points.group[members]
     if affordable_for_all(fit, len(points)):
         belongs = fit.points.weights * (np.ones(fit.points.n) if fit.outliers == "keep" else ~fit.is_outlier)
         coverage = 1.0 - unexplained_along(fit.kernel, points, 0.0, belongs) / float(belongs @ fit.kernel.diagonal())
     else:  # of a sample; what the chosen cover is known
-        coverage = coverage + (model.coverage_ - coverage[k - 1])
+        coverage = coverage + (selection.coverage - coverage[k - 1])
     # The last digits of a prefix that expresses everything are rounding.
     return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
 

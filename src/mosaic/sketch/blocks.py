@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks, row_codes, row_norms_squared
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small
-from mosaic.sketch.sample import priority
+from mosaic.sketch.sample import AS_THEY_ARE, priority
 
 #: Rows whose kernel columns are held at once, inside of a block.
 ROWS_AT_ONCE = 1024
@@ -57,7 +57,7 @@ class GramSum:
     """G = Σ_i k_i k_iᵀ (its lower triangle) and tr K: all that the program needs of the data."""
 
     basis: Basis
-    prepare: Prepare = Prepare()
+    prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> Small:
         """The sums over a block."""
@@ -93,12 +93,10 @@ class Scores:
     V: FloatArray | None
     size: int
     seed: int
-    prepare: Prepare = Prepare()
+    prepare: Prepare = AS_THEY_ARE
 
     @classmethod
-    def of(
-        cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, prepare: Prepare
-    ) -> Scores:
+    def of(cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, prepare: Prepare) -> Scores:
         """From E: U with U Uᵀ = EEᵀ, triangular, which halves the work."""
         EE = E @ E.T
         EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
@@ -107,9 +105,10 @@ class Scores:
     def map_block(self, rows: Any, start: int) -> Small:
         """The largest score, the worst rows, and the rows that win the draw, of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-        worst = np.empty(rows.shape[0])
+        worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
             Y = self.prepare(rows[part])
+            codes[part] = row_codes(Y)
             F = self.basis.features(self.basis.kernel.cross(Y))
             left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F.T), 0.0)
             if self.V is None:
@@ -118,7 +117,6 @@ class Scores:
             else:
                 z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1).T)
                 worst[part] = left[part] + row_norms_squared((self.V @ F).T)
-        codes = row_codes(rows)
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
             keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest are a draw proportional to Δ_jj

@@ -36,7 +36,7 @@ from mosaic.kernels import PointKernel
 from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric
-from mosaic.sketch.sample import Sample, counted, with_rows
+from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
 from mosaic.solvers import Solution
 from mosaic.working_set import solve_design
 
@@ -172,7 +172,7 @@ def run_sketch(
     tol: float = 1e-3,
     first: IntArray | None = None,
     rule: Rule = "violation",
-    prepare: Prepare = Prepare(),
+    prepare: Prepare = AS_THEY_ARE,
     seed: int = 0,
     callback: Callable[[Round], None] | None = None,
 ) -> Sketch:
@@ -182,7 +182,7 @@ def run_sketch(
     ----------
     run : makes a pass over all rows; takes the name of the pass and its task
     kernel_of : the similarity, over given points
-    sample : a random sample of the distinct points (``draw``), its rows not yet prepared
+    sample : a random sample of the distinct points (``draw``), its rows not yet prepared, its codes those of prepared rows
     n_initial : candidates to begin with, the paper's r
     n_added : candidates that a round adds, the paper's r̂
     n_rounds : the paper's I, unless the gap is reached before; None for up to three, as long as they promise to help
@@ -235,7 +235,7 @@ def run_sketch(
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
-        newcomers = counted(run, f"copies {number}", newcomers)
+        newcomers = counted(run, f"copies {number}", newcomers, prepare)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
         kernel = kernel_of(prepare(sample.rows))

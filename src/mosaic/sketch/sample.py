@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray, row_codes
+from mosaic._arrays import FloatArray, Prepare, row_codes
 from mosaic.passes import Small, Task
 
 #: Raises if something is wrong with rows, of which the first has the given number.
 Check: TypeAlias = Callable[[Any, int], None]
+#: Nothing is done to rows before they are compared.
+AS_THEY_ARE = Prepare()
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,17 @@ class Sample:
     def take(self, places: Any) -> Sample:
         """Some of them."""
         return Sample(*(part[places] for part in self._parts()))
+
+    def prepared(self, prepare: Prepare) -> Sample:
+        """These by the codes of their prepared rows; what is equal then is one point, called by the first of its rows."""
+        codes = row_codes(prepare(self.rows))
+        by_row = np.argsort(self.first, kind="stable")
+        distinct, where, back = np.unique(codes[by_row], return_index=True, return_inverse=True)
+        if len(distinct) == len(codes):
+            return Sample(self.rows, codes, self.first, self.counts, self.weights)
+        places = by_row[where]
+        counts, weights = (np.bincount(back, part[by_row]) for part in (self.counts, self.weights))
+        return Sample(self.rows[places], distinct, self.first[places], counts.astype(np.int64), weights)
 
     def with_more(self, other: Sample) -> Sample:
         """These, and those of the others that are not among them."""
@@ -82,12 +95,12 @@ def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int
     return Sample(rows, codes, first, np.ones(len(codes), np.int64), np.ones(len(codes)))
 
 
-def counted(run: Callable[[str, Task], Small], name: str, points: Sample) -> Sample:
-    """Points that were not drawn, with their copies, and by the row where they come first."""
+def counted(run: Callable[[str, Task], Small], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
+    """Points that were not drawn, by the codes of their prepared rows, with their copies and the row where they come first."""
     if not len(points):
         return points
     order = np.argsort(points.codes)
-    copies = run(name, Copies(points.codes[order]))
+    copies = run(name, Copies(points.codes[order], prepare))
     ordered = points.take(order)
     return Sample(ordered.rows, ordered.codes, copies["first"], copies["counts"], copies["counts"].astype(np.float64))
 
@@ -142,13 +155,14 @@ class Look:
 
 @dataclass(frozen=True)
 class Copies:
-    """How many rows are equal to each of some points, given by their codes in order, and the first of these rows."""
+    """How many prepared rows are equal to each of some points, given by their codes in order, and the first of these rows."""
 
     codes: NDArray[np.uint64]
+    prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> Small:
         """In a block."""
-        codes = row_codes(rows)
+        codes = row_codes(self.prepare(rows))
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         found = np.flatnonzero(self.codes[place] == codes)
         counts = np.bincount(place[found], minlength=len(self.codes))

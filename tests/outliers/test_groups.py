@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.estimators._groups import find_groups
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import explain, summary
 from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.outliers import find_groups, group_sizes
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,92 @@ def crowded():
     return np.concatenate([curve, noise, group]), np.arange(366) >= 360
 
 
+# Links
+
+
+def plain_sizes(X, low):
+    """Links and groups said once more: each among the five nearest of the other, and whoever can be reached by links."""
+    D = ((X[:, None] - X) ** 2).sum(-1)
+    np.fill_diagonal(D, np.inf)
+    near = [set(np.argsort(row)[:5].tolist()) for row in D]
+    sizes = np.zeros(len(X))
+    for start in np.flatnonzero(low):
+        found, left = {int(start)}, [int(start)]
+        while left:
+            i = left.pop()
+            new = {j for j in near[i] if low[j] and i in near[j]} - found
+            found |= new
+            left += new
+        sizes[start] = len(found)
+    return sizes
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear"])
+@pytest.mark.parametrize("seed", range(4))
+def test_sizes_are_those_of_the_components_of_mutual_nearest_rows(seed, name):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 1 if name == "laplacian" else 3))  # one column: the same order of distances
+    low = rng.random(120) < 0.3
+    sizes, reach = group_sizes(make_kernel(X, name, gamma=0.3), low, np.ones(120))
+    np.testing.assert_array_equal(sizes, plain_sizes(X, low))
+    assert len(np.unique(sizes)) > 3
+    assert (reach[sizes <= 1] == 0).all()
+    assert (reach[sizes > 1] > 0).all()
+
+
+def test_sparse_group_is_found_however_narrow_the_kernel_is(rng):
+    X = np.vstack([rng.normal(size=(1000, 2)), 200.0 + 30.0 * rng.normal(size=(20, 2))])
+    low = np.arange(1020) >= 1000
+    for gamma in (1e-4, 0.3, 100.0):  # at the last, all similarities of the group underflow
+        groups = find_groups(make_kernel(X, "rbf", gamma=gamma), low, np.ones(1020), 10)
+        assert groups.members[low].mean() >= 0.9  # at its rim, a point may be nobody's neighbour
+        np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])
+        assert not groups.near(np.array([[-500.0, -500.0], [5000.0, 0.0]])).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_the_outliers_exactly_the_members_are_near_a_group(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_t(2, size=(200, 2))
+    low = (X**2).sum(axis=1) > 6
+    for smallest in (2, 4, 8):
+        groups = find_groups(make_kernel(X, "rbf", gamma=0.1), low, np.ones(200), smallest)
+        np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])
+
+
+def test_tight_pair_beside_a_group_does_not_join_it_as_new_points(rng):
+    """They are near a member, but have one another, and so are no group: whether asked as known or as new points."""
+    inner = 30.0 + np.array([[0.0, 0], [1, 0], [2, 0], [3, 0], [4, 0], [5, 0]])
+    knot = 30.0 + np.array([4.0, 0.9]) + 1e-3 * rng.normal(size=(6, 2))
+    X = np.vstack([rng.normal(size=(100, 2)), inner, knot])
+    low = np.arange(len(X)) >= 100
+    sizes, _ = group_sizes(make_kernel(X, "rbf", gamma=0.1), low, np.ones(len(X)))
+    groups = find_groups(make_kernel(X, "rbf", gamma=0.1), low, np.ones(len(X)), sizes[-1] + 0.5)
+    np.testing.assert_array_equal(groups.near(X[low]), groups.members[low])
+
+
+def test_nobody_is_near_a_group_where_there_is_none(rng):
+    X = rng.normal(size=(30, 2))
+    groups = find_groups(make_kernel(X, "rbf", gamma=1.0), np.zeros(30, dtype=bool), np.ones(30), 2)
+    assert not groups.members.any()
+    assert not groups.near(X).any()
+
+
+# In the estimators
+
+
+@pytest.mark.parametrize("make", [lambda **s: MOSAIC(10, **s), lambda **s: MOSAICOutlierDetector(**s)])
+def test_sparse_fifth_that_a_known_share_condemns_is_protected_by_the_size_of_its_group(make):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(1200, 5)), 20.0 + 3.0 * rng.normal(size=(300, 5))])
+    sparse = np.arange(1500) >= 1200
+    condemned = make(contamination=0.2).fit(X)
+    assert condemned.is_outlier_[sparse].mean() > 0.95
+    protected = make(contamination=0.2, min_group=20).fit(X)
+    assert protected.is_outlier_[sparse].mean() < 0.1
+    np.testing.assert_array_equal(protected.predict(X) == -1, protected.is_outlier_)
+
+
 ESTIMATORS = {
     "selector": lambda **settings: MOSAIC(10, gamma=EffectiveCount(40.0), contamination=0.18, **settings),
     "detector": lambda **settings: MOSAICOutlierDetector(0.18, **settings),
@@ -29,15 +115,18 @@ ESTIMATORS = {
 
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_group_of_enough_points_is_protected_and_scattered_points_are_not(make, crowded):
+def test_group_of_enough_points_is_protected_and_points_that_are_nobody_s_neighbours_are_not(make, crowded):
     X, in_group = crowded
-    scattered = (np.arange(366) >= 300) & ~in_group
-    without = make().fit(X)
+    lonely = X.max(axis=0) + np.array([[40.0, 0.0, 0.0], [0.0, 40.0, 0.0], [0.0, 0.0, 40.0]])
+    both, last = np.vstack([X, lonely]), np.arange(369) >= 366
+    in_group = np.append(in_group, [False] * 3)
+    without = make().fit(both)
     assert without.is_outlier_[in_group].all()
-    protected = make(min_group=5).fit(X)
+    protected = make(min_group=5).fit(both)
     assert not protected.is_outlier_[in_group].any()
-    assert protected.is_outlier_[scattered].mean() >= 0.8 * without.is_outlier_[scattered].mean()
-    assert make(min_group=20).fit(X).is_outlier_[in_group].all()
+    assert protected.is_outlier_[last].all()
+    assert not (protected.is_outlier_ & ~without.is_outlier_).any()
+    assert make(min_group=100).fit(both).is_outlier_[in_group].all()
 
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
@@ -132,8 +221,6 @@ def test_wrong_sizes_are_refused(wrong, rng):
 
 
 def test_too_many_outliers_to_look_through_are_refused(monkeypatch, crowded):
-    import mosaic.estimators._groups as groups
-
-    monkeypatch.setattr(groups, "MOST_OUTLIERS", 20)
+    monkeypatch.setattr("mosaic.outliers.groups.MOST_OUTLIERS", 20)
     with pytest.raises(InvalidInputError, match="at most, and there are"):
         MOSAIC(10, contamination=0.18, min_group=5).fit(crowded[0])

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.estimators._columns import column_scale
+from mosaic.choosing import Settings
+from mosaic.choosing.scaling import column_scale
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import summary
 
@@ -24,7 +25,8 @@ def table(rng):
 
 
 def scale_of(X, *, weights=None, **settings):
-    return column_scale(MOSAIC(**settings), X, weights)
+    given = Settings(**settings)
+    return column_scale(X, weights, given.scale, ours=given.similarity_is_ours)
 
 
 def test_columns_of_one_unit_are_taken_as_they_are(table):
@@ -157,7 +159,7 @@ def test_weight_is_repetition_for_the_spread_too(table, rng):
 def test_float32_stays_float32(table):
     model = MOSAIC(10).fit((table * UNITS).astype(np.float32))
     assert model.column_scale_ is not None
-    assert model._solved.kernel.X.dtype == np.float32
+    assert model.selection_.kernel.X.dtype == np.float32
 
 
 def test_map_of_two_columns_is_in_their_units(rng):

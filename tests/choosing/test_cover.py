@@ -7,10 +7,22 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from mosaic.choosing.cover import (
+    DOUBLE,
+    ExplainedShare,
+    Slots,
+    _exchange_gains,
+    _nearest_picks,
+    cover,
+    fill_slots,
+    improve,
+    knee,
+    prune_similar,
+    similarities,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.metrics import explained_share, unexplained
-from mosaic.selection import ExplainedShare, Slots, cover, fill_slots, improve, knee, prune_similar, similarities
 
 # Similarities
 
@@ -38,8 +50,21 @@ def test_points_without_length_share_nothing_even_with_one_another():
 def test_similarities_do_not_depend_on_blocks(rng, monkeypatch):
     kernel = make_kernel(rng.normal(size=(40, 2)), "linear")
     at_once = similarities(kernel, np.arange(40), np.arange(0, 40, 3))
-    monkeypatch.setattr("mosaic.selection.row_blocks", lambda n, _: (slice(i, min(i + 3, n)) for i in range(0, n, 3)))
+    monkeypatch.setattr("mosaic.choosing.cover.row_blocks", lambda n, _: (slice(i, min(i + 3, n)) for i in range(0, n, 3)))
     np.testing.assert_allclose(similarities(kernel, np.arange(40), np.arange(0, 40, 3)), at_once, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "linear"])
+def test_columns_of_similarities_are_contiguous_and_many_are_kept_in_single_precision(rng, name, monkeypatch):
+    kernel = make_kernel(rng.normal(size=(40, 3)), name)
+    few = similarities(kernel, np.arange(40), np.arange(10))
+    monkeypatch.setattr("mosaic.choosing.cover.DOUBLE", 399)
+    many = similarities(kernel, np.arange(40), np.arange(10))
+    assert (few.dtype, many.dtype) == (np.float64, np.float32)
+    assert few.flags.f_contiguous
+    assert many.flags.f_contiguous
+    np.testing.assert_allclose(many, few, atol=1e-6)
+    assert DOUBLE == 2**20
 
 
 # Cover
@@ -269,6 +294,37 @@ def test_improved_set_is_no_worse_than_its_start_obeys_all_wishes_and_no_exchang
         assert len(set(twins[found].tolist())) == len(found)
         best = max(value(S, weights, other) for other in exchanges(found, slots, twins, fixed, 12))
         assert best <= value(S, weights, found) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gain_of_an_exchange_is_the_difference_of_the_two_sums(seed):
+    S, weights, _ = instance(seed)
+    picks = [7, 2, 5, 11]
+    first, second, H, lost = _nearest_picks(S, picks, weights)
+    gains = _exchange_gains(S.T, weights, H, first, second, lost)
+    for candidate in range(12):
+        for place in range(4):
+            other = [*picks[:place], candidate, *picks[place + 1 :]]
+            assert gains[candidate, place] == pytest.approx(value(S, weights, other) - value(S, weights, picks), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_of_candidates_and_single_precision_do_not_change_that_nothing_betters_the_result(seed, monkeypatch):
+    S, weights, _ = instance(seed, n_targets=60, n_candidates=30)
+    monkeypatch.setattr("mosaic.choosing.cover.TOGETHER", 4)
+    for T in (S, S.astype(np.float32)):
+        found = improve(T, weights, [0, 1, 2, 3], Slots.free(30, 4), twins=np.arange(30))
+        best = max(value(S, weights, other) for other in exchanges(found, Slots.free(30, 4), np.arange(30), (), 30))
+        assert best <= value(S, weights, found) * (1 + 1e-5)
+
+
+def test_those_that_are_barred_are_never_taken_in_and_may_stay():
+    S, weights, _ = instance(4)
+    best = improve(S, weights, [0, 1, 2], Slots.free(12, 3), twins=np.arange(12))
+    barred = np.isin(np.arange(12), best)
+    found = improve(S, weights, [c for c in range(12) if c not in best][:3], Slots.free(12, 3), twins=np.arange(12), barred=barred)
+    assert not set(found) & set(best)
+    assert improve(S, weights, best, Slots.free(12, 3), twins=np.arange(12), barred=barred) == best
 
 
 def test_exchanges_improve_what_greedy_finds_and_never_pass_the_optimum():

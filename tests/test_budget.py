@@ -1,0 +1,158 @@
+"""What a machine can carry: ranks that fit into memory, and estimates that come true."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from mosaic.datasets import swiss_roll
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.factor import factorize
+from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.budget import (
+    DEFAULT_BUDGET,
+    EXACT_SIZE,
+    LARGEST_RANK,
+    MOST_SIMILARITIES,
+    MOST_WORK,
+    SMALLEST_RANK,
+    Estimate,
+    affordable_rank,
+    expected_rank,
+    expected_work,
+    memory_needed,
+    useful_rank,
+    work_of_choosing,
+)
+
+# Rank
+
+
+def test_small_data_may_have_full_rank():
+    for n in (1, 5, SMALLEST_RANK, 100, EXACT_SIZE):
+        assert affordable_rank(n, 8, 10, None) == n
+    assert affordable_rank(EXACT_SIZE + 1, 8, 10, None) == LARGEST_RANK
+
+
+@pytest.mark.parametrize("n", [3000, 10**4, 10**5, 10**6])
+def test_rank_of_large_data_keeps_work_and_memory_within_bounds(n):
+    rank = affordable_rank(n, 8, 10, None)
+    assert SMALLEST_RANK <= rank <= LARGEST_RANK
+    assert n * rank**2 <= MOST_WORK
+    assert memory_needed(n, rank, 8, 10) <= DEFAULT_BUDGET
+
+
+@pytest.mark.parametrize("n", [50, 1500, 20_000])
+def test_rank_grows_with_the_budget_and_never_beyond_it(n):
+    least = memory_needed(n, SMALLEST_RANK, 8, 10)
+    budgets = least + np.geomspace(1.0, 4.0 * least, 40)
+    ranks = [affordable_rank(n, 8, 10, budget) for budget in budgets]
+    assert ranks == sorted(ranks)
+    assert ranks[0] == SMALLEST_RANK
+    assert ranks[-1] > ranks[0]
+    for budget, rank in zip(budgets, ranks, strict=True):
+        assert memory_needed(n, rank, 8, 10) <= budget
+
+
+def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
+    budget = memory_needed(20_000, 50, 8, 10)
+    assert affordable_rank(20_000, 8, 10, None, 700) == 700 > affordable_rank(20_000, 8, 10, None)
+    assert affordable_rank(20_000, 8, 10, None, 3) == 3
+    assert affordable_rank(20_000, 8, 10, budget, 700) == 50
+    assert affordable_rank(30, 8, 10, None, 700) == 30
+
+
+def test_single_precision_affords_more():
+    budget = memory_needed(20_000, 50, 8, 10)
+    assert affordable_rank(20_000, 8, 10, budget) == 50
+    assert affordable_rank(20_000, 4, 10, budget) >= 100
+
+
+def test_too_small_a_budget_is_refused_with_the_numbers():
+    for n in (20, 5000):
+        needed = memory_needed(n, SMALLEST_RANK, 8, 20)
+        with pytest.raises(MemoryBudgetError) as caught:
+            affordable_rank(n, 8, 20, 0.5 * needed)
+        text = str(caught.value)
+        assert f"{n:,} points × 20 features" in text
+        asked, given = (float(number) for number in re.findall(r"([\d.]+) MiB", text))
+        assert asked == pytest.approx(needed / 2**20, rel=0.05)
+        assert given == pytest.approx(0.5 * needed / 2**20, rel=0.05)
+        assert "memory_budget" in text
+        assert affordable_rank(n, 8, 20, needed) == SMALLEST_RANK
+
+
+def test_memory_is_that_of_points_factor_and_the_largest_guest():
+    kept = 5000 * 7 * 8 + 2 * 5000 * 500 * 8 + 16 * 5000 * 8
+    assert memory_needed(5000, 500, 8, 7) == kept + 4 * 4000 * 4000 * 8  # the solver's matrices
+    n = 100_000
+    kept = n * 7 * 8 + 2 * n * 40 * 8 + 16 * n * 8
+    assert memory_needed(n, 40, 8, 7) == kept + 4 * MOST_SIMILARITIES + 16 * 16_384 * 1024
+
+
+# Estimates
+
+
+def test_estimate_reads_as_a_sentence():
+    text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 12.34, 56.78))
+    expected = "123,456 distinct points, low-rank (rank about 700): about 1,234 MiB and 12 s, and 57 s for the certificate"
+    assert text == expected
+    assert "about 0.5 MiB" in str(Estimate("exact", 100, 100, 2**19, 0.01))
+    passes = str(Estimate("sketch", 10**6, 400, 2**30, 60.0))
+    assert passes == "1,000,000 rows, in passes (sketch with 400 candidates): about 1,024 MiB and 60 s"
+
+
+@pytest.mark.parametrize("n", [600, 2500])
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
+def test_expected_rank_of_a_smooth_kernel_is_near_the_real_one(n, tol):
+    kernel = make_kernel(swiss_roll(n), "rbf", gamma=EffectiveCount(n / 20))
+    real = factorize(kernel, tol=0.25 * tol).rank
+    assert real < n / 2
+    assert expected_rank(kernel, n, tol) == pytest.approx(real, rel=0.2)
+
+
+def test_expected_rank_is_never_above_the_highest_allowed():
+    kernel = make_kernel(swiss_roll(1500), "rbf", gamma=EffectiveCount(30.0))
+    free = expected_rank(kernel, 1500, 1e-3)
+    for limit in (1, 16, 50, 1500):
+        assert expected_rank(kernel, limit, 1e-3) == min(free, limit)
+
+
+def test_expected_rank_of_a_sample_without_structure_is_the_highest_allowed(rng):
+    kernel = make_kernel(rng.normal(size=(1500, 30)), "rbf", gamma=EffectiveCount(1.5))
+    assert expected_rank(kernel, 1400, 1e-3) == 1400
+
+
+def test_expected_rank_of_few_points_is_at_most_their_number(rng):
+    kernel = make_kernel(rng.normal(size=(40, 30)), "rbf", gamma=EffectiveCount(1.5))
+    assert expected_rank(kernel, 700, 1e-3) == 40
+
+
+def test_expected_rank_of_explicit_features_is_their_number(rng):
+    assert expected_rank(make_kernel(rng.normal(size=(1500, 6)), "linear"), 700, 1e-3) == 6
+
+
+def test_work_grows_with_points_and_rank():
+    for rank in (16, 100, 700):
+        work = [expected_work(n, rank) for n in (5000, 10_000, 10**6)]
+        assert work == sorted(work)
+    for n in (5000, 10**6):
+        work = [expected_work(n, rank) for rank in (16, 100, 700)]
+        assert work == sorted(work)
+
+
+def test_work_of_choosing_grows_with_rows_and_columns_and_never_beyond_what_a_sample_and_the_columns_cost():
+    for d in (1, 30, 1000):
+        work = [work_of_choosing(n, d) for n in (100, 5000, 10**5, 10**7)]
+        assert work == sorted(work)
+    assert work_of_choosing(5000, 10) < work_of_choosing(5000, 1000)
+    assert work_of_choosing(2 * 10**7, 10) <= 2 * work_of_choosing(10**7, 10)
+
+
+def test_useful_rank_is_full_for_few_points_and_falls_with_their_number_from_then_on():
+    assert [useful_rank(n) for n in (1, EXACT_SIZE)] == [1, EXACT_SIZE]
+    ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
+    assert ranks == sorted(ranks, reverse=True)
+    assert ranks[-1] == SMALLEST_RANK
