@@ -1,4 +1,4 @@
-"""What the estimators cost: time and memory with growing n, digits, the time to import, and what they add to ``solve``.
+"""What the estimators cost: against k-medoids and isolation forests, with growing n, on digits, to import, and what a proof adds.
 
 Every fit with growing n has a process of its own, so that its peak of memory is its own. This process imports nothing
 large for the same reason: a child's peak starts from its parent's.
@@ -11,13 +11,15 @@ from report import header, seconds, table, write  # sets the number of threads, 
 # isort: split
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
 from statistics import median
 from typing import Any
 from unittest import mock
@@ -37,6 +39,10 @@ MEBIBYTE = 2**20
 LARGEST_PEAK = 4 * 2**30
 #: What importing mosaic may take, relative to importing sklearn.cluster.
 LARGEST_IMPORT = 1.2
+
+#: Rows of everyday data, and how many times as long as k-medoids a fit may take there; columns; the same for isolation forests.
+EVERYDAY = {1000: 10.0, 2000: 4.0, 5000: 1.0, 10_000: 0.5}
+EVERYDAY_FEATURES, FOREST, FOREST_SIZES = (16, 64), 4.0, (1000, 10_000, 50_000, 200_000)
 
 OURS, OURS_FIXED = "MOSAIC()", f"MOSAIC({PICKS})"
 MINI_BATCH, MEDOIDS = f"MiniBatchKMeans({PICKS})", f"k-medoids, {PICKS}"
@@ -70,8 +76,7 @@ def ready(method: str) -> Callable[[Any], Any]:
         from mosaic import MOSAIC
 
         model = MOSAIC() if method == OURS else MOSAIC(PICKS)
-        # The gap of the program; ``certificate_`` would solve another one for the bound on the picks.
-        return lambda X: (model.fit(X).representative_indices_, model._encoding_certificate.gap)
+        return lambda X: (model.fit(X).representative_indices_, NO_GAP)
     from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
     if method == MINI_BATCH:
@@ -171,64 +176,84 @@ def digits(repeats: int) -> dict[str, float]:
     return in_turn(contestants, repeats)
 
 
-@contextmanager
-def watched(spans: dict[str, float]) -> Iterator[None]:
-    """Seconds within a fit: both programs, deciding on outliers (without its program), and choosing."""
-    import mosaic.estimators._nearby as nearby
-    import mosaic.estimators._representatives as representatives
+def everyday(n: int, d: int, repeats: int) -> dict[str, float]:
+    """``MOSAIC(20).fit`` and FasterPAM with its distance matrix, on 20 blobs."""
+    import kmedoids
+    from scipy.spatial.distance import cdist
+    from sklearn.datasets import make_blobs
 
-    def timed(module: Any, name: str, key: str) -> Any:
-        function = getattr(module, name)
+    from mosaic import MOSAIC
 
-        def run(*args: Any, **settings: Any) -> Any:
-            start = time.process_time()
-            try:
-                return function(*args, **settings)
-            finally:
-                spans[key] = spans.get(key, 0.0) + time.process_time() - start
-
-        return mock.patch.object(module, name, run)
-
-    with (
-        timed(representatives, "solve_for", "first program"),
-        timed(nearby, "encode_exactly", "second program"),
-        timed(representatives, "look_twice", "deciding"),
-        timed(representatives, "choose", "choosing"),
-    ):
-        yield
-    spans.setdefault("second program", 0.0)
-    spans["deciding"] -= spans["second program"]
+    X, k = make_blobs(n, d, centers=BLOBS, random_state=0)[0], DIGITS_PICKS
+    MOSAIC(k).fit(X[: max(4 * k, 100)])  # load everything
+    contestants: dict[str, Callable[[], Any]] = {
+        "MOSAIC": lambda: MOSAIC(k).fit(X),
+        "k-medoids": lambda: kmedoids.fasterpam(cdist(X, X), k, random_state=0, n_cpu=1),
+    }
+    return in_turn(contestants, repeats)
 
 
-def overhead(repeats: int) -> dict[str, dict[str, float]]:
-    """``MOSAIC(20).fit`` and, with the bandwidth, the strength, the tolerance and the rank that it chose, ``solve``."""
+def odd_rows(n: int, d: int, repeats: int) -> dict[str, float]:
+    """The detector and an isolation forest, fitted and asked for the scores of all rows."""
+    from sklearn.datasets import make_blobs
+    from sklearn.ensemble import IsolationForest
+
+    from mosaic import MOSAICOutlierDetector
+
+    X = make_blobs(n, d, centers=BLOBS, random_state=0)[0]
+    MOSAICOutlierDetector().fit(X[:200])
+    contestants: dict[str, Callable[[], Any]] = {
+        "MOSAIC": lambda: MOSAICOutlierDetector().fit(X).score_samples(X),
+        "forest": lambda: IsolationForest(random_state=0).fit(X).score_samples(X),
+    }
+    return in_turn(contestants, repeats)
+
+
+def both_versions(repeats: int) -> dict[str, float]:
+    """Digits, and a million points, with whichever version of the library is first on the path."""
+    from sklearn.datasets import load_digits
+
+    from mosaic import MOSAIC
+
+    X, many = load_digits().data, blobs(1_000_000)[0]
+    MOSAIC(5).fit(X[:100])
+    found = in_turn({"digits": lambda: MOSAIC(DIGITS_PICKS).fit(X)}, repeats)
+    return found | in_turn({"a million": lambda: MOSAIC(PICKS).fit(many)}, 1)
+
+
+def proofs(repeats: int) -> dict[str, dict[str, float]]:
+    """A fit, what is asked of all rows, and the certificate, one after another."""
     from sklearn.datasets import load_digits
 
     import mosaic
-    from mosaic.tuning import affordable_rank
 
     def once(X: Any) -> dict[str, float]:
-        spans: dict[str, float] = {}
         start = time.process_time()
-        with watched(spans):
-            model = mosaic.MOSAIC(DIGITS_PICKS).fit(X)
+        model = mosaic.MOSAIC(DIGITS_PICKS).fit(X)
         fitted = time.process_time()
-        rank = affordable_rank(len(X), X.itemsize, X.shape[1], None)
-        middle_ = time.process_time()
-        encoding = mosaic.solve(X, gamma=model.gamma_, alpha=model.alpha_, tol=model.tol, max_rank=rank)
+        _ = model.labels_
+        answered = time.process_time()
+        program = model.selection_.program_certificate.gap
         solved = time.process_time()
-        _ = encoding.effective_count
-        counted = time.process_time()
-        return {"fit": fitted - start, "solve": solved - middle_, "counts": counted - solved, **spans}
+        excess = model.certificate_.excess
+        proven = time.process_time()
+        spans = {
+            "fit": fitted - start,
+            "rows": answered - fitted,
+            "program": solved - answered,
+            "bound": proven - solved,
+        }
+        return spans | {"gap": program, "excess": excess}
 
     sets = {
         "blobs, 400 × 2": mosaic.datasets.blobs_with_gross_outliers().X,
         "swiss roll, 2,000 × 3": mosaic.datasets.swiss_roll(2000),
         "digits, 1,797 × 64": load_digits().data,
+        "blobs, 100,000 × 10": blobs(100_000)[0],
+        "blobs, 1,000,000 × 10": blobs(1_000_000)[0],
     }
     once(sets["blobs, 400 × 2"])  # load everything
-    rounds = {name: repeats if len(X.T) > 3 else FAST_FACTOR * repeats for name, X in sets.items()}
-    return {name: middle([once(X) for _ in range(rounds[name])]) for name, X in sets.items()}
+    return {name: middle([once(X) for _ in range(repeats if len(X) < 50_000 else 1)]) for name, X in sets.items()}
 
 
 def child(task: str, arguments_: list[str]) -> None:
@@ -243,19 +268,27 @@ def child(task: str, arguments_: list[str]) -> None:
                 result = foretell(arguments_[0], int(arguments_[1]))
             case "digits":
                 result = digits(int(arguments_[0]))
+            case "everyday":
+                result = everyday(*map(int, arguments_))
+            case "odd rows":
+                result = odd_rows(*map(int, arguments_))
+            case "versions":
+                warnings.simplefilter("ignore")
+                result = both_versions(int(arguments_[0]))
             case _:
-                warnings.simplefilter("ignore")  # that the rank was the limit; the first table has the gaps
-                result = overhead(int(arguments_[0]))
+                warnings.simplefilter("ignore")  # that the rank was the limit; the table has the gaps
+                result = proofs(int(arguments_[0]))
     print(json.dumps(result))
 
 
 # --- In this process: nothing but asking
 
 
-def ask(task: str, *arguments_: str) -> Any:
-    """Run this script for one task and read what it prints."""
+def ask(task: str, *arguments_: str, source: str | None = None) -> Any:
+    """Run this script for one task and read what it prints; with the library of another checkout, if its folder is given."""
     command = [sys.executable, __file__, "--child", task, *arguments_]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    environment = None if source is None else os.environ | {"PYTHONPATH": str(Path(source) / "src")}
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     result = json.loads(output.splitlines()[-1])
     print(task, *arguments_, result, flush=True)
     return result
@@ -292,11 +325,10 @@ def growth_table(results: dict[tuple[int, str], dict[str, Any]]) -> str:
                 mib(found["peak"]),
                 mib(found["added"]),
                 f"{found['outliers']:.0f} of {found['picks']:.0f}",
-                f"{found['gap']:.1e}" if found["gap"] != NO_GAP else "—",
             ]
         )
     head = ["n, method", "seconds", f"seconds / {OURS_FIXED}'s", "peak, MiB", "of it beyond imports and data"]
-    return table([*head, "outliers among picks", "certified gap"], rows)
+    return table([*head, "outliers among picks"], rows)
 
 
 def estimate_table(results: dict[tuple[int, str], dict[str, Any]], repeats: int) -> str:
@@ -353,26 +385,41 @@ def import_table(times: dict[str, float]) -> str:
     return table(["python -c", "seconds", "relative to sklearn.cluster"], rows)
 
 
-def overhead_table(results: dict[str, dict[str, float]]) -> str:
+def everyday_table(repeats: int, sizes: Sequence[int]) -> str:
+    """Ours against k-medoids."""
     rows = []
-    for name, t in results.items():
-        other = t["fit"] - t["solve"] - t["counts"]
-        times = [seconds(value) for value in (t["fit"], t["solve"], t["counts"], max(other, 0.0))]
-        rows.append([name, *times, f"{t['fit'] / t['solve']:.2f}", f"{t['fit'] / (t['solve'] + t['counts']):.2f}"])
-    head = ["data", f"MOSAIC({DIGITS_PICKS}).fit", "solve", "effective counts", "the rest of fit"]
-    return table([*head, "fit / solve", "fit / (solve and counts)"], rows)
+    for n, d in product(sizes, EVERYDAY_FEATURES):
+        t = ask("everyday", str(n), str(d), str(repeats))
+        wanted = f"{EVERYDAY[n]:g}" if n in EVERYDAY else "—"
+        ratio = t["MOSAIC"] / t["k-medoids"]
+        rows.append([f"{n:,} × {d}", seconds(t["MOSAIC"]), seconds(t["k-medoids"]), f"{ratio:.2f}", wanted])
+    return table(["data", f"MOSAIC({DIGITS_PICKS}).fit", "k-medoids", "ratio", "wanted, at most"], rows)
 
 
-def selecting_table(results: dict[str, dict[str, float]]) -> str:
+def odd_rows_table(repeats: int, sizes: Sequence[int]) -> str:
+    """Ours against isolation forests."""
+    rows = []
+    for n, d in product(sizes, EVERYDAY_FEATURES):
+        t = ask("odd rows", str(n), str(d), str(repeats if n < 50_000 else 1))
+        ratio = t["MOSAIC"] / t["forest"]
+        rows.append([f"{n:,} × {d}", seconds(t["MOSAIC"]), seconds(t["forest"]), f"{ratio:.2f}", f"{FOREST:g}"])
+    return table(["data", "MOSAICOutlierDetector, fit and score", "IsolationForest", "ratio", "wanted, at most"], rows)
+
+
+def versions_table(before: str, repeats: int) -> str:
+    """This version against an earlier one."""
+    old, new = ask("versions", str(repeats), source=before), ask("versions", str(repeats))
+    rows = [[name, seconds(old[name]), seconds(new[name]), f"{new[name] / old[name]:.3f}"] for name in new]
+    return table(["fit", "earlier", "now", "ratio"], rows)
+
+
+def proofs_table(results: dict[str, dict[str, float]]) -> str:
     rows = []
     for name, t in results.items():
-        keys = ("first program", "second program", "deciding", "choosing")
-        selecting = t["deciding"] + t["choosing"]
-        both = selecting / (t["first program"] + t["second program"])
-        one = (selecting + t["second program"]) / t["first program"]
-        rows.append([name, *(seconds(t[key]) for key in keys), f"{both:.2f}", f"{one:.2f}"])
-    head = ["data", "program", "narrow program", "deciding on outliers", "choosing"]
-    return table([*head, "selecting / both programs", "all but the program / program"], rows)
+        spans = [seconds(t[key]) for key in ("fit", "rows", "program", "bound")]
+        rows.append([name, *spans, f"{t['gap']:.1e}", f"{100 * t['excess']:.2g} %"])
+    head = ["data", f"MOSAIC({DIGITS_PICKS}).fit", "labels of all rows", "the program", "bound for k"]
+    return table([*head, "certified gap", "at most worse than the best"], rows)
 
 
 def verdict(results: dict[tuple[int, str], dict[str, Any]]) -> str:
@@ -395,8 +442,8 @@ def notes(repeats: int, imports: int) -> str:
   `kmedoids.fasterpam`, the n×n distances included, and is not asked for n above {LARGEST_SQUARE:,}.
 - Every fit with growing n has a process of its own. Its peak is that of `getrusage`; the second number is without what the
   process held after imports and data, which is what `mosaic.estimate` speaks of.
-- The certified gap is that of the program for the kernel itself. Where it is above the tolerance of 0.001, the rank that is
-  affordable at this n was the limit.
+- A fit solves no program but four of at most 128 points. The program of all rows is solved when its certificate is asked for. Its
+  gap is one for the kernel itself; where it is above the tolerance of 0.001, the rank that is affordable at this n was the limit.
 """
 
 
@@ -405,6 +452,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each: only to see that it runs")
+    parser.add_argument(
+        "--before", metavar="FOLDER", help="a checkout of an earlier version to compare with in the same run"
+    )
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -419,12 +469,18 @@ def main() -> None:
     sizes = [2000, 5000] if options.quick else sorted(options.sizes)
     growing = growth_results(sizes, repeats)
     foretold = estimate_table(growing, repeats)
-    on_digits, added, importing = ask("digits", str(repeats)), ask("overhead", str(repeats)), import_times(imports)
+    on_digits, proven, importing = ask("digits", str(repeats)), ask("proofs", str(repeats)), import_times(imports)
     ratio = importing["from mosaic import MOSAIC"] / importing["import sklearn.cluster"]
     packages = ["numpy", "scipy", "scikit-learn", "kmedoids", "pyod"]
     parts = [
         header("What the estimators cost", packages),
         notes(repeats, imports),
+        "## Against k-medoids, where most people are\n",
+        f"{BLOBS} blobs; k-medoids is one start of FasterPAM, its distance matrix included.\n",
+        everyday_table(repeats, [1000, 2000] if options.quick else [500, *EVERYDAY]),
+        "## Against isolation forests\n",
+        odd_rows_table(repeats, FOREST_SIZES[: 1 if options.quick else None]),
+        *(["## Against an earlier version\n", versions_table(options.before, repeats)] if options.before else []),
         "## Growing n\n",
         f"{BLOBS} Gaussian blobs in {FEATURES} dimensions, {OUTLIERS} of the points gross outliers, float64.\n",
         growth_table(growing),
@@ -433,18 +489,13 @@ def main() -> None:
         foretold,
         "## Digits, 1,797 × 64\n",
         digits_tables(on_digits),
+        "## What a proof costs\n",
+        "One after another: the fit, what is said of all rows, the program with its gap, and the bound for the chosen number.\n",
+        proofs_table(proven),
         "## Import\n",
         import_table(importing),
         f"`from mosaic import MOSAIC` takes {ratio:.2f} times as long as `import sklearn.cluster`; "
         f"wanted is less than {LARGEST_IMPORT:g}.\n",
-        "## What `fit` adds to `solve`\n",
-        "The same bandwidth, strength, tolerance and limit of the rank. `solve` computes effective counts when asked for\n"
-        "them, so they have a column; the rest of `fit` is looking for the bandwidth, finding outliers and picking.\n",
-        overhead_table(added),
-        "## What selecting costs, next to solving\n",
-        "Selecting is deciding on outliers and choosing. A fit solves two programs: the one that is certified, and a\n"
-        "narrow one for outliers, which may be reckoned to either side.\n",
-        selecting_table(added),
     ]
     write("estimators.md", "\n".join(parts))
 

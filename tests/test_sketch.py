@@ -13,7 +13,7 @@ from mosaic.engines import open_source
 from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.program import encode
-from mosaic.sketch import Basis, GramSum, Scores, draw, first_candidates, run_sketch
+from mosaic.sketch import Basis, GramSum, Scores, counted, draw, first_candidates, run_sketch
 from mosaic.sketch.rounds import _needed, _solve
 from mosaic.wishes import Wishes
 
@@ -87,6 +87,33 @@ def test_columns_are_divided_before_the_kernel_sees_them():
     sums = open_source(X).run(GramSum(basis, Prepare(scale)))
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
+
+
+def test_points_that_are_equal_once_they_are_prepared_are_one():
+    prepare = Prepare(directions=True)
+    rows = np.concatenate([4.0 * X[:300], X, 2.0 * X[600:]])  # equal directions, to the last bit
+    sample = draw(runner(rows), len(rows), 2000, 0)
+    assert len(sample) == 1100
+    merged = sample.prepared(prepare)
+    assert len(merged) == 700
+    np.testing.assert_array_equal(np.sort(merged.first), np.concatenate([np.arange(300), np.arange(600, 1000)]))
+    np.testing.assert_array_equal(merged.rows, rows[merged.first])
+    twice = (merged.first < 300) | (merged.first >= 900)
+    np.testing.assert_array_equal(merged.counts, np.where(twice, 2, 1))
+    assert merged.weights.sum() == 1100
+    some = merged.take(np.arange(0, 700, 7))
+    order = np.argsort(some.codes)
+    again = counted(runner(rows), "copies", some, prepare)
+    for mine, theirs in ((again.first, some.first), (again.counts, some.counts), (again.codes, some.codes)):
+        np.testing.assert_array_equal(mine, theirs[order])
+    kernel = RBF(prepare(merged.rows), 1.0)
+    found = run_sketch(
+        runner(rows), kernel.over, merged, n_initial=30, n_added=10, n_rounds=3, alpha=20.0, tol=1e-9, prepare=prepare
+    )
+    assert len(found.sample) == 700  # those that come in are known, whatever their length
+    apart = sample.prepared(Prepare())
+    np.testing.assert_array_equal(apart.codes, sample.codes)
+    np.testing.assert_array_equal(apart.first, sample.first)
 
 
 def test_candidates_in_the_span_of_others_are_not_in_the_basis():

@@ -1,35 +1,19 @@
-"""Decisions about outliers: shares, valleys, clusters, and what the automatic cut makes of clean and spoilt data."""
+"""Decisions about outliers: shares, valleys, crowds, and what the automatic cut makes of clean and spoilt data."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from mosaic import datasets
-from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.outliers import (
-    ISOLATED,
-    LARGEST_SHARE,
-    NOBODY,
-    SMALLEST_CROWD,
-    VALLEY_LEVEL,
-    Cut,
-    cut_for_share,
-    find_cut,
-    find_valley,
-    is_cluster,
-    outlier_probability,
-)
-from mosaic.program import encode
+from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
+from mosaic.kernels import make_kernel
+from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut, find_valley, outlier_probability
+from mosaic.outliers.cut import ALONE, KEEPS_TO_ITSELF, LARGEST_SHARE, VALLEY_LEVEL, share_of_own_neighbours
 
-
-def similar_to_twenty(X, name="rbf"):
-    return make_kernel(X, name, gamma=EffectiveCount(20.0))
-
-
-def counts_of(kernel):
-    return encode(kernel, alpha=100.0, tol=1e-3).effective_count
+DIGITS = load_digits().data
 
 
 # The paper's measure and cuts
@@ -57,7 +41,7 @@ def test_points_below_the_cut_are_outliers_and_the_one_on_it_is_not():
     assert not NOBODY.below(np.ones(3)).any()
 
 
-@pytest.mark.parametrize("rule", ["isolated", "valley", "contamination", "threshold"])
+@pytest.mark.parametrize("rule", ["alone", "valley", "contamination", "threshold"])
 def test_reason_names_the_count(rule):
     assert "2.5" in Cut(2.5, rule, 1e-7).reason
 
@@ -170,112 +154,83 @@ def test_too_little_to_see_a_valley_in(counts):
     assert find_valley(counts)[1] >= VALLEY_LEVEL
 
 
-# Clusters
+# Crowds that keep to themselves
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian"])
-@pytest.mark.parametrize("d", [2, 5, 10])
-def test_cluster_that_is_four_times_as_wide_is_a_cluster(rng, d, name):
-    X = np.vstack([rng.normal(size=(300, d)), 12.0 + 4.0 * rng.normal(size=(60, d))])
-    low = np.arange(360) >= 300
-    kernel = similar_to_twenty(X, name)
-    assert is_cluster(kernel, low, low)
-    if name == "rbf":
-        counts = counts_of(kernel)
-        assert find_valley(counts)[1] < VALLEY_LEVEL  # its counts alone would condemn it
-        assert find_cut(counts, kernel) is NOBODY
+def test_all_neighbours_of_a_separate_cluster_are_its_own_and_hardly_one_of_scattered_points_is(rng):
+    X = np.vstack([rng.normal(size=(500, 5)), 30.0 + 3.0 * rng.normal(size=(60, 5))])
+    kernel = make_kernel(X, "rbf", gamma=0.05)
+    assert share_of_own_neighbours(kernel, np.arange(560) >= 500) == 1.0
+    scattered = np.vstack([rng.normal(size=(500, 5)), rng.uniform(-4, 4, size=(60, 5))])
+    assert share_of_own_neighbours(make_kernel(scattered, "rbf", gamma=0.05), np.arange(560) >= 500) < 0.3
+    assert share_of_own_neighbours(make_kernel(X, "rbf", gamma=0.05), np.arange(560) % 6 == 0) < 0.3
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scattered_noise_is_no_cluster(seed):
-    roll = datasets.embed(datasets.swiss_roll(300, random_state=seed), 20, random_state=seed)
-    data = datasets.contaminate(roll, 60, random_state=seed)
-    assert not is_cluster(similar_to_twenty(data.X), data.is_outlier, data.is_outlier)
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear"])
+def test_share_of_own_neighbours_is_what_a_plain_look_at_the_ten_nearest_finds(rng, name):
+    X = rng.normal(size=(150, 1 if name == "laplacian" else 2))  # one column: the same order of distances
+    members = X[:, 0] > 0.7
+    D = ((X[:, None] - X) ** 2).sum(-1)
+    np.fill_diagonal(D, np.inf)
+    expected = members[np.argsort(D[members], axis=1)[:, :10]].mean()
+    assert share_of_own_neighbours(make_kernel(X, name, gamma=1.0), members) == pytest.approx(expected)
 
 
-def test_tight_points_among_the_others_are_no_cluster_because_their_neighbours_are_not_their_own(rng):
-    X = rng.normal(size=(300, 2))
-    assert not is_cluster(similar_to_twenty(X), low := np.arange(300) % 6 == 0, low)
-
-
-def test_a_handful_is_too_small_for_a_cluster_however_tight(rng):
-    X = np.vstack([rng.normal(size=(100, 10)), 30.0 + 0.1 * rng.normal(size=(SMALLEST_CROWD, 10))])
-    kernel, low = similar_to_twenty(X), np.arange(len(X)) >= 100
-    assert is_cluster(kernel, low, low)
-    low[-1] = False
-    assert not is_cluster(kernel, low, low)
-
-
-def test_kernel_without_a_bandwidth_has_no_scale_to_judge_a_cluster_by(rng):
-    X = np.vstack([rng.normal(size=(100, 2)), 30.0 + rng.normal(size=(50, 2))])
-    low = np.arange(150) >= 100
-    assert is_cluster(similar_to_twenty(X), low, low)
-    assert not is_cluster(make_kernel(X, "linear"), low, low)
+def test_point_is_not_its_own_neighbour_and_few_points_have_fewer_than_ten():
+    X = np.array([[0.0], [1.0], [10.0]])
+    kernel = make_kernel(X, "rbf", gamma=0.1)
+    assert share_of_own_neighbours(kernel, np.array([False, False, True])) == 0.0
+    assert share_of_own_neighbours(kernel, np.array([True, True, False])) == 0.5
 
 
 # The automatic cut
 
-DIGITS = load_digits().data[:500]
 
-
-def clean(name, seed):
-    rng = np.random.default_rng(seed)
-    return {
-        "plane": lambda: rng.normal(size=(300, 2)),
-        "ten dimensions": lambda: rng.normal(size=(300, 10)),
-        "cube": lambda: rng.uniform(size=(300, 3)),
-        "roll": lambda: datasets.embed(datasets.swiss_roll(300, random_state=seed), 20, noise=0.5, random_state=seed),
-        "sphere": lambda: datasets.sphere(300, random_state=seed),
-        "digits": lambda: DIGITS[seed::2],
-    }[name]()
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("name", ["plane", "ten dimensions", "cube", "roll", "sphere", "digits"])
-def test_clean_data_has_hardly_an_outlier(name, seed):
-    kernel = similar_to_twenty(clean(name, seed))
-    counts = counts_of(kernel)
-    cut = find_cut(counts, kernel)
-    assert cut.below(counts).mean() <= 0.02
-    assert cut.rule in ("isolated", "none")
-
-
-def spoilt(kind, seed):
-    if kind == "gross":
-        return datasets.blobs_with_gross_outliers(random_state=seed)
-    if kind == "images":
-        images = datasets.noise_images(50, DIGITS, random_state=seed)
-        return datasets.contaminate(DIGITS, 40, kind="images", images=images, random_state=seed)
-    if kind == "shuffled":
-        return datasets.contaminate(DIGITS, 0.1, kind="shuffled", random_state=seed)
-    return datasets.contaminate(clean("roll", seed), 0.2, kind=kind, random_state=seed)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("kind", ["uniform", "dependent", "heavy-tailed", "images", "shuffled", "gross"])
-def test_planted_outliers_are_found_and_the_others_left_in_peace(kind, seed):
-    data = spoilt(kind, seed)
-    kernel = similar_to_twenty(data.X)
-    counts = counts_of(kernel)
-    flagged = find_cut(counts, kernel).below(counts)
-    assert flagged[data.is_outlier].mean() >= 0.8
-    assert flagged[~data.is_outlier].mean() <= 0.02
-
-
-def test_never_more_than_half_are_flagged(rng):
-    kernel = make_kernel(rng.normal(size=(100, 2)), "linear")
-    for share in (0.3, 0.5, 0.51, 0.9, 1.0):
-        alone = round(100 * share)
-        counts = np.concatenate([np.ones(alone), rng.uniform(20, 30, 100 - alone)])
-        flagged = find_cut(counts, kernel).below(counts)
-        assert flagged.sum() == (alone if share <= LARGEST_SHARE else 0)
+def never(low):
+    raise AssertionError("nobody asks for neighbours where no large crowd is")
 
 
 def test_lonely_points_are_flagged_and_nearly_lonely_ones_are_not(rng):
-    counts = np.concatenate([rng.uniform(20, 30, 97), [1.0, ISOLATED - 0.01, ISOLATED]])
-    cut = find_cut(counts, make_kernel(rng.normal(size=(100, 2)), "linear"))
-    assert cut.rule == "isolated"
+    counts = np.concatenate([rng.uniform(20, 30, 97), [1.0, ALONE - 0.01, ALONE]])
+    cut = find_cut(counts, never)
+    assert cut.rule == "alone"
     assert np.flatnonzero(cut.below(counts)).tolist() == [97, 98]
+
+
+def test_more_than_a_twentieth_that_are_alone_are_not_odd(rng):
+    for alone, flagged in ((5, 5), (6, 0)):
+        counts = np.concatenate([np.ones(alone), np.linspace(1.2, 3.0, 100 - alone)])
+        assert find_valley(counts)[1] >= VALLEY_LEVEL
+        assert find_cut(counts, never).below(counts).sum() == flagged
+
+
+def test_crowd_beyond_a_twentieth_is_out_unless_it_keeps_to_itself(rng):
+    counts = planted(rng, low=60, high=340)
+    foot, p = find_valley(counts)
+    assert find_cut(counts, lambda low: KEEPS_TO_ITSELF - 0.01) == Cut(foot, "valley", p)
+    kept = find_cut(counts, lambda low: KEEPS_TO_ITSELF)
+    assert kept == Cut(ALONE, "alone", sparse_group=foot)
+    assert not kept.below(counts).any()
+
+
+def test_crowd_within_a_twentieth_is_out_and_nobody_asks_for_its_neighbours(rng):
+    counts = planted(rng, low=20, high=380)
+    assert find_cut(counts, never).below(counts).tolist() == [True] * 20 + [False] * 380
+
+
+def test_neighbours_are_asked_of_those_below_the_valley(rng):
+    counts = planted(rng, low=60, high=340)
+    asked = []
+    find_cut(counts, lambda low: asked.append(low) or 0.0)
+    assert [low.tolist() for low in asked] == [[True] * 60 + [False] * 340]
+
+
+def test_never_more_than_half_are_flagged(rng):
+    for share in (0.3, 0.5, 0.51, 0.9, 1.0):
+        alone = round(100 * share)
+        counts = np.concatenate([np.ones(alone), rng.uniform(20, 30, 100 - alone)])
+        flagged = find_cut(counts, lambda low: 0.0).below(counts)
+        assert flagged.sum() == (alone if share <= LARGEST_SHARE else 0)
 
 
 def test_valley_below_the_count_of_lonely_points_is_moved_up_to_it(rng):
@@ -283,22 +238,109 @@ def test_valley_below_the_count_of_lonely_points_is_moved_up_to_it(rng):
     counts = np.concatenate([np.ones(60), np.exp(0.02 * np.arange(1, 120)), rng.uniform(18, 20, 340)])
     foot, p = find_valley(counts)
     assert p < VALLEY_LEVEL
-    assert foot < ISOLATED
-    cut = find_cut(counts, make_kernel(rng.normal(size=(len(counts), 2)), "linear"))
-    assert cut == Cut(ISOLATED, "valley", p)
+    assert foot < ALONE
+    assert find_cut(counts, lambda low: 0.0) == Cut(ALONE, "valley", p)
+
+
+# On data: the stated rate of false alarms
+
+CLEAN = {
+    "normal, 2 columns": lambda n, rng: rng.normal(size=(n, 2)),
+    "normal, 5 columns": lambda n, rng: rng.normal(size=(n, 5)),
+    "normal, 16 columns": lambda n, rng: rng.normal(size=(n, 16)),
+    "normal, 64 columns": lambda n, rng: rng.normal(size=(n, 64)),
+    "uniform, 2 columns": lambda n, rng: rng.uniform(size=(n, 2)),
+    "uniform, 16 columns": lambda n, rng: rng.uniform(size=(n, 16)),
+    "blobs": lambda n, rng: rng.normal(size=(8, 10))[rng.integers(8, size=n)] * 5.0 + rng.normal(size=(n, 10)),
+    "swiss roll": lambda n, rng: datasets.swiss_roll(n, random_state=int(rng.integers(1000))),
+    "sphere": lambda n, rng: datasets.sphere(n, random_state=int(rng.integers(1000))),
+    "digits": lambda n, rng: DIGITS[rng.permutation(len(DIGITS))[:n]],
+}
+HEAVY = {
+    "t with 3 degrees, 2 columns": lambda n, rng: rng.standard_t(3, size=(n, 2)),
+    "t with 3 degrees, 16 columns": lambda n, rng: rng.standard_t(3, size=(n, 16)),
+}
+
+
+def rejected(draw, n, seed):
+    """Share of the rows that the detector takes for outliers."""
+    return MOSAICOutlierDetector().fit(draw(n, np.random.default_rng(seed))).is_outlier_.mean()
+
+
+@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize("draw", CLEAN.values(), ids=CLEAN.keys())
+def test_of_clean_rows_fewer_than_one_in_a_hundred_are_rejected(draw, n):
+    assert max(rejected(draw, n, seed) for seed in range(3)) < 0.01
+
+
+@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize("draw", HEAVY.values(), ids=HEAVY.keys())
+def test_of_rows_with_heavy_tails_at_most_one_in_twenty_are_rejected(draw, n):
+    assert max(rejected(draw, n, seed) for seed in range(3)) <= 0.05
+
+
+@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize("name", ["lognormal", "standard_cauchy"])
+def test_where_tails_are_so_heavy_that_more_than_one_in_twenty_are_rejected_it_is_warned_of(name, n):
+    """All that is far out has a count of one, so the counts pile up there, and between them and the others is a valley."""
+    for seed in range(3):
+        X = getattr(np.random.default_rng(seed), name)(size=(n, 4))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            share = MOSAICOutlierDetector().fit(X).is_outlier_.mean()
+        assert share <= 0.3
+        assert (share > 0.05) == any(issubclass(w.category, SelectionWarning) for w in caught)
+
+
+def spoilt(kind, seed):
+    roll = datasets.embed(datasets.swiss_roll(300, random_state=seed), 20, noise=0.5, random_state=seed)
+    if kind == "gross":
+        return datasets.blobs_with_gross_outliers(random_state=seed)
+    if kind == "images":
+        images = datasets.noise_images(50, DIGITS[:500], random_state=seed)
+        return datasets.contaminate(DIGITS[:500], 20, kind="images", images=images, random_state=seed)
+    return datasets.contaminate(roll, 0.2, kind=kind, random_state=seed)
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("kind", ["uniform", "dependent", "heavy-tailed", "images", "gross"])
+def test_planted_outliers_are_found_and_the_others_left_in_peace(kind, seed):
+    data = spoilt(kind, seed)
+    flagged = MOSAICOutlierDetector().fit(data.X).is_outlier_
+    assert flagged[data.is_outlier].mean() >= 0.8
+    assert flagged[~data.is_outlier].mean() <= 0.02
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_fifth_is_kept_and_reported_as_a_group(seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(size=(1200, 5)), 20.0 + 3.0 * rng.normal(size=(300, 5))])
+    sparse = np.arange(1500) >= 1200
+    for estimator in (MOSAIC(10), MOSAICOutlierDetector()):
+        estimator.fit(X)
+        assert estimator.is_outlier_[sparse].mean() < 0.1
+        assert not estimator.is_outlier_[~sparse].any()
+        assert (estimator.effective_count_[sparse] < estimator.selection_.cut.sparse_group).mean() > 0.9
+
+
+def test_crowd_that_is_rejected_is_warned_of_with_its_size_and_a_remedy():
+    data = spoilt("uniform", 0)
+    for estimator in (MOSAIC(10), MOSAICOutlierDetector()):
+        with pytest.warns(SelectionWarning, match="rows .* are taken for outliers: .* set outliers='keep' or min_group") as caught:
+            estimator.fit(data.X)
+        assert f"{estimator.is_outlier_.sum()} of {len(data.X)} rows" in str(caught[0].message)
+
+
+def test_up_to_a_twentieth_and_a_share_that_was_declared_are_not_warned_of(rng):
+    MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X)  # warnings are errors
+    MOSAICOutlierDetector(contamination=0.3).fit(rng.normal(size=(200, 3)))
+    MOSAIC(5, contamination=0.3).fit(rng.normal(size=(200, 3)))
 
 
 def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity():
     data = datasets.contaminate(datasets.embed(datasets.swiss_roll(200), 20), 0.2)
-    kernel = make_kernel(data.X, "linear")
-    counts = counts_of(kernel)
-    flagged = find_cut(counts, kernel).below(counts)
+    with pytest.warns(SelectionWarning, match="are taken for outliers"):
+        flagged = MOSAICOutlierDetector(kernel="linear").fit(data.X).is_outlier_
     assert flagged[data.is_outlier].mean() >= 0.8
     assert not flagged[~data.is_outlier].any()
-
-
-def test_same_seed_gives_the_same_cut():
-    data = spoilt("uniform", 0)
-    kernel = similar_to_twenty(data.X)
-    counts = counts_of(kernel)
-    assert find_cut(counts, kernel, random_state=3) == find_cut(counts, kernel, random_state=3)

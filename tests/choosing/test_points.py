@@ -1,0 +1,187 @@
+"""The distinct points behind rows: what their order and their random numbers depend on, and what they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import ortho_group
+
+from mosaic._arrays import row_priorities
+from mosaic.choosing import Points
+from mosaic.exceptions import InvalidInputError
+
+FORMATS = [np.asarray, sp.csr_array]
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def lattice():
+    """Full of points at the same distance from the centre."""
+    return np.stack(np.meshgrid(*[np.arange(5.0)] * 3), axis=-1).reshape(-1, 3)
+
+
+DATA = {"cloud": np.random.default_rng(0).normal(size=(200, 4)), "lattice": lattice()}
+everywhere = pytest.mark.parametrize("X", DATA.values(), ids=DATA.keys())
+
+
+# Order
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_nearest_to_the_centre_come_first(rng, make):
+    X = rng.normal(size=(100, 3))
+    ordered = X[Points.of(make(X)).first]
+    distances = np.linalg.norm(ordered - X.mean(axis=0), axis=1)
+    assert (np.diff(distances) >= -1e-7).all()
+
+
+@pytest.mark.parametrize("make", FORMATS)
+@everywhere
+def test_order_of_rows_does_not_matter(rng, X, make):
+    expected = X[Points.of(make(X)).first]
+    for _ in range(5):
+        shuffled = X[rng.permutation(len(X))]
+        np.testing.assert_array_equal(shuffled[Points.of(make(shuffled)).first], expected)
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_order_of_columns_does_not_matter(rng, make):
+    X = DATA["cloud"]
+    expected = Points.of(make(X)).first
+    for _ in range(5):
+        np.testing.assert_array_equal(Points.of(make(X[:, rng.permutation(4)])).first, expected)
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 0.5, 1024.0])
+@pytest.mark.parametrize("make", FORMATS)
+@everywhere
+def test_unit_does_not_matter(X, make, unit):
+    one, other = Points.of(make(X)), Points.of(make(unit * X))
+    np.testing.assert_array_equal(one.first, other.first)
+    np.testing.assert_array_equal(one.priority, other.priority)
+
+
+def test_rotation_and_shift_do_not_matter():
+    X = DATA["cloud"]
+    expected = Points.of(X).first
+    for other in (X @ ortho_group.rvs(4, random_state=0), X + 10.0, -X):
+        np.testing.assert_array_equal(Points.of(other).first, expected)
+
+
+def test_sparse_points_are_ordered_as_dense_ones():
+    one, other = Points.of(lattice()), Points.of(sp.csr_array(lattice()))
+    np.testing.assert_array_equal(one.first, other.first)
+    np.testing.assert_array_equal(one.priority, other.priority)
+
+
+def test_similarities_are_ordered_as_the_points_behind_them():
+    X = DATA["cloud"]
+    np.testing.assert_array_equal(Points.of(X @ X.T, pairwise=True).first, Points.of(X).first)
+
+
+# Copies and weights
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_copies_are_one_point_with_their_number_as_weight(rng, make):
+    distinct, times = rng.normal(size=(30, 3)), rng.integers(1, 5, 30)
+    X = np.repeat(distinct, times, axis=0)[rng.permutation(times.sum())]
+    points = Points.of(make(X))
+    assert points.n == 30
+    assert points.total == len(X)
+    np.testing.assert_array_equal(X[points.first][points.group], X)
+    for number in range(30):
+        copies = np.flatnonzero(points.group == number)
+        assert points.first[number] == copies[0]
+        assert points.weights[number] == len(copies)
+
+
+def test_weights_are_those_of_copies(rng):
+    X, times = rng.normal(size=(30, 3)), rng.integers(1, 5, 30)
+    by_weight, by_copies = Points.of(X, times), Points.of(np.repeat(X, times, axis=0))
+    np.testing.assert_array_equal(X[by_weight.first], np.repeat(X, times, axis=0)[by_copies.first])
+    np.testing.assert_array_equal(by_weight.weights, by_copies.weights)
+    np.testing.assert_array_equal(by_weight.priority, by_copies.priority)
+
+
+def test_row_without_weight_is_no_point(rng):
+    X, weights = rng.normal(size=(20, 3)), np.ones(20)
+    weights[[3, 7]] = 0.0
+    points = Points.of(X, weights)
+    assert points.n == 18
+    assert points.group[[3, 7]].tolist() == [-1, -1]
+    np.testing.assert_array_equal(X[points.first], np.delete(X, [3, 7], axis=0)[Points.of(np.delete(X, [3, 7], axis=0)).first])
+    assert points.spread(np.arange(18), -5)[[3, 7]].tolist() == [-5, -5]
+    with pytest.raises(InvalidInputError, match="all sample weights are zero"):
+        Points.of(X, np.zeros(20))
+
+
+def test_only_ratios_of_weights_that_are_no_whole_numbers_matter(rng):
+    X, weights = rng.normal(size=(25, 2)), rng.uniform(0.1, 2.0, 25)
+    one, other = Points.of(X, weights), Points.of(X, 7.3 * weights)
+    np.testing.assert_allclose(one.weights, other.weights)
+    assert one.total == pytest.approx(25)
+
+
+# Random numbers and samples
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_number_of_a_row_depends_on_the_row_alone(rng, make):
+    X = rng.normal(size=(300, 5))
+    order, columns = rng.permutation(300), rng.permutation(5)
+    expected = row_priorities(make(X))
+    np.testing.assert_array_equal(row_priorities(make(X[order])), expected[order])
+    np.testing.assert_array_equal(row_priorities(make(X[:, columns])), expected)
+    np.testing.assert_array_equal(row_priorities(make(X * 2.0**9)), expected)
+    np.testing.assert_array_equal(row_priorities(make(np.hstack([X, np.zeros((300, 2))]))), expected)
+    assert len(np.unique(expected)) == 300
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_lowest_numbers_are_a_random_sample(make):
+    """Ranks of the rows of a line are spread as evenly as chance would have it, at every scale."""
+    X = np.linspace(0.0, 1.0, 4096)[:, None] + 1.0
+    lowest = np.argsort(row_priorities(make(X)))[:1024]
+    parts = np.bincount(lowest // 256, minlength=16)
+    assert ((parts - 64) ** 2 / 64).sum() < 35.0  # chi-squared with 15 degrees: 1 in 400
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_rows_of_zeros_and_ones_are_sampled_whatever_their_number_of_ones(rng, make):
+    X = np.unique((rng.random((2000, 40)) < 0.3) * 1.0, axis=0)
+    points = Points.of(make(X))
+    assert len(np.unique(points.priority)) == points.n
+    ones = X[points.first].sum(axis=1)
+    sample = points.sample(np.arange(points.n), 500)
+    assert ones[sample].mean() == pytest.approx(ones.mean(), abs=0.5)
+    assert ones[sample].std() == pytest.approx(ones.std(), rel=0.2)
+    hot = np.eye(50)
+    assert len(np.unique(row_priorities(make(hot)))) == 50
+
+
+def test_sample_is_in_order_no_larger_than_asked_and_of_those_given(rng):
+    points = Points.of(rng.normal(size=(200, 3)))
+    among = np.arange(0, 200, 2)
+    sample = points.sample(among, 30)
+    assert len(sample) == 30
+    assert (np.diff(sample) > 0).all()
+    assert set(sample) <= set(among)
+    assert points.priority[sample].max() < np.setdiff1d(points.priority[among], points.priority[sample]).min()
+    np.testing.assert_array_equal(points.sample(among, 100), among)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sample_hardly_changes_when_one_row_in_a_hundred_leaves(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 4))
+    some = X[np.sort(rng.permutation(2000)[:1980])]
+
+    def sampled(Y):
+        points = Points.of(Y)
+        return {tuple(row) for row in Y[points.first[points.sample(np.arange(points.n), 500)]]}
+
+    assert len(sampled(X) & sampled(some)) >= 0.97 * 500
