@@ -155,12 +155,12 @@ def run_speed(path: str, source: str, r: int | None) -> dict[str, Any]:
     found = {
         "n": n,
         "source": source,
-        "r": model._passes.sketch.rounds[0].candidates,
+        "r": model.selection_.material.proof.sketch.rounds[0].candidates,
         "seconds": whole,
         "passes": times,
         "peak": peak(),
-        "gap": model._encoding_certificate.gap,
-        "kernel_error": model._encoding_certificate.kernel_error,
+        "gap": model.selection_.program_certificate.gap,
+        "kernel_error": model.selection_.program_certificate.kernel_error,
         "rows": model.representative_indices_.tolist(),
     }
     if client is not None and cluster is not None:
@@ -195,11 +195,11 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
     import numpy as np
 
     from mosaic import datasets
+    from mosaic.choosing.geometry import bandwidth
     from mosaic.engines import open_source
     from mosaic.kernels import RBF
     from mosaic.program import encode
     from mosaic.sketch import draw, run_sketch
-    from mosaic.tuning import fit_bandwidth, neighbours_wanted
 
     if name == "blobs":
         with tempfile.TemporaryDirectory() as folder:
@@ -214,7 +214,7 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
         return source.run(task)
 
     sample = draw(run, n, 16_384, 0)
-    gamma = fit_bandwidth(RBF(sample.rows), neighbours_wanted(len(sample), PICKS), r)
+    gamma = bandwidth(RBF(sample.rows))
     kernel = RBF(X, gamma)
     sketch = run_sketch(run, kernel.over, sample, n_initial=r, n_added=r // 10, n_rounds=1, alpha=100.0)
     ours = time.process_time() - started
@@ -283,7 +283,7 @@ def select(method: str, X: Any) -> tuple[Any, str]:
         from mosaic import MOSAIC
 
         model = MOSAIC(k, strategy=method.split(", ")[1]).fit(X)
-        return model.representative_indices_, f"gap {model._encoding_certificate.gap:.3f}"
+        return model.representative_indices_, f"gap {model.selection_.program_certificate.gap:.3f}"
     if method == "random":
         return rng.choice(len(X), k, replace=False), ""
     if method == "MiniBatchKMeans":

@@ -110,8 +110,8 @@ def main() -> None:
         f"MOSAIC({K}) / k-medoids of {K}: mean overlap of the picks (Jaccard) with those of all rows and seed 0.\n",
         table(["data", *kinds], rows),
         "## What changes nothing\n",
-        "Whether the picks are the same with rows or columns in another order or another power of two as unit, and how many stay if the data\n"
-        "is rotated.\n",
+        "Whether the picks are the same with rows or columns in another order, or another power of two as unit; and how\n"
+        "many stay if the data is rotated.\n",
         table(["data", "rows", "columns", "× 1024", "÷ 4096", "rotated"], same),
     ]
     write("stability.md", "\n".join(parts))

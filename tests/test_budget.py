@@ -7,10 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from mosaic.datasets import swiss_roll
-from mosaic.exceptions import MemoryBudgetError
-from mosaic.factor import factorize
-from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.budget import (
     DEFAULT_BUDGET,
     EXACT_SIZE,
@@ -26,6 +22,10 @@ from mosaic.budget import (
     useful_rank,
     work_of_choosing,
 )
+from mosaic.datasets import swiss_roll
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.factor import factorize
+from mosaic.kernels import EffectiveCount, make_kernel
 
 # Rank
 
@@ -97,7 +97,9 @@ def test_memory_is_that_of_points_factor_and_the_largest_guest():
 
 def test_estimate_reads_as_a_sentence():
     text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 12.34, 56.78))
-    expected = "123,456 distinct points, low-rank (rank about 700): about 1,234 MiB and 12 s, and 57 s for the certificate"
+    expected = (
+        "123,456 distinct points, low-rank (rank about 700): about 1,234 MiB and 12 s, and 57 s for the certificate"
+    )
     assert text == expected
     assert "about 0.5 MiB" in str(Estimate("exact", 100, 100, 2**19, 0.01))
     passes = str(Estimate("sketch", 10**6, 400, 2**30, 60.0))

@@ -53,6 +53,19 @@ def test_bandwidth_rules_do_not_look_at_order(rng):
         assert make_kernel(X[::-1].copy(), "rbf", gamma=gamma).gamma == pytest.approx(a, rel=1e-9)
 
 
+@pytest.mark.parametrize("tiny", [1e-8, 1e-30, 1e-150])
+def test_effective_count_among_points_that_are_nearly_equal_is_met_or_refused(rng, tiny):
+    """A third of the points resemble one another at any bandwidth that single precision holds."""
+    X = np.vstack([tiny * rng.normal(size=(100, 2)), rng.normal(size=(200, 2))])
+    assert make_kernel(X, "rbf", gamma=EffectiveCount(150.0, 0.9)).gamma < 100
+    rule = EffectiveCount(50.0, 0.9)
+    if tiny > 1e-10:
+        assert make_kernel(X, "rbf", gamma=rule).gamma > 1e10
+    else:
+        with pytest.raises(InvalidInputError, match="at least that many copies"):
+            make_kernel(X, "rbf", gamma=rule)
+
+
 def test_constant_data_has_no_scale_and_gets_one():
     X = np.full((5, 2), 3.0)
     for gamma in ("scale", "median", EffectiveCount(3.0)):

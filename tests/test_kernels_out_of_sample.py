@@ -256,3 +256,12 @@ def test_features_stay_explicit(rng):
     assert sp.issparse(make_kernel(X, "diffusion").explicit_factor())
     for name in ("rbf", "laplacian", "polynomial"):
         assert make_kernel(X, name).explicit_factor() is None
+
+
+@pytest.mark.parametrize("of", FORMATS)
+def test_rows_of_a_precomputed_matrix_know_their_own_length_and_others_get_the_median(rng, of):
+    X, Y = rng.normal(size=(30, 4)), rng.normal(size=(5, 4))
+    K = X @ X.T
+    for kernel in (Precomputed(FORMATS[of](K)), Precomputed(FORMATS[of](K)).take(np.array([7, 2, 9]))):
+        np.testing.assert_array_equal(kernel.diagonal_at(FORMATS[of](K)), np.diagonal(K))
+        np.testing.assert_array_equal(kernel.diagonal_at(FORMATS[of](Y @ X.T)), np.median(np.diagonal(K)))

@@ -50,7 +50,9 @@ def test_points_without_length_share_nothing_even_with_one_another():
 def test_similarities_do_not_depend_on_blocks(rng, monkeypatch):
     kernel = make_kernel(rng.normal(size=(40, 2)), "linear")
     at_once = similarities(kernel, np.arange(40), np.arange(0, 40, 3))
-    monkeypatch.setattr("mosaic.choosing.cover.row_blocks", lambda n, _: (slice(i, min(i + 3, n)) for i in range(0, n, 3)))
+    monkeypatch.setattr(
+        "mosaic.choosing.cover.row_blocks", lambda n, _: (slice(i, min(i + 3, n)) for i in range(0, n, 3))
+    )
     np.testing.assert_allclose(similarities(kernel, np.arange(40), np.arange(0, 40, 3)), at_once, rtol=1e-12)
 
 
@@ -305,7 +307,9 @@ def test_gain_of_an_exchange_is_the_difference_of_the_two_sums(seed):
     for candidate in range(12):
         for place in range(4):
             other = [*picks[:place], candidate, *picks[place + 1 :]]
-            assert gains[candidate, place] == pytest.approx(value(S, weights, other) - value(S, weights, picks), abs=1e-12)
+            assert gains[candidate, place] == pytest.approx(
+                value(S, weights, other) - value(S, weights, picks), abs=1e-12
+            )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -322,7 +326,9 @@ def test_those_that_are_barred_are_never_taken_in_and_may_stay():
     S, weights, _ = instance(4)
     best = improve(S, weights, [0, 1, 2], Slots.free(12, 3), twins=np.arange(12))
     barred = np.isin(np.arange(12), best)
-    found = improve(S, weights, [c for c in range(12) if c not in best][:3], Slots.free(12, 3), twins=np.arange(12), barred=barred)
+    found = improve(
+        S, weights, [c for c in range(12) if c not in best][:3], Slots.free(12, 3), twins=np.arange(12), barred=barred
+    )
     assert not set(found) & set(best)
     assert improve(S, weights, best, Slots.free(12, 3), twins=np.arange(12), barred=barred) == best
 

@@ -87,7 +87,9 @@ def test_sparse_group_that_stays_is_told():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(600, 5)), 20.0 + 3.0 * rng.normal(size=(150, 5))])
     model = MOSAIC(10).fit(X)
-    assert f"below a count of {model.selection_.cut.sparse_group:.3g} keeps to itself, so it is a sparse group" in str(model.explain())
+    assert f"below a count of {model.selection_.cut.sparse_group:.3g} keeps to itself, so it is a sparse group" in str(
+        model.explain()
+    )
 
 
 def test_where_many_are_alone_to_be_alone_is_said_not_to_be_odd():

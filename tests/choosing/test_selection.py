@@ -51,6 +51,14 @@ def test_estimator_says_what_its_selection_says():
             np.testing.assert_array_equal(estimator.labels_, answers.labels)
 
 
+def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_explained():
+    selection = MOSAICOutlierDetector().fit(BLOBS.X).selection_
+    same(selection.answers_at(BLOBS.X), selection.answers)
+    assert (selection.answers.labels == -1).all()
+    np.testing.assert_allclose(selection.answers.representation_error, 1.0)
+    assert selection.coverage == pytest.approx(0.0)
+
+
 def test_selector_and_detector_agree_on_counts_and_outliers():
     one, other = MOSAIC(6).fit(BLOBS.X), MOSAICOutlierDetector().fit(BLOBS.X)
     np.testing.assert_array_equal(one.effective_count_, other.effective_count_)
@@ -78,7 +86,9 @@ def test_program_is_solved_when_somebody_asks_and_not_before():
 def test_coverage_is_the_explained_share_of_the_rows_that_belong():
     selection = MOSAIC(6).fit(BLOBS.X).selection_
     weights = selection.material.points.weights * ~selection.is_outlier
-    assert selection.coverage == pytest.approx(explained_share(selection.kernel, selection.chosen, sample_weight=weights))
+    assert selection.coverage == pytest.approx(
+        explained_share(selection.kernel, selection.chosen, sample_weight=weights)
+    )
 
 
 def test_gains_are_the_mean_similarity_to_the_nearest_pick():

@@ -95,6 +95,21 @@ def test_points_that_come_again_as_new_ones_get_their_own_rows(name, data):
 
 @KINDS
 @pytest.mark.parametrize("name", NAMES)
+def test_distances_order_points_as_the_space_of_the_kernel_does_for_own_and_for_new_points(name, data):
+    kernel, points = build(name, data), given(name, data)
+    own = kernel.diagonal()
+    apart = own[:, None] + own - 2.0 * kernel.block(np.arange(40), np.arange(40))
+    D = kernel.distances(np.arange(40), np.arange(40))
+    assert (D >= 0).all()
+    order = np.argsort(D, axis=None)
+    assert (np.diff(apart.ravel()[order]) >= -1e-6 * apart.max()).all()
+    np.testing.assert_allclose(kernel.distances_at(points), D, rtol=1e-5, atol=1e-6 * D.max())
+    few = np.array([31, 2, 17])
+    np.testing.assert_allclose(kernel.take(few).distances_at(points), D[:, few], rtol=1e-5, atol=1e-6 * D.max())
+
+
+@KINDS
+@pytest.mark.parametrize("name", NAMES)
 def test_new_points_do_not_look_at_one_another(name, data):
     noise = np.random.default_rng(3).normal(size=data.shape)
     Y = given(name, data + 0.3 * data.multiply(noise).tocsr() if sp.issparse(data) else (data + noise))

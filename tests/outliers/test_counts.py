@@ -1,4 +1,4 @@
-"""Effective counts: small programs against the certified encoding, against formulas written out again, and what must not matter."""
+"""Effective counts: small programs against the encoding, against formulas written out again, and what must not matter."""
 
 from __future__ import annotations
 

@@ -327,7 +327,9 @@ def test_sparse_fifth_is_kept_and_reported_as_a_group(seed):
 def test_crowd_that_is_rejected_is_warned_of_with_its_size_and_a_remedy():
     data = spoilt("uniform", 0)
     for estimator in (MOSAIC(10), MOSAICOutlierDetector()):
-        with pytest.warns(SelectionWarning, match="rows .* are taken for outliers: .* set outliers='keep' or min_group") as caught:
+        with pytest.warns(
+            SelectionWarning, match="rows .* are taken for outliers: .* set outliers='keep' or min_group"
+        ) as caught:
             estimator.fit(data.X)
         assert f"{estimator.is_outlier_.sum()} of {len(data.X)} rows" in str(caught[0].message)
 

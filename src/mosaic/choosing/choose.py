@@ -135,6 +135,8 @@ class _Participants:
             if groups is not None:
                 rejected &= ~groups.members
             doubtful[sample] = _doubtful(counts, cut, rejected[sample])
+            if groups is not None:
+                doubtful &= ~groups.members
         seen = np.zeros(points.n, dtype=bool)
         seen[sample] = True
         pool = _pool(material, seen & ~rejected)
@@ -142,7 +144,7 @@ class _Participants:
         targets = points.sample(belong, MOST_TARGETS)
         stands_for = np.zeros(points.n)
         stands_for[sample] = material.sample_weights
-        weights = stands_for[targets]
+        weights: FloatArray = stands_for[targets]
         if len(targets) < len(belong):
             weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[belong].sum()))
         return cls(pool, targets, weights, rejected, doubtful)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
-from mosaic.exceptions import InvalidInputError
 from mosaic.choosing.cover import Slots, fill_slots
+from mosaic.exceptions import InvalidInputError
 
 
 @dataclass(frozen=True)

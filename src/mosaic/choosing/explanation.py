@@ -195,7 +195,9 @@ def decisions(selection: Selection) -> Decisions:
     told += [_on_number(selection), _on_choosing(selection), on_outliers(selection)]
     if settings.min_group is not None and selection.protected is not None:
         number = int(selection.protected.sum())
-        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {settings.min_group:g}.")
+        told.append(
+            f"{number:,} more would be outliers, if they were not in groups of at least {settings.min_group:g}."
+        )
     if material.row_numbers is not None:
         told.append(
             f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows says so; the program is that of all rows."

@@ -118,7 +118,9 @@ def _kernel(X: Any, points: Points, settings: Settings, seed: int) -> Kernel:
     if isinstance(gamma, str) and gamma == "auto":
         gamma = "scale"
         if isinstance(name, str) and name in STATIONARY and points.n > 1:
-            gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(STATIONARY[name](X[points.first[some]]))
+            gamma = (
+                paper_gamma(rows) if settings.mode == "paper" else bandwidth(STATIONARY[name](X[points.first[some]]))
+            )
     return make_kernel(
         rows,
         name,

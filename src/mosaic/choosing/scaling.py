@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
 from mosaic._arrays import FloatArray, row_blocks, subsample
 from mosaic.exceptions import InvalidInputError
 
@@ -87,7 +88,9 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         apart.data = (apart.data - mean[apart.indices]) ** 2
         stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
         full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
-        zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())  # rounding would count where the mean is large
+        zeros = np.where(
+            full, 0.0, 1.0 - np.asarray(share @ stored).ravel()
+        )  # rounding would count where the mean is large
         variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
         return np.where(found > ROUNDING * largest, found, 0.0)

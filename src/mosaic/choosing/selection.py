@@ -140,8 +140,10 @@ class Selection:
 
     @cached_property
     def labels(self) -> IntArray:
-        """Of the points: the place of the representative that stands for each; -1 for rejected outliers."""
-        labels = np.empty(self.kernel.n, np.intp)
+        """Of the points: the place of the representative that stands for each; -1 for rejected outliers, and if there is none."""
+        labels = np.full(self.kernel.n, -1, np.intp)
+        if not len(self.chosen):
+            return labels
         for rows in row_blocks(self.kernel.n, len(self.chosen)):
             labels[rows] = self._nearest(self.kernel.block(rows, self.chosen))
         if self.settings.outliers == "reject":
@@ -178,7 +180,9 @@ class Selection:
             return np.zeros(len(material.sample), dtype=bool)
         flagged = self.cut.below(material.sample_counts)
         flagged[np.isin(material.sample, material.points.group[material.constraints.must])] = False
-        return np.asarray(flagged & ~(np.zeros_like(flagged) if self.groups is None else self.groups.members[material.sample]))
+        return np.asarray(
+            flagged & ~(np.zeros_like(flagged) if self.groups is None else self.groups.members[material.sample])
+        )
 
     @cached_property
     def outlier_share(self) -> float:
@@ -207,7 +211,9 @@ class Selection:
         return Answers(counts, flagged, self.labels_at(Y, counts), self.errors_at(Y))
 
     def labels_at(self, Y: Any, counts: FloatArray | None = None) -> IntArray:
-        """The place of the representative that stands for each of some prepared rows, -1 for outliers."""
+        """The place of the representative that stands for each of some prepared rows, -1 for outliers, and if there is none."""
+        if not len(self.chosen):
+            return np.full(Y.shape[0], -1, np.intp)
         counts = self.material.counts_at(Y) if counts is None and self.rejects else counts
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
@@ -226,6 +232,8 @@ class Selection:
 
     def errors_at(self, Y: Any) -> FloatArray:
         """The share of each of some prepared rows that the representatives cannot express."""
+        if not len(self.chosen):
+            return np.ones(Y.shape[0])
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
 

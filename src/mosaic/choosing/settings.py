@@ -11,7 +11,17 @@ import numpy as np
 from mosaic.exceptions import InvalidInputError
 
 #: Bytes in the units that a memory budget may be given in.
-UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+UNITS = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
 
 SOLVERS = ("auto", "interior-point", "fista", "admm", "admm-paper", "reference")
 
@@ -58,7 +68,9 @@ class Settings:
                 f"n_representatives must be a whole number >= 1, a share between 0 and 1, or 'auto'; got {k!r}."
             )
         if not (isinstance(self.contamination, str) and self.contamination == "auto"):
-            _number("contamination", self.contamination, 0.0, 0.5, "the share of outliers; at most half can be outliers")
+            _number(
+                "contamination", self.contamination, 0.0, 0.5, "the share of outliers; at most half can be outliers"
+            )
         if not (isinstance(self.diversity, str) and self.diversity == "auto"):
             _number("diversity", self.diversity, 0.0, 1.0, "the smallest shared information distance between two picks")
         if self.coverage is not None:
@@ -68,13 +80,17 @@ class Settings:
         if self.min_group is not None:
             _number("min_group", self.min_group, 2.0, np.inf, "the number of points that make a group")
         if self.op_threshold is not None:
-            _number("op_threshold", self.op_threshold, 0.0, 1.0, "the outlier probability above which a row is rejected")
+            _number(
+                "op_threshold", self.op_threshold, 0.0, 1.0, "the outlier probability above which a row is rejected"
+            )
             if self.mode != "paper":
                 raise InvalidInputError(
                     f"op_threshold={self.op_threshold} is for mode='paper'; otherwise use contamination=, "
                     "or leave it at 'auto'."
                 )
-        if not (isinstance(self.tol, Real) and not isinstance(self.tol, bool) and np.isfinite(self.tol) and self.tol > 0):
+        if not (
+            isinstance(self.tol, Real) and not isinstance(self.tol, bool) and np.isfinite(self.tol) and self.tol > 0
+        ):
             raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
         for name in ("alpha", "lam"):
             value = getattr(self, name)
@@ -85,7 +101,9 @@ class Settings:
         ):
             raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {self.max_rank!r}.")
         if not (isinstance(self.solver, str) and self.solver in SOLVERS):
-            raise InvalidInputError(f"solver must be {', '.join(map(repr, SOLVERS[:-1]))} or {SOLVERS[-1]!r}; got {self.solver!r}.")
+            raise InvalidInputError(
+                f"solver must be {', '.join(map(repr, SOLVERS[:-1]))} or {SOLVERS[-1]!r}; got {self.solver!r}."
+            )
         self._check_together()
 
     def _check_together(self) -> None:
@@ -147,7 +165,9 @@ def as_bytes(budget: Any) -> float | None:
                 f"memory_budget must be bytes as a number, or text such as '1GiB' or '500MB'; got {budget!r}."
             ) from None
     elif isinstance(budget, bool) or not isinstance(budget, Real):
-        raise InvalidInputError(f"memory_budget must be a number of bytes, text such as '1GiB', or None; got {budget!r}.")
+        raise InvalidInputError(
+            f"memory_budget must be a number of bytes, text such as '1GiB', or None; got {budget!r}."
+        )
     else:
         value = float(budget)
     if not (np.isfinite(value) and value > 0):

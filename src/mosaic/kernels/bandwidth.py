@@ -14,7 +14,6 @@ from mosaic._arrays import Seed, subsample
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.points import RBF, Laplacian
 
-
 #: Points that are counted, and points that are asked how many of these resemble them: 8 MB of distances at most.
 OTHERS, CENTRES = 2048, 512
 #: Log of the largest γ that is tried, times the typical distance: single precision holds it.

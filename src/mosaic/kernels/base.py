@@ -65,7 +65,9 @@ class Kernel(ABC):
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """k_ii + k_jj − 2 k_ij between own points, or another distance that orders them alike; never negative."""
         diagonal = self.diagonal()
-        return np.asarray(np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0))
+        return np.asarray(
+            np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0)
+        )
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The same between new points and own ones, len(Y) × n."""

@@ -48,7 +48,7 @@ class Program:
     R: FloatArray
 
     def log_counts(self, K: FloatArray, own: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """log m of points with similarities K to the program's points and ``own`` to themselves."""
+        """Log m of points with similarities K to the program's points and ``own`` to themselves."""
         at_support = K[:, self.support]
         itself = np.maximum(own - np.einsum("ij,ij->i", at_support @ self.P, at_support), 0.0)
         Q = np.abs(K - at_support @ self.R)
@@ -101,7 +101,9 @@ class EffectiveCounts:
         n_programs = PROGRAMS if kernel.n > PROGRAM_SIZE else 1
         drawn = [subsample_of_weights(weights, PROGRAM_SIZE, rng) for _ in range(n_programs)]
         # Of a sample each point counts as often as it is there: how often in proportion to the others.
-        drawn = [(some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn]
+        drawn = [
+            (some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn
+        ]
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         programs, start = [], 0

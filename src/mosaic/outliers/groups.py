@@ -99,7 +99,9 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
         D[rows.ravel(), outliers[part]] = np.inf
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
         among = low[nearest]
-        named.append((np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among]))
+        named.append(
+            (np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among])
+        )
     a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
     mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
     a, b = a[mutual], b[mutual]

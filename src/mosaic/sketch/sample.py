@@ -46,8 +46,9 @@ class Sample:
         if len(distinct) == len(codes):
             return Sample(self.rows, codes, self.first, self.counts, self.weights)
         places = by_row[where]
-        counts, weights = (np.bincount(back, part[by_row]) for part in (self.counts, self.weights))
-        return Sample(self.rows[places], distinct, self.first[places], counts.astype(np.int64), weights)
+        counts = np.bincount(back, self.counts[by_row]).astype(np.int64)
+        weights = np.asarray(np.bincount(back, self.weights[by_row]), np.float64)
+        return Sample(self.rows[places], distinct, self.first[places], counts, weights)
 
     def with_more(self, other: Sample) -> Sample:
         """These, and those of the others that are not among them."""
