@@ -1,4 +1,4 @@
-"""MOSAICOutlierDetector: signs, thresholds, new points, references, weights, kinds of input, and PyOD's manners."""
+"""MOSAICOutlierDetector: signs, thresholds, new points, weights, kinds of input, and PyOD's manners."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mosaic import MOSAICOutlierDetector, datasets
-from mosaic._arrays import row_codes
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
+from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, SelectionWarning
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.program import solve
 
@@ -78,62 +77,35 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
     np.testing.assert_allclose(scores[:n], np.log(detector.effective_count_), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
     np.testing.assert_array_equal(clone(detector).fit_predict(spoilt.X), detector.predict(spoilt.X))
-    expected = np.clip((n - detector.effective_count_) / (n - 1), 0.0, 1.0)
+    compared = detector.selection_.material.count_total  # points of one small program
+    assert compared == pytest.approx(128.0)
+    expected = np.clip((compared - detector.effective_count_) / (compared - 1), 0.0, 1.0)
     np.testing.assert_allclose(detector.outlier_probability_, expected)
 
 
-def test_counts_are_those_of_the_program():
-    X, weights = roll(150), np.random.default_rng(0).integers(1, 5, 150)
-    detector = MOSAICOutlierDetector(gamma=0.02, alpha=50.0, tol=1e-8).fit(X, sample_weight=weights)
-    encoding = solve(X, gamma=0.02, alpha=50.0, tol=1e-8, sample_weight=weights)
-    np.testing.assert_allclose(detector.effective_count_, encoding.effective_count, rtol=1e-3)
-    assert detector.lam_ == pytest.approx(encoding.lam)
-    assert detector.certificate_.gap <= 1e-8
-
-
-def test_typical_point_resembles_five_nearby_and_eighty_from_afar(spoilt, fitted):
-    scales = fitted._scales
-    for scale, wanted, lam in ((scales.near, 5.0, 30.0), (scales.far, 80.0, 10.0)):
-        K = make_kernel(spoilt.X, "rbf", gamma=scale.encoding.kernel.gamma).block(slice(None), np.arange(len(spoilt.X)))
-        assert np.median((K**2).sum(axis=0)) == pytest.approx(wanted, rel=1e-6)
-        assert scale.encoding.lam == pytest.approx(lam)
-    assert (fitted.gamma_, fitted.lam_) == (scales.near.encoding.kernel.gamma, 30.0)
-
-
-def test_how_odd_a_point_is_nearby_decides_unless_it_is_odder_from_afar(spoilt, fitted):
-    scales = fitted._scales
-    near, far = (
-        (np.log(scale.model.counts(spoilt.X)) - scale.mean) / scale.deviation for scale in (scales.near, scales.far)
-    )
-    expected = np.minimum(near, far + 1.0)
-    assert (near < far + 1.0).any()
-    assert (near > far + 1.0).any()
-    scores = fitted.score_samples(spoilt.X)
-    np.testing.assert_allclose(scores, scales.near.mean + scales.near.deviation * expected, atol=1e-9)
-
-
-def test_small_crowd_far_from_everybody_is_odd_too(rng):
-    X = np.concatenate([rng.normal(size=(500, 5)), 12.0 + 0.3 * rng.normal(size=(15, 5))])
-    both = MOSAICOutlierDetector().fit(X).score_samples(X)
-    nearby = MOSAICOutlierDetector(gamma=EffectiveCount(5.0), lam=30.0).fit(X).score_samples(X)
-    crowd = np.arange(515) >= 500
-    assert roc_auc_score(crowd, -both) > 0.85
-    assert roc_auc_score(crowd, -nearby) < 0.75
-
-
-def test_a_strength_of_the_user_is_the_only_one(spoilt):
+def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
     detector = MOSAICOutlierDetector(alpha=50.0).fit(spoilt.X)
+    np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
+    assert not detector.selection_.is_solved
+    encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=50.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(50.0)
+    assert detector.lam_ == pytest.approx(encoding.lam)
+    assert detector.certificate_.gap <= 1e-3
 
 
-def test_points_scattered_between_the_branches_of_a_curve_are_found():
-    curve = datasets.trefoil(300, random_state=0)
-    data = datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
-    detector = MOSAICOutlierDetector().fit(data.X)
-    assert data.is_outlier[detector.is_outlier_].mean() > 0.95
-    assert detector.is_outlier_[data.is_outlier].mean() > 0.8
-    np.testing.assert_array_equal(detector.predict(data.X) == -1, detector.is_outlier_)
-    assert not MOSAICOutlierDetector().fit(curve).is_outlier_.any()
+def test_limits_of_rank_or_memory_change_no_score(spoilt, fitted):
+    limited = MOSAICOutlierDetector(max_rank=60, memory_budget="20MiB").fit(spoilt.X)
+    np.testing.assert_array_equal(limited.effective_count_, fitted.effective_count_)
+    np.testing.assert_array_equal(limited.is_outlier_, fitted.is_outlier_)
+    assert limited.certificate_.rank == 60
+
+
+def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitted):
+    counting = fitted.selection_.material.counting
+    assert [len(program.weights) for program in counting.programs] == [128] * 4
+    K, own = counting.reference.cross(spoilt.X), np.ones(len(spoilt.X))
+    logs = [p.log_counts(K[:, p.points], own, np.ones(128)) for p in counting.programs]
+    np.testing.assert_allclose(fitted.score_samples(spoilt.X), np.mean(logs, axis=0), atol=1e-9)
 
 
 # Thresholds
@@ -163,7 +135,7 @@ CLEAN = {
 def test_clean_data_has_hardly_an_outlier(X):
     detector = MOSAICOutlierDetector().fit(X)
     assert detector.is_outlier_.mean() <= 0.02
-    assert detector.threshold_rule_ in ("isolated", "none")
+    assert detector.threshold_rule_ in ("alone", "none")
 
 
 def test_where_many_are_alone_to_be_alone_is_not_odd(rng):
@@ -171,8 +143,9 @@ def test_where_many_are_alone_to_be_alone_is_not_odd(rng):
     X = np.concatenate([crowd, 1e3 * rng.normal(size=(100, 3))])
     few = np.concatenate([crowd, 1e3 * rng.normal(size=(9, 3))])
     assert (MOSAICOutlierDetector().fit(few).is_outlier_ == (np.arange(309) >= 300)).all()
-    scales = MOSAICOutlierDetector().fit(X)._scales
-    assert (scales.reference_counts < scales.isolated()).mean() <= 0.01
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        assert MOSAICOutlierDetector().fit(X).threshold_rule_ != "alone"
 
 
 def planted(kind, seed):
@@ -199,7 +172,7 @@ def test_gross_outliers_are_all_found(seed):
     detector = MOSAICOutlierDetector().fit(data.X)
     assert detector.is_outlier_[data.is_outlier].all()
     assert detector.is_outlier_[~data.is_outlier].sum() <= 1
-    assert detector.threshold_rule_ == "isolated"
+    assert detector.threshold_rule_ == "alone"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -213,17 +186,6 @@ def test_scores_separate_noise_from_digits():
     data = planted("images", seed=1)
     detector = MOSAICOutlierDetector().fit(data.X)
     assert roc_auc_score(data.is_outlier, -detector.score_samples(data.X)) >= 0.99
-
-
-def test_counts_are_those_nearby_or_less_and_below_one_for_what_is_alone_from_afar():
-    data = datasets.blobs_with_gross_outliers()
-    detector = MOSAICOutlierDetector().fit(data.X)
-    assert (detector.effective_count_[data.is_outlier] < 1.0).all()
-    assert (detector.effective_count_ <= detector._scales.near.model.counts(data.X) * (1 + 1e-12)).all()
-    assert 2.0 < np.median(detector.effective_count_) < 10.0
-    alone = MOSAICOutlierDetector(gamma=EffectiveCount(20.0)).fit(data.X).score_samples(data.X)
-    np.testing.assert_allclose(alone[data.is_outlier], 0.0, atol=1e-6)
-    assert alone.min() >= 0.0
 
 
 # New points
@@ -256,53 +218,6 @@ def test_order_of_rows_and_unit_of_the_data_do_not_matter(spoilt, fitted, rng):
     one, scaled = (MOSAICOutlierDetector(tol=1e-7).fit(X) for X in (spoilt.X, 1000.0 * spoilt.X + 7.0))
     np.testing.assert_allclose(scaled.effective_count_, one.effective_count_, rtol=0.01)
     np.testing.assert_array_equal(scaled.is_outlier_, one.is_outlier_)
-
-
-# References
-
-
-def test_points_beyond_the_references_are_ranked_as_by_all():
-    X = np.random.default_rng(0).normal(size=(700, 2))
-    full = MOSAICOutlierDetector().fit(X)
-    part = MOSAICOutlierDetector(max_samples=350).fit(X)
-    beyond = ~np.isin(row_codes(X), part._scales.near.model.codes)
-    assert beyond.sum() == 350
-    assert spearmanr(full.effective_count_[beyond], part.effective_count_[beyond])[0] > 0.9
-
-
-def test_few_references_find_the_planted_outliers_too():
-    data = datasets.contaminate(roll(800), 0.2)
-    detector = MOSAICOutlierDetector(max_samples=300).fit(data.X)
-    assert detector.is_outlier_[data.is_outlier].mean() >= 0.8
-    assert detector.is_outlier_[~data.is_outlier].mean() <= 0.02
-    np.testing.assert_array_equal(detector.predict(data.X) == -1, detector.is_outlier_)
-
-
-def test_share_is_one_of_all_points_and_not_of_the_references():
-    X = roll(600)
-    assert abs(MOSAICOutlierDetector(0.1, max_samples=100).fit(X).is_outlier_.sum() - 60) <= 1
-
-
-def test_outlier_probability_is_measured_in_references():
-    X = np.random.default_rng(0).normal(size=(400, 2))
-    detector = MOSAICOutlierDetector(max_samples=100, gamma=1e-6).fit(X)  # so wide that all stand for all
-    assert detector.effective_count_.max() <= 101.0
-    np.testing.assert_allclose(detector.outlier_probability_, np.clip((100 - detector.effective_count_) / 99, 0, 1))
-    assert detector.outlier_probability_.max() < 0.5
-
-
-def test_factor_of_low_rank_finds_the_planted_outliers_too(spoilt):
-    detector = MOSAICOutlierDetector(max_rank=60).fit(spoilt.X)
-    assert detector.certificate_.rank == 60
-    scores = detector.score_samples(spoilt.X)
-    assert roc_auc_score(spoilt.is_outlier, -scores) >= 0.97
-    np.testing.assert_array_equal(detector.predict(spoilt.X) == -1, detector.is_outlier_)
-
-
-@pytest.mark.parametrize("max_samples", [1, 2, 25])
-def test_any_number_of_references_gives_scores(max_samples):
-    detector = MOSAICOutlierDetector(max_samples=max_samples).fit(roll(60))
-    assert np.isfinite(detector.score_samples(roll(60))).all()
 
 
 # Weights and copies
@@ -397,8 +312,6 @@ def test_known_points_of_a_precomputed_similarity_are_scored_as_themselves_whate
     K = spoilt.X @ spoilt.X.T
     detector = MOSAICOutlierDetector(0.1, kernel="precomputed").fit(K)
     np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
-    part = MOSAICOutlierDetector(0.1, kernel="precomputed", max_samples=50).fit(K)
-    np.testing.assert_array_equal(part.predict(K) == -1, part.is_outlier_)
 
 
 def test_precomputed_is_tagged_pairwise_and_split_on_both_sides(spoilt, fitted):
@@ -428,9 +341,9 @@ def test_pickled_detector_answers_as_before(spoilt, fitted, around):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
-def test_same_seed_gives_the_same_references_and_another_seed_others():
+def test_same_seed_gives_the_same_programs_and_another_seed_others():
     X = roll(200)
-    one, same, other = (MOSAICOutlierDetector(max_samples=60, random_state=seed).fit(X) for seed in (4, 4, 5))
+    one, same, other = (MOSAICOutlierDetector(random_state=seed).fit(X) for seed in (4, 4, 5))
     np.testing.assert_array_equal(one.effective_count_, same.effective_count_)
     assert not np.array_equal(one.effective_count_, other.effective_count_)
 
@@ -504,7 +417,8 @@ def test_adapter_has_what_a_detector_of_pyod_has(spoilt, fitted):
 
 WRONG = [
     *({"contamination": value} for value in ("yes", 0, -0.1, 0.6, float("nan"), True, None)),
-    *({"max_samples": value} for value in (0, -1, 1.5, "all", None, True)),
+    *({"min_group": value} for value in (0, 1.5, "all", True)),
+    *({"memory_budget": value} for value in (0, -1, "much", "1 elephant", True)),
     *({"max_rank": value} for value in (0, 1.5, "full")),
     *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small", None)),
     *({"alpha": value} for value in (1.0, 0.5, float("nan"), "strong")),
@@ -544,8 +458,9 @@ def test_wrong_weights_are_refused(weights):
 
 
 def test_solver_that_does_not_finish_says_so():
+    detector = MOSAICOutlierDetector(solver="fista", max_iter=1).fit(roll(50))
     with pytest.warns(ConvergenceWarning, match="above the tolerance"):
-        MOSAICOutlierDetector(solver="fista", max_iter=1).fit(roll(50))
+        _ = detector.certificate_
 
 
 @pytest.mark.parametrize("columns", [3, 30])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -14,10 +16,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICOutlierDetector, MOSAICSampler, datasets, metrics
-from mosaic.estimators import _choice
-from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.budget import memory_needed
+from mosaic.choosing import rank
+from mosaic.choosing.choose import _in_order
+from mosaic.choosing.cover import similarities
+from mosaic.kernels import make_kernel
 from mosaic.outliers import cut_for_share, find_cut
-from mosaic.selection import similarities
 
 GROSS = datasets.blobs_with_gross_outliers()
 ROLL = datasets.swiss_roll(250)
@@ -26,14 +30,13 @@ DIGITS = load_digits().data[:600]
 
 
 def settled(model):
-    """The kernel and the strength of a fitted model, for another one, which then chooses by the kernel's similarities."""
-    return {"gamma": model.gamma_ or "auto", "lam": model.lam_}
+    """The kernel of a fitted model, for another one."""
+    return {"gamma": model.gamma_ or "auto"}
 
 
-def in_the_view(X, belongs, k):
-    """Similarities to the points that belong, as choosing k sees them where features are few: an rbf for k."""
-    m0 = min(max(belongs.sum() / k, 1.5), 0.5 * belongs.sum())
-    return rbf_kernel(X, X[belongs], gamma=make_kernel(X[belongs], "rbf", gamma=EffectiveCount(m0)).gamma).T
+def seen(model, X):
+    """Similarities of the points that belong to all points, as choosing sees them."""
+    return rbf_kernel(X[~model.is_outlier_], X, gamma=model.gamma_)
 
 
 def reached(S, chosen):
@@ -130,13 +133,10 @@ def test_every_representative_has_the_support_asked_for(name, support, kernel):
 
 @pytest.mark.parametrize("weights", [np.ones(250), np.random.default_rng(0).integers(1, 5, 250)])
 @pytest.mark.parametrize("support", [8, 60])
-@pytest.mark.parametrize("similarity", ["ours", "the kernel's"])
-def test_as_many_are_chosen_as_have_the_support_which_is_weight(similarity, support, weights):
+def test_as_many_are_chosen_as_have_the_support_which_is_weight(support, weights):
     model = MOSAIC(min_support=support).fit(ROLL, sample_weight=weights)
-    if similarity == "the kernel's":
-        model = MOSAIC(min_support=support, **settled(model)).fit(ROLL, sample_weight=weights)
     assert not model.is_outlier_.any()
-    ranking = _choice.rank(model._solved, model._wanted, int(weights.sum() / support), model._choice)[0]
+    ranking = rank(model.selection_, int(weights.sum() / support))[0]
     K = rbf_kernel(ROLL, ROLL[ranking], gamma=model.gamma_)
     enough = [
         k
@@ -148,8 +148,10 @@ def test_as_many_are_chosen_as_have_the_support_which_is_weight(similarity, supp
 
 
 def test_wish_for_support_does_not_make_outliers():
-    """The kernel still resembles twenty points at least, however few are asked for."""
-    assert MOSAIC(min_support=2).fit(CLOUD).is_outlier_.mean() <= 0.02
+    """Who is an outlier does not depend on how many are asked for, or how."""
+    model = MOSAIC(min_support=2).fit(CLOUD)
+    assert model.is_outlier_.mean() <= 0.02
+    np.testing.assert_array_equal(model.is_outlier_, MOSAIC(5).fit(CLOUD).is_outlier_)
 
 
 @pytest.mark.parametrize("wish", [{"n_representatives": 10}, {}, {"coverage": 0.5}])
@@ -159,22 +161,13 @@ def test_representatives_are_as_different_as_asked_for(wish):
     distances = 1.0 - K[np.triu_indices(len(K), 1)]  # 1 − 2k_ij/(k_ii + k_jj), where k_ii = 1
     assert len(distances)
     assert distances.min() >= 0.4
-    free = MOSAIC(len(K), **settled(model)).fit(CLOUD).representative_indices_
-    assert metrics.diversity(make_kernel(CLOUD, "rbf", gamma=model.gamma_), free) < 0.4
+    similarity, free = make_kernel(CLOUD, "rbf", gamma=model.gamma_), MOSAIC(20).fit(CLOUD).representative_indices_
+    assert metrics.diversity(similarity, free) < 0.4
 
 
 def test_more_representatives_than_can_differ_so_much_are_refused():
     with pytest.raises(InvalidInputError, match=r"100 representatives are wanted, but after \d+ no .* diversity=0.9"):
         MOSAIC(100, diversity=0.9).fit(CLOUD)
-
-
-def test_points_without_influence_are_taken_where_those_with_it_are_too_similar():
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    model = MOSAIC(4, kernel="linear", diversity=0.5).fit(X)
-    kernel, located = make_kernel(X, "linear"), np.flatnonzero(model.influence_)
-    assert len(located) == 4
-    assert metrics.diversity(kernel, located) < 0.5
-    assert metrics.diversity(kernel, model.representative_indices_) >= 0.5
 
 
 # Outliers
@@ -187,11 +180,12 @@ def test_reported_outliers_may_be_chosen():
     assert (report.is_outlier_ == GROSS.is_outlier).all()
     np.testing.assert_array_equal(report.representative_indices_, keep.representative_indices_)
     assert report.get_support()[GROSS.is_outlier].all()
-    gains = np.diff(reached(in_the_view(GROSS.X, np.ones(400, dtype=bool), 100), report.representative_indices_))
+    S = rbf_kernel(GROSS.X, gamma=report.gamma_)
+    gains = np.diff(reached(S, report.representative_indices_))
     assert gains[-1] < 1 / 400
-    few = MOSAIC(20, outliers="report").fit(GROSS.X).representative_indices_
+    few = MOSAIC(12, outliers="report").fit(GROSS.X).representative_indices_
     assert not GROSS.is_outlier[few].any()
-    assert np.diff(reached(in_the_view(GROSS.X, np.ones(400, dtype=bool), 20), few)).min() > 1 / 400
+    assert np.diff(reached(S, few)).min() > 1 / 400
     assert (report.labels_ >= 0).all()
     np.testing.assert_array_equal(report.predict(GROSS.X), report.labels_)
     assert not keep.is_outlier_.any()
@@ -216,8 +210,8 @@ def test_counts_that_differ_by_rounding_only_are_flagged_together():
 def test_outlier_probability_is_the_measure_of_the_paper():
     """OP = (n‖r‖_∞ − ‖r‖₁) / ((n − 1)‖r‖_∞) of the rows of R, written out."""
     K = rbf_kernel(GROSS.X, gamma=1.0)
-    model = MOSAIC(10, kernel="precomputed", alpha=20.0, outliers="keep").fit(K)
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=20.0, tol=1e-3)
+    model = MOSAIC(10, mode="paper", kernel="precomputed", alpha=20.0, outliers="keep", tol=1e-7).fit(K)
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=20.0, tol=1e-7)
     rows = np.flatnonzero(encoding.influence)
     R = np.abs(encoding.rows(rows))
     largest, n = R.max(axis=1), len(K)
@@ -269,21 +263,21 @@ def naive_algorithm_1(K, encoding, share, threshold):
         ({"op_threshold": 0.97}, 0.95, 0.97),
         ({"diversity": 0.7}, 0.7, 1 - 1 / 159),
         ({"diversity": 1.0, "alpha": 30.0}, 1.0, 1 - 1 / 159),
-        ({"outliers": "keep"}, 0.95, 1.0),
+        ({"outliers": "keep"}, 0.95, 2.0),
     ],
 )
 def test_paper_mode_is_algorithm_1_as_written(settings, share, threshold):
     X = np.vstack([ROLL[:150] / 5.0, 100.0 * np.random.default_rng(0).normal(size=(10, 3))])
     K = rbf_kernel(X, gamma=0.5)
-    model = MOSAIC(mode="paper", kernel="precomputed", **settings).fit(K)
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=settings.get("alpha", 10.0), tol=1e-3)
+    model = MOSAIC(mode="paper", kernel="precomputed", tol=1e-8, **settings).fit(K)
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=settings.get("alpha", 10.0), tol=1e-8)
     expected, n_located, n_pruned = naive_algorithm_1(K, encoding, share, threshold)
     assert model.representative_indices_.tolist() == expected
     assert 0 < len(expected) <= n_located
     assert (n_pruned > 0) == (share < 1)
     if settings.get("outliers") != "keep":
         assert not (model.representative_indices_ >= 150).any()
-    few = MOSAIC(4, mode="paper", kernel="precomputed", **settings).fit(K)
+    few = MOSAIC(4, mode="paper", kernel="precomputed", tol=1e-8, **settings).fit(K)
     assert few.representative_indices_.tolist() == expected[:4]
 
 
@@ -340,38 +334,41 @@ def test_certificate_belongs_to_the_choice_and_follows_it():
 
 def test_solution_is_that_of_the_exact_layer():
     K = rbf_kernel(CLOUD, gamma=0.3)
-    model, encoding = (
-        MOSAIC(5, kernel="precomputed", alpha=30.0).fit(K),
-        mosaic.solve(K, kernel="precomputed", alpha=30.0, tol=1e-3),
-    )
-    np.testing.assert_allclose(model.influence_, encoding.influence, rtol=1e-9)
-    np.testing.assert_allclose(model.effective_count_, encoding.effective_count, rtol=1e-9)
+    settings = {"kernel": "precomputed", "alpha": 30.0, "tol": 1e-9}
+    model, encoding = MOSAIC(5, **settings).fit(K), mosaic.solve(K, **settings)
+    np.testing.assert_allclose(model.influence_, encoding.influence, atol=1e-3)
+    paper = MOSAIC(5, mode="paper", **settings).fit(K)
+    np.testing.assert_allclose(paper.effective_count_, encoding.effective_count, rtol=1e-3)
     assert (model.lam_, model.alpha_) == (pytest.approx(encoding.lam), pytest.approx(30.0))
-    assert model.certificate_.encoding == encoding.certificate
+    assert model.certificate_.encoding.primal == pytest.approx(encoding.certificate.primal, rel=1e-8)
 
 
 @pytest.mark.parametrize("solver", ["interior-point", "admm", "fista", "admm-paper"])
 def test_any_solver_serves(solver):
     X = CLOUD[:60]
-    model = MOSAIC(5, solver=solver, alpha=5.0).fit(X)
+    model = MOSAIC(5, solver=solver, alpha=5.0, mode="paper", gamma=0.3).fit(X)
     assert model.certificate_.gap <= model.tol
-    np.testing.assert_allclose(
-        np.log(model.effective_count_), np.log(MOSAIC(5, alpha=5.0, tol=1e-5).fit(X).effective_count_), atol=0.1
-    )
+    tight = MOSAIC(5, alpha=5.0, tol=1e-5, mode="paper", gamma=0.3).fit(X)
+    np.testing.assert_allclose(np.log(model.effective_count_), np.log(tight.effective_count_), atol=0.1)
 
 
 def test_unfinished_solution_is_announced():
+    model = MOSAIC(5, solver="fista", max_iter=3).fit(CLOUD)
     with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
-        MOSAIC(5, solver="fista", max_iter=3).fit(CLOUD)
+        _ = model.certificate_
+    with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
+        MOSAIC(mode="paper", gamma=0.3, solver="fista", max_iter=3).fit(CLOUD)
 
 
 # Explanations
 
 
 def check_explanation(model, i, X):
+    assert model.explain(i).influence is None or model.selection_.is_solved
+    influence = model.influence_[i]
     told = model.explain(i)
     assert told.index == i
-    assert told.influence == model.influence_[i]
+    assert told.influence == influence
     assert told.effective_count == model.effective_count_[i]
     assert told.outlier_probability == model.outlier_probability_[i]
     assert told.representation_error == model.representation_error_[i]
@@ -407,7 +404,7 @@ def test_explanation_of_an_outlier():
     told = check_explanation(model, i, GROSS.X)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
     assert told.effective_count < told.count_threshold
-    assert told.reason.startswith("rejected as an outlier: it stands for itself alone")
+    assert told.reason.startswith("rejected as an outlier: it is alone: fewer than 1.1 rows look like it")
     reported = MOSAIC(20, outliers="report").fit(GROSS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None
@@ -481,25 +478,29 @@ def test_choosing_again_keeps_the_demands_of_the_fit():
 def test_second_fit_of_the_same_program_gives_the_same_answer(name):
     X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
     model = MOSAIC(20, warm_start=True).fit(X)
-    cold = MOSAIC(10, **settled(model)).fit(X)
-    warm = model.set_params(n_representatives=10, gamma=model.gamma_).fit(X)
+    steps, certificate = model.n_iter_, model.certificate_.encoding
+    cold = MOSAIC(10).fit(X)
+    warm = model.set_params(n_representatives=10).fit(X)
     np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
     np.testing.assert_array_equal(warm.labels_, cold.labels_)
     np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-9)
-    assert warm.n_iter_ <= cold.n_iter_
+    assert warm.selection_.material.proof.solved
+    assert warm.certificate_.encoding is certificate
+    assert warm.n_iter_ == steps
 
 
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_warm_start_at_another_strength_is_as_good_as_a_cold_one_in_no_more_steps(name):
+def test_warm_start_at_another_strength_proves_as_much_as_a_cold_one(name):
     X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
-    warm = MOSAIC(20, warm_start=True).fit(X).set_params(alpha=120.0).fit(X)
+    warm = MOSAIC(20, warm_start=True).fit(X)
+    assert warm.n_iter_ >= 1  # nobody starts from a program that was not asked for
+    warm.set_params(alpha=120.0).fit(X)
+    assert warm.selection_.material.proof.warm is not None
     cold = MOSAIC(20, alpha=120.0).fit(X)
-    assert warm.n_iter_ <= cold.n_iter_
     first, second = warm.certificate_.encoding, cold.certificate_.encoding
     assert max(first.gap, second.gap) <= 1e-3
     assert max(first.dual, second.dual) <= min(first.primal, second.primal)  # both enclose the same optimum
-    np.testing.assert_array_equal(warm.is_outlier_, cold.is_outlier_)
-    assert warm.coverage_ == pytest.approx(cold.coverage_, abs=0.03)
+    np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
 
 
 @pytest.mark.parametrize(
@@ -514,15 +515,22 @@ def test_warm_start_at_another_strength_is_as_good_as_a_cold_one_in_no_more_step
     ],
 )
 def test_another_kernel_is_no_warm_start(before, after):
-    model = MOSAIC(8, warm_start=True, **before).fit(CLOUD).set_params(**after).fit(CLOUD)
+    model = MOSAIC(8, warm_start=True, **before).fit(CLOUD)
+    assert model.n_iter_ >= 1
+    model.set_params(**after).fit(CLOUD)
+    assert model.selection_.material.proof.warm is None
     cold = MOSAIC(8, **{**before, **after}).fit(CLOUD)
     np.testing.assert_allclose(model.effective_count_, cold.effective_count_, rtol=1e-12)
+    np.testing.assert_allclose(model.influence_, cold.influence_, rtol=1e-12)
     np.testing.assert_array_equal(model.representative_indices_, cold.representative_indices_)
 
 
 def test_other_points_or_weights_are_no_warm_start():
     for X, weights in ((CLOUD[::-1] + 1.0, None), (CLOUD, np.arange(200) % 3), (CLOUD[:90], None)):
-        warm = MOSAIC(8, warm_start=True).fit(CLOUD).fit(X, sample_weight=weights)
+        warm = MOSAIC(8, warm_start=True).fit(CLOUD)
+        assert warm.n_iter_ >= 1
+        warm.fit(X, sample_weight=weights)
+        assert warm.selection_.material.proof.warm is None
         cold = MOSAIC(8).fit(X, sample_weight=weights)
         np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
         np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-12)
@@ -576,7 +584,7 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
     lines = told.splitlines()
     assert all(line.startswith(f"[{kind.__name__}]") for line in lines)
     stages = [line.split(" s  ")[1].split(",")[0] for line in lines]
-    assert stages == ["similarities", "solving", "effective counts", "choosing", "5 representatives"]
+    assert stages == ["similarities", "effective counts", "choosing", "5 representatives"]
 
 
 # Limits
@@ -592,12 +600,33 @@ def test_too_small_a_budget_is_refused_with_the_numbers():
 
 
 def test_small_budget_limits_the_rank_and_the_certificate_tells():
-    from mosaic.tuning import memory_needed
-
-    model = MOSAIC(5, memory_budget=memory_needed(200, 20, 8, 4)).fit(CLOUD)
-    assert model.certificate_.rank == 20
+    model = MOSAIC(5, memory_budget=memory_needed(200, 60, 8, 4)).fit(CLOUD)
+    assert model.certificate_.rank == 60
     assert model.certificate_.kernel_error > 0
-    assert model.gamma_ < MOSAIC(5).fit(CLOUD).gamma_  # a wider kernel, which the rank can carry
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits"])
+def test_limits_of_rank_or_memory_change_the_certificate_and_nothing_else(name):
+    X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}[name]
+    free = MOSAIC(10).fit(X)
+    budget = memory_needed(len(X), 20, 8, X.shape[1])
+    for limits in ({"max_rank": 20}, {"memory_budget": budget}, {"strategy": "low-rank", "max_rank": 20}):
+        limited = MOSAIC(10, **limits).fit(X)
+        for attribute in ("representative_indices_", "is_outlier_", "effective_count_", "labels_", "coverage_"):
+            np.testing.assert_array_equal(getattr(limited, attribute), getattr(free, attribute), err_msg=attribute)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a rank of 20 proves little
+            assert limited.certificate_.rank == 20
+        assert limited.certificate_.error == pytest.approx(free.certificate_.error)
+        assert limited.certificate_.bound <= free.certificate_.error
+
+
+def test_budget_may_be_text():
+    told = MOSAIC(5, memory_budget="3.5MiB").fit(CLOUD).certificate_
+    assert told.rank == MOSAIC(5, memory_budget=3.5 * 2**20).fit(CLOUD).certificate_.rank < 200
+    assert MOSAIC(5, memory_budget="1 GB").fit(CLOUD).certificate_.rank > told.rank
+    with pytest.raises(MemoryBudgetError, match=r"the budget is 0\.095 MiB"):
+        MOSAIC(5, memory_budget="100kB").fit(CLOUD)
 
 
 @pytest.mark.parametrize(
@@ -643,7 +672,11 @@ BAD = [
     ("solver", "simplex", "solver must be 'auto', .*; got 'simplex'"),
     ("tol", 0.0, "tol must be a finite number > 0; got 0"),
     ("tol", "tight", "tol must be a finite number > 0; got 'tight'"),
-    ("memory_budget", "2GB", "memory_budget must be a number of bytes or None; got '2GB'"),
+    ("memory_budget", "2 elephants", "text such as '1GiB' or '500MB'; got '2 elephants'"),
+    ("memory_budget", "GB", "text such as '1GiB' or '500MB'; got 'GB'"),
+    ("memory_budget", "-1GB", "memory_budget must be a finite number of bytes > 0; got '-1GB'"),
+    ("memory_budget", 0, "memory_budget must be a finite number of bytes > 0; got 0"),
+    ("memory_budget", [1], r"text such as '1GiB', or None; got .1."),
     ("random_state", "dice", "random_state must be a whole number >= 0, a generator or None; got 'dice'"),
     ("random_state", -1, "random_state must be a whole number >= 0, .*; got -1"),
 ]
@@ -719,8 +752,7 @@ def test_quotas_say_how_many_if_nothing_else_does():
 def test_curve_says_what_every_number_of_representatives_covers(gamma):
     curve = mosaic.path(GROSS.X, max_representatives=30, gamma=gamma)
     belongs = ~curve.model.is_outlier_
-    # Where no number is given, twenty are expected; where a bandwidth is, it decides on similarity.
-    S = in_the_view(GROSS.X, belongs, 20) if gamma == "auto" else rbf_kernel(GROSS.X[belongs], GROSS.X, gamma=gamma)
+    S = seen(curve.model, GROSS.X)
     kernel = make_kernel(GROSS.X, "rbf", gamma=curve.model.gamma_)
     assert len(curve.indices) == len(curve.similarity) == len(curve.coverage) == 30
     for k in (1, 2, 9, 30):
@@ -735,6 +767,7 @@ def test_curve_says_what_every_number_of_representatives_covers(gamma):
     assert "up to 30 representatives" in repr(curve)
 
 
+@pytest.mark.filterwarnings("ignore:.*sparse group:mosaic.SelectionWarning")  # few directions do not reach all
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
 def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kernel):
@@ -750,6 +783,7 @@ def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kerne
         assert curve.model.rethreshold(coverage=share).n_representatives_ == k
 
 
+@pytest.mark.filterwarnings("ignore:.*sparse group:mosaic.SelectionWarning")  # few directions do not reach all
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
 def test_number_that_is_said_gives_at_least_the_similarity_of_the_curve(name, kernel):
@@ -766,23 +800,35 @@ def test_number_that_is_said_gives_at_least_the_similarity_of_the_curve(name, ke
         better += found[-1] > curve.similarity[k - 1] * (1 + 1e-6)
         gains = np.diff(found, prepend=0.0)
         assert (np.diff(gains) <= 1e-12).all()
-        # The best one of three need not be the best one alone, least of all where a kernel has no bandwidth.
-        assert (found >= (0.8 if kernel == "polynomial" else 0.9) * curve.similarity[:k]).all()
+        # The best one of three need not be the best one alone.
+        assert (found >= 0.75 * curve.similarity[:k]).all()
     assert better >= 2
 
 
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_number_that_is_said_decides_how_similarity_is_seen(name):
+def test_number_that_is_said_does_not_change_what_is_similar(name):
     X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
-    curve = mosaic.path(X)
-    for k in (1, 3, 10, 25, 100):
-        model = curve.model.rethreshold(n_representatives=k)
-        S = in_the_view(X, ~model.is_outlier_, k)
-        found, of_curve = reached(S, model.representative_indices_), reached(S, curve.at(k))
-        np.testing.assert_allclose(np.cumsum(model._choice.gains), found, rtol=1e-9)
-        assert found[-1] >= of_curve[-1] * (1 - 1e-12)
-        assert (np.diff(np.diff(found, prepend=0.0)) <= 1e-12).all()
-        assert (found >= 0.9 * of_curve).all()
+    models = [MOSAIC(k).fit(X) for k in ("auto", 1, 3, 10, 25, 100)]
+    assert len({model.gamma_ for model in models}) == 1
+    for model in models:
+        np.testing.assert_array_equal(model.effective_count_, models[0].effective_count_)
+        np.testing.assert_array_equal(model.is_outlier_, models[0].is_outlier_)
+        found = reached(seen(model, X), model.representative_indices_)
+        np.testing.assert_allclose(np.cumsum(model.selection_.gains), found, rtol=1e-9)
+    covered = [model.coverage_ for model in models[1:]]
+    assert (np.diff(covered) > 0).all()
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_choosing_again_another_number_is_a_fresh_fit_with_that_number(name):
+    X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD}[name]
+    model = MOSAIC(5).fit(X)
+    for k in (1, 20, "auto", 0.1):
+        again, fresh = model.rethreshold(n_representatives=k), MOSAIC(k).fit(X)
+        assert again.get_params() == fresh.get_params()
+        for attribute in ("representative_indices_", "labels_", "is_outlier_", "effective_count_", "coverage_"):
+            np.testing.assert_array_equal(getattr(again, attribute), getattr(fresh, attribute), err_msg=attribute)
+        np.testing.assert_array_equal(again.selection_.gains, fresh.selection_.gains)
 
 
 def test_wishes_survive_exchanges():
@@ -793,15 +839,15 @@ def test_wishes_survive_exchanges():
     assert chosen[:2].tolist() == [11, 4]
     assert 0 not in chosen
     assert np.bincount(groups[chosen]).tolist() == [5, 10, 15]
-    found = reached(in_the_view(CLOUD, ~model.is_outlier_, 30), chosen)
-    np.testing.assert_allclose(np.cumsum(model._choice.gains), found, rtol=1e-9)
+    found = reached(seen(model, CLOUD), chosen)
+    np.testing.assert_allclose(np.cumsum(model.selection_.gains), found, rtol=1e-9)
     assert (np.diff(np.diff(found)[1:]) <= 1e-12).all()
 
 
 def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
     """Among equal gains the first candidate wins, but required ones come before all."""
-    assert _choice._in_order(np.eye(5), np.ones(5), [3, 4, 0, 1], 1) == ([3, 0, 1, 4], [1.0] * 4)
-    assert _choice._in_order(np.diag([1.0, 2.0, 3.0]), np.ones(3), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
+    assert _in_order(np.eye(5), np.ones(5), [3, 4, 0, 1], 1) == ([3, 0, 1, 4], [1.0] * 4)
+    assert _in_order(np.diag([1.0, 2.0, 3.0]), np.ones(3), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
 
 
 def test_curve_obeys_wishes_for_single_rows():
@@ -849,7 +895,7 @@ def test_estimated_memory_is_about_what_a_fit_takes():
 
 def test_quotas_of_rare_groups_are_kept_in_large_data_within_bounds_of_memory(monkeypatch):
     """Of more rows than can be compared a part is drawn, but of every group enough for its quota."""
-    monkeypatch.setattr("mosaic.estimators._choice.MOST_CANDIDATES", 60)
+    monkeypatch.setattr(sys.modules["mosaic.choosing.choose"], "MOST_SIMILARITIES", 60 * 900)
     X = np.random.default_rng(0).normal(size=(900, 3))
     rare = np.where(np.arange(900) % 180 == 7, "rare", "common")
     model = MOSAIC(12, outliers="keep").fit(X, groups=rare, quotas={"rare": 5, "common": 7})
@@ -872,34 +918,45 @@ def test_a_fit_stays_near_its_memory_budget():
     assert peak <= 1.1 * 4e8
 
 
-def test_representatives_of_a_curve_lie_on_it_though_points_are_scattered_around():
-    curve = mosaic.datasets.trefoil(300, random_state=0)
-    data = mosaic.datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
-    model = MOSAIC(20).fit(data.X)
-    assert data.is_outlier[model.is_outlier_].mean() > 0.95
-    assert model.is_outlier_[data.is_outlier].mean() > 0.8
-    assert data.is_outlier[model.representative_indices_].mean() <= 0.15  # a third of all points
-    np.testing.assert_array_equal(model.predict(data.X[model.is_outlier_]), -1)
-    kept = MOSAIC(20, outliers="keep").fit(data.X)
-    assert not kept.is_outlier_.any()
-
-
 def test_outliers_do_not_depend_on_when_they_are_asked_for():
-    t = np.linspace(0, 4 * np.pi, 400)
-    X = np.vstack([np.c_[t * np.cos(t), t * np.sin(t)], np.random.default_rng(0).uniform(-13, 13, (80, 2))])
+    X = np.vstack([GROSS.X, np.random.default_rng(0).uniform(-30, 30, (12, 2))])
     model = MOSAIC(10).fit(X)
-    assert 50 < model.is_outlier_.sum() < 90
+    assert 15 < model.is_outlier_.sum() < 21
     for other in ({"contamination": 0.15}, {"outliers": "keep"}):
         later = MOSAIC(10, **other).fit(X).rethreshold(contamination="auto", outliers="reject")
         np.testing.assert_array_equal(later.is_outlier_, model.is_outlier_)
         np.testing.assert_array_equal(later.representative_indices_, model.representative_indices_)
-    assert (MOSAICOutlierDetector().fit(X).is_outlier_ != model.is_outlier_).mean() < 0.02  # which looks from afar, too
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.1])
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits", "scattered"])
+def test_selector_and_detector_call_the_same_rows_outliers(name, contamination):
+    scattered = datasets.contaminate(datasets.trefoil(300, random_state=0), 0.5, random_state=1).X
+    X = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS, "scattered": scattered}[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mosaic.SelectionWarning)
+        selector = MOSAIC(10, contamination=contamination).fit(X)
+        detector = MOSAICOutlierDetector(contamination).fit(X)
+    np.testing.assert_array_equal(selector.is_outlier_, detector.is_outlier_)
+    np.testing.assert_array_equal(selector.effective_count_, detector.effective_count_)
+    np.testing.assert_array_equal(selector.outlier_probability_, detector.outlier_probability_)
+    assert selector.selection_.cut == detector.selection_.cut
+    new = X[:50] + 0.1
+    np.testing.assert_array_equal(selector.score_samples(new), detector.score_samples(new))
+    np.testing.assert_array_equal(selector.predict(new) == -1, detector.predict(new) == -1)
 
 
 def test_doubtful_points_are_chosen_last_and_not_left_out():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(300, 2)), rng.uniform(-12, 12, (60, 2))])
-    model = MOSAIC(10).fit(X)
+    with pytest.warns(mosaic.SelectionWarning, match=r"56 of 360 rows \(16 %\) are taken for outliers"):
+        model = MOSAIC(10).fit(X)
+    warnings.simplefilter("ignore", mosaic.SelectionWarning)
+    counts, cut = model.effective_count_, model.selection_.cut
+    belongs = ~model.is_outlier_
+    doubtful = belongs & (counts < np.sqrt(cut.count * np.median(counts[belongs])))
+    assert doubtful.any()
+    assert not doubtful[model.representative_indices_].any()
     again = MOSAIC(10).fit(X, exclude=np.flatnonzero(model.is_outlier_)[:1])
     np.testing.assert_array_equal(again.representative_indices_, model.representative_indices_)
     belong = int((~model.is_outlier_).sum())
@@ -915,16 +972,6 @@ def test_tight_clusters_do_not_make_outliers_of_all_others():
     assert data.is_outlier[model.representative_indices_].mean() < 0.3
 
 
-def test_beyond_a_thousand_points_the_narrow_counts_are_those_of_a_sample():
-    curve = mosaic.datasets.trefoil(1000, random_state=0)
-    data = mosaic.datasets.contaminate(curve, 0.5, kind="uniform", random_state=1)
-    model = MOSAIC(20).fit(data.X)
-    assert model.is_outlier_[data.is_outlier].mean() > 0.8
-    assert data.is_outlier[model.is_outlier_].mean() > 0.95
-    np.testing.assert_array_equal(model.predict(data.X), model.labels_)
-    np.testing.assert_allclose(model.outlier_probability_, (1000 - model.effective_count_) / 999)
-
-
 def test_outliers_are_decided_on_once_in_a_fit(monkeypatch):
     asked = []
 
@@ -932,6 +979,74 @@ def test_outliers_are_decided_on_once_in_a_fit(monkeypatch):
         asked.append(len(arguments[0]))
         return find_cut(*arguments, **settings)
 
-    monkeypatch.setattr("mosaic.estimators._choice.find_cut", counting)
+    monkeypatch.setattr(sys.modules["mosaic.choosing.choose"], "find_cut", counting)
     MOSAIC().fit(GROSS.X)
     assert len(asked) == 1
+
+
+# One program
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """Sizes of the programs that are solved, those of at most 128 points apart."""
+    sizes = []
+
+    def counting(kernel, **settings):
+        sizes.append(kernel.n)
+        return mosaic.program.encode(kernel, **settings)
+
+    for place in ("mosaic.estimators._proof.encode", "mosaic.outliers.counts.encode"):
+        monkeypatch.setattr(place, counting)
+    return sizes
+
+
+def test_fit_solves_small_programs_only_and_the_certificate_one_of_all_points_once(programs):
+    model = MOSAIC(10).fit(DIGITS)
+    assert programs == [128] * 4
+    asked = (
+        model.representative_indices_,
+        model.labels_,
+        model.is_outlier_,
+        model.coverage_,
+        model.explain(),
+        model.explain(3),
+    )
+    assert len(asked) == 6
+    model.predict(DIGITS[:5])
+    assert not model.selection_.is_solved
+    assert programs == [128] * 4
+    assert model.certificate_.gap <= model.tol
+    assert (model.alpha_, model.n_iter_ >= 1, model.influence_.max() > 0) == (
+        pytest.approx(mosaic.budget.DEFAULT_ALPHA),
+        True,
+        True,
+    )
+    assert programs == [128] * 4 + [600]
+    assert model.rethreshold(n_representatives=20).certificate_.k == 20
+    assert programs == [128] * 4 + [600]
+    MOSAICOutlierDetector().fit(DIGITS).predict(DIGITS)
+    assert programs == [128] * 4 + [600] + [128] * 4
+
+
+def test_paper_mode_solves_the_program_of_all_points_in_the_fit_and_no_other(programs):
+    model = MOSAIC(mode="paper", gamma=1e-3).fit(DIGITS)
+    assert model.selection_.is_solved
+    assert model.certificate_.gap <= model.tol
+    assert programs == [600]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
+def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
+    model = MOSAIC(10, kernel=kernel).fit(GROSS.X)
+    selection, certificate = model.selection_, model.certificate_
+    similarity = make_kernel(GROSS.X, kernel, gamma=model.gamma_ or 1.0)
+    g = similarity.diagonal().mean()
+    assert certificate.ridge == pytest.approx(g)
+    chosen = metrics.unexplained(selection.kernel, selection.chosen, g).sum()
+    assert certificate.error == pytest.approx(chosen, rel=1e-9)
+    assert certificate.error == pytest.approx(
+        metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6
+    )
+    assert certificate.bound <= certificate.error
+    assert selection.encoding.kernel is selection.kernel

@@ -48,7 +48,8 @@ CONFIGURATIONS = [
     MOSAICSampler(),
     MOSAICOutlierDetector(),
     MOSAICOutlierDetector(0.1),
-    MOSAICOutlierDetector(max_samples=10),
+    MOSAICOutlierDetector(min_group=5),
+    MOSAIC(min_group=5),
     MOSAICOutlierDetector(kernel="precomputed"),
 ]
 
@@ -310,7 +311,7 @@ def test_score_is_the_share_of_held_out_points_that_the_representatives_express(
     k = rbf_kernel(NEW, X[S], gamma=model.gamma_)
     left = 1.0 - np.einsum("ij,ij->i", k, np.linalg.solve(K[np.ix_(S, S)], k.T).T)
     assert model.score(NEW) == pytest.approx(1.0 - left.mean(), rel=1e-9)
-    assert model.score(X) == pytest.approx(explained_share(model._solved.kernel, model._choice.points), rel=1e-9)
+    assert model.score(X) == pytest.approx(explained_share(model.selection_.kernel, model.selection_.chosen), rel=1e-9)
 
 
 def test_grid_search_finds_the_settings_with_the_best_held_out_score():

@@ -149,6 +149,23 @@ def test_low_counts_of_more_than_half_are_not_the_odd_ones(rng):
     assert p >= VALLEY_LEVEL or (counts < cut).mean() <= LARGEST_SHARE
 
 
+def test_copies_of_a_few_counts_are_no_crowds_but_many_points_that_are_alone_are_one(rng):
+    few = np.array([5.0, 5.1, 5.2, 9.0, 9.1, 9.2, 9.3])
+    assert find_valley(np.repeat(few, 50) * (1.0 + 1e-9 * rng.normal(size=350)))[1] >= VALLEY_LEVEL
+    counts = np.append(np.ones(60), rng.uniform(10, 20, 340))
+    foot, p = find_valley(counts)
+    assert p < VALLEY_LEVEL
+    assert (counts < foot).sum() == 60
+
+
+@pytest.mark.parametrize("columns", [3, 30])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_copies_but_for_rounding_are_no_outliers(columns, seed):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(20, columns)), 10, axis=0) + 1e-10 * rng.normal(size=(200, columns))
+    assert not MOSAICOutlierDetector().fit(X).is_outlier_.any()
+
+
 @pytest.mark.parametrize("counts", [np.ones(1), np.full(50, 4.0), np.array([1.0, 9.0])])
 def test_too_little_to_see_a_valley_in(counts):
     assert find_valley(counts)[1] >= VALLEY_LEVEL

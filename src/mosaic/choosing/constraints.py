@@ -1,4 +1,4 @@
-"""Constraints on the choice: rows that must or must not be in it, and quotas of groups; refused with the arithmetic if they cannot be met."""
+"""Constraints on the choice: rows that must or must not be in it, and quotas of groups; refused with the arithmetic if unmet."""
 
 from __future__ import annotations
 

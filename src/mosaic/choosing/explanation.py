@@ -243,16 +243,20 @@ def on_outliers(selection: Selection) -> str:
     counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
     if cut.rule == "valley":
         return (
-            f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); rows that fewer than {cut.count:.3g} look like "
-            "are out."
+            f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); "
+            f"rows that fewer than {cut.count:.3g} look like are out."
         )
     if cut.rule == "alone":
-        end = "rows that are alone, fewer than 1.1 look like them, are out; of clean rows fewer than 1 % are, with heavy tails up to 5 %."
+        end = (
+            "rows that are alone, fewer than 1.1 look like them, are out; "
+            "of clean rows fewer than 1 % are, with heavy tails up to 5 %."
+        )
         if cut.sparse_group > 0:
             end = f"a crowd below a count of {cut.sparse_group:.3g} keeps to itself, so it is a sparse group; " + end
         return f"{counted}: {end}"
     if cut.rule == "none":
         if cut.sparse_group > 0:
-            return f"{counted}: the crowd below a count of {cut.sparse_group:.3g} keeps to itself, so it is a sparse group and stays."
+            crowd = f"the crowd below a count of {cut.sparse_group:.3g}"
+            return f"{counted}: {crowd} keeps to itself, so it is a sparse group and stays."
         return f"{counted}: more than 5 % of the rows are alone, so to be alone is not odd here."
     return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, Prepare, subsample
+from mosaic._arrays import FloatArray, Prepare, row_norms_squared, subsample
 from mosaic.choosing.points import Points
 from mosaic.choosing.scaling import column_scale
 from mosaic.choosing.settings import Settings
@@ -24,9 +24,10 @@ from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, make_kernel, 
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
 #: Points that it is found with.
 BANDWIDTH_SAMPLE = 2048
-#: Rows are compared by their direction if they are word counts (non-negative, at least this share zeros) or embeddings (nine in ten
-#: columns have at least a twentieth of their values on either side of zero), and have at least so many columns.
-ZEROS, MIXED_COLUMNS, EITHER_SIDE, MANY_COLUMNS = 0.95, 0.9, 0.05, 50
+#: Rows of at least so many columns are compared by their direction if they are word counts (non-negative, at least this share
+#: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
+#: is longer than three times the median, or length would tell something.
+MANY_COLUMNS, ZEROS, MIXED_COLUMNS, EITHER_SIDE, LONGEST = 50, 0.95, 0.75, 0.25, 3.0
 #: Rows that are looked at for that.
 LOOKED_AT = 2000
 #: Columns that are named with what they were divided by.
@@ -85,7 +86,8 @@ def compares_directions(X: Any) -> bool:
     if (some >= 0).all():
         return bool((some == 0).mean() >= ZEROS)
     mixed = np.minimum((some < 0).mean(axis=0), (some > 0).mean(axis=0)) >= EITHER_SIDE
-    return bool(mixed.mean() >= MIXED_COLUMNS)
+    lengths = np.sqrt(row_norms_squared(X))
+    return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST * np.median(lengths))
 
 
 def n_entries(X: Any) -> int:

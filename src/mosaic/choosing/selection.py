@@ -314,8 +314,9 @@ class Selection:
         automatic = isinstance(self.settings.contamination, str) and self.settings.mode == "auto"
         if automatic and self.settings.outliers != "keep" and share > CROWD_SHARE:
             found.append(
-                f"{self.n_outliers:,} of {self.material.n_rows:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows "
-                "look like. If they belong, set outliers='keep' or min_group; if you know their share, set contamination."
+                f"{self.n_outliers:,} of {self.material.n_rows:,} rows ({100 * share:.0f} %) are taken for outliers: "
+                "a crowd that few rows look like. If they belong, set outliers='keep' or min_group; if you know their share, "
+                "set contamination."
             )
         sparse = self.cut.sparse_group
         if sparse > 0:
@@ -324,8 +325,9 @@ class Selection:
             group, weight = material.sample[low], float(weights[low].sum() / weights.sum())
             if len(self.chosen) and not np.isin(self.chosen, group).any():
                 found.append(
-                    f"about {weight * material.n_rows:,.0f} of {material.n_rows:,} rows ({100 * weight:.0f} %) are a sparse group that no "
-                    "representative is from. Ask for more representatives, or, if they are outliers, set contamination."
+                    f"about {weight * material.n_rows:,.0f} of {material.n_rows:,} rows ({100 * weight:.0f} %) are a sparse "
+                    "group that no representative is from. Ask for more representatives, or, if they are outliers, "
+                    "set contamination."
                 )
         return tuple(found)
 

@@ -96,6 +96,12 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not isinstance(value, Real):
                 raise InvalidInputError(f"{name} must be a number or None; got {value!r}.")
+        if self.lam is not None and not (np.isfinite(self.lam) and self.lam > 0):
+            raise InvalidInputError(f"lam must be a finite number > 0; got {self.lam}.")
+        if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 1):
+            raise InvalidInputError(
+                f"alpha must be > 1 (a multiple of the critical strength); got {self.alpha:g}. At 1 or below nothing is selected."
+            )
         if self.max_rank is not None and not (
             isinstance(self.max_rank, Integral) and not isinstance(self.max_rank, bool) and self.max_rank >= 1
         ):
@@ -117,6 +123,8 @@ class Settings:
         given = [f"{name}={value}" for name, value in numbers.items() if value is not None]
         if len(given) > 1:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose. Give one of them.")
+        if self.alpha is not None and self.lam is not None:
+            raise InvalidInputError(f"give alpha or lam, not both; got alpha={self.alpha:g} and lam={self.lam:g}.")
         if self.mode == "paper" and self.min_group is not None:
             raise InvalidInputError("mode='paper' knows no min_group; use mode='auto'.")
         if self.mode == "paper" and (self.coverage is not None or self.min_support is not None):

@@ -5,7 +5,8 @@ not already expressed by the rows r_j, j ∈ S, of its solution. m_y = Σ_i ω_i
 the effective number of points that look like y: 1 if it is alone, b if all are alike. On the support it is the paper's measure,
 m = (n − 1)(1 − OP) + 1. With η the solution of the design form,
 
-    r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,      q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),      q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
+    r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,
+    q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),  q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
 
 so a count costs b similarities and b·|S| products, for a row of the data and for a new one alike. Several programs on
 different points are asked, and the geometric mean of their counts is the answer.
