@@ -35,7 +35,7 @@ def exactly(monkeypatch):
 def test_one_program_counts_as_the_encoding_does(rng, exactly, n, gamma):
     X = rng.normal(size=(n, 3))
     encoding = mosaic.solve(X, kernel="rbf", gamma=gamma, lam=10.0, tol=1e-8)
-    np.testing.assert_allclose(counts_of(X, gamma=gamma)[0], encoding.effective_count, rtol=1e-5)
+    np.testing.assert_allclose(counts_of(X, gamma=gamma)[0], encoding.effective_count, rtol=1e-3)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
@@ -209,5 +209,5 @@ def test_sparse_points_count_as_dense_ones_do(rng):
 def test_points_without_length_have_a_count_of_one(rng):
     X = np.vstack([rng.normal(size=(30, 3)), np.zeros((1, 3))])
     assert counts_of(X, "linear")[0][-1] == 1.0
-    with pytest.raises(InvalidInputError, match="all similarities are zero"):
+    with pytest.raises(InvalidInputError, match="no candidate resembles any target"):
         counts_of(np.zeros((5, 3)), "linear")

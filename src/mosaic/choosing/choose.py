@@ -184,7 +184,7 @@ def _pool(material: Material, may: BoolArray) -> IntArray:
     rows = np.concatenate([must, np.setdiff1d(rows[may[group[rows]]], must)])
     kinds = group[rows] * len(constraints.names) + constraints.group[rows]
     rows = rows[np.sort(np.unique(kinds, return_index=True)[1])]
-    return rows[np.lexsort((rows, group[rows]))]
+    return np.asarray(rows[np.lexsort((rows, group[rows]))])
 
 
 def _candidates(material: Material, who: _Participants, k: int) -> IntArray:

@@ -25,6 +25,8 @@ from mosaic.kernels import Kernel
 MOST_SWEEPS, TOGETHER = 20, 256
 #: Similarities that are worked on at once: 1 MB in single precision, which stays in the cache of one core.
 IN_CACHE = 1 << 18
+#: Candidates whose gains are computed anew together.
+LOOKED_AT_AGAIN = 16
 #: Up to this many similarities are kept in double precision, more in single.
 DOUBLE = 1 << 20
 
@@ -131,9 +133,15 @@ def cover(
         if fresh[candidate] == picks:
             yield choose(candidate, gain_of(candidate))
             picks += 1
-        else:
-            fresh[candidate] = picks
-            heapq.heappush(heap, (later, -round(gain_of(candidate) / grain), candidate))
+            continue
+        stale = [(later, candidate)]
+        while heap and len(stale) < LOOKED_AT_AGAIN and fresh[heap[0][2]] != picks:
+            later, _, candidate = heapq.heappop(heap)
+            stale.append((later, candidate))
+        numbers = [candidate for _, candidate in stale]
+        fresh[numbers] = picks
+        for (later, candidate), gain in zip(stale, _gains(S.T[numbers], weights, best), strict=True):
+            heapq.heappush(heap, (later, -round(gain / grain), candidate))
 
 
 def improve(
@@ -220,7 +228,7 @@ def _exchange_gains(
     Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
     """
     gains = np.empty((len(C), len(lost)))
-    for rows in row_blocks(*C.shape, IN_CACHE):
+    for rows in row_blocks(len(C), C.shape[1], IN_CACHE):
         inside = np.maximum(C[rows], second)
         kept = np.minimum(inside, first)
         inside -= kept  # (s_ci − s¹_i)₊
@@ -243,7 +251,8 @@ def _nearest_picks(
     second = T.max(axis=1)
     H = np.zeros_like(T)
     H[rows, nearest] = weights
-    return first, second, H, np.bincount(nearest, weights=weights * (first - second), minlength=len(picks))
+    lost = np.bincount(nearest, weights=weights * (first - second), minlength=len(picks))
+    return first, second, H, np.asarray(lost, np.float64)
 
 
 class ExplainedShare:

@@ -60,12 +60,11 @@ class Points:
         counted = X if len(rows) == n else X[rows]
         equal = equal_rows(counted)
         first, group = (np.arange(len(rows)), np.arange(len(rows))) if equal is None else equal
-        total = np.asarray(np.bincount(group, weights=weights[rows]))
+        total = np.asarray(np.bincount(group, weights=weights[rows]), np.float64)
         distinct = counted if len(first) == len(rows) else counted[first]
         if pairwise:
             priority = np.random.default_rng(0).permutation(len(first)).astype(np.uint64)
-            distance = distinct.diagonal() if len(rows) == n and len(first) == n else None
-            order = _by_centrality(_pairwise_distances(X, rows[first], total, distance))
+            order = _by_centrality(_pairwise_distances(X, rows[first], total))
         else:
             priority = row_priorities(distinct)
             order = _by_centrality(_centre_distances(distinct, total), priority, row_codes(distinct))
@@ -132,12 +131,11 @@ def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
     return distances
 
 
-def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray, diagonal: Any) -> FloatArray:
+def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> FloatArray:
     """‖φ_i − φ̄‖² but for a constant: k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j."""
     spread = np.zeros(K.shape[1])
     spread[members] = weights / weights.sum()
-    own = np.asarray(K.diagonal() if diagonal is None else diagonal, np.float64)
-    own = own[members] if diagonal is None else own
+    own = np.asarray(K.diagonal(), np.float64)[members]
     return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 

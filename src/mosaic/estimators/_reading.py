@@ -44,6 +44,11 @@ def read_prepared(
 ) -> tuple[Any, Prepare]:
     """For fit: the rows, prepared, and what was done to them."""
     matrix = read_rows(estimator, X, reset=True)
+    if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInputError(
+            f"a precomputed similarity must be square; got shape {matrix.shape}. "
+            "To pass points instead of similarities, choose a kernel such as kernel='rbf'."
+        )
     weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
     counted = matrix
     if weights is not None and not weights.all() and weights.any():

@@ -25,15 +25,16 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks, subsample_of_weights
-from mosaic.encoding import DesignRows
 from mosaic.kernels import Kernel
-from mosaic.program import encode
-from mosaic.wishes import Wishes
+from mosaic.problem import DesignProblem, critical_lam, weighted_gram
+from mosaic.working_set import solve_design
 
 #: Programs, points of each, and their strength for similarities whose diagonal is 1 on average.
 PROGRAMS, PROGRAM_SIZE, STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
-GAP = 1e-3
+GAP = 3e-4
+#: Eigenvalues of a similarity below this share of the largest are rounding.
+ROUNDING = 1e-12
 #: Points at less than this share of their squared lengths from one another are the same.
 SAME = 1e-9
 
@@ -140,11 +141,19 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray) -> Program:
     members = np.arange(part.start, part.stop)
     kernel = reference.take(members)
     lam = STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # points without length have no strength
-    encoding = encode(kernel, lam=lam, tol=GAP, wishes=Wishes.read(len(members), weights))
-    rows = encoding.member_rows
-    assert isinstance(rows, DesignRows)
-    used = rows.eta > 0
-    support, eta = encoding.members[used], rows.eta[used]
-    K = kernel.block(support, np.arange(len(members)))
+    K = kernel.block(members - part.start, members - part.start)
+    F = _factor(K)
+    problem = DesignProblem(F, weighted_gram(F, weights), lam)
+    solved = lam > critical_lam(problem)
+    eta: FloatArray = solve_design(problem, tol=GAP).value if solved else np.zeros(len(members))
+    support = np.flatnonzero(eta)
+    eta, K = eta[support], K[support]
     P = np.linalg.inv(K[:, support] + np.diag(1.0 / (lam * eta))) if len(support) else np.zeros((0, 0))
     return Program(part, weights, support, P, P @ K)
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """F with F Fᵀ = K, by the eigenvalues that are more than rounding; of few points that costs next to nothing."""
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    kept = values > ROUNDING * max(float(values[-1]), 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
