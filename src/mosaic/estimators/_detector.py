@@ -70,10 +70,11 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
 
     Notes
     -----
-    1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all points,
-       new ones among them, and its log is what thresholds are set on. The automatic threshold is ours (see ``mosaic.outliers.cut``).
-    2. A row of the data has the same score in ``fit`` and afterwards, whatever else it is asked with; a new one is scored as if it
-       had been added to the data.
+    1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
+       points, new ones among them, and its log is what thresholds are set on. The automatic threshold is ours (see
+       ``mosaic.outliers.cut``).
+    2. A row of the data has the same score in ``fit`` and afterwards, whatever else it is asked with; a new one is scored as
+       if it had been added to the data.
 
     Examples
     --------
@@ -272,7 +273,9 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         told = [*selection.material.geometry.decisions, on_outliers(selection)]
         if selection.protected is not None:
             number = int(selection.protected.sum())
-            told.append(f"{number:,} more would be outliers, if they were not in groups of at least {self.min_group:g}.")
+            told.append(
+                f"{number:,} more would be outliers, if they were not in groups of at least {self.min_group:g}."
+            )
         return Decisions(told)
 
     def to_pyod(self) -> PyODAdapter:

@@ -39,9 +39,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return matrix
 
 
-def read_prepared(
-    estimator: Any, X: Any, sample_weight: ArrayLike | None, settings: Settings
-) -> tuple[Any, Prepare]:
+def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, settings: Settings) -> tuple[Any, Prepare]:
     """For fit: the rows, prepared, and what was done to them."""
     matrix = read_rows(estimator, X, reset=True)
     if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:

@@ -218,7 +218,10 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
             return None, False
         assert isinstance(proof, InMemory)
         program = ("solver", "tol", "max_iter")
-        solved = strength(settings) == strength(proof.settings) and (max_rank, seed) == (proof.max_rank, before.material.seed)
+        solved = strength(settings) == strength(proof.settings) and (max_rank, seed) == (
+            proof.max_rank,
+            before.material.seed,
+        )
         solved = solved and all(getattr(settings, name) == getattr(proof.settings, name) for name in program)
         return before.encoding, solved
 
@@ -432,5 +435,3 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = True
         return tags
-
-

@@ -36,7 +36,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
     One similarity between rows decides on everything. Rows that few others look like, by the counts of small convex programs
     on random parts of the data, are outliers. Of the others, k are chosen so that everybody is as similar as possible to the
-    nearest of them. Asked for its certificate, it solves the program of all rows and says how far the choice can be from the best.
+    nearest of them. Asked for its certificate, it solves the program of all rows and says how far the choice can be from the
+    best.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         depend on the number of representatives, so that numbers of different fits can be compared.
     scale : "auto", True or False, default "auto"
         Whether columns are divided by their spread (the interquartile range; of sparse data the deviation). "auto" does so if
-        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us. Word
-        counts and embeddings are recognised then, too, and rows divided by their length; ``explain()`` says so.
+        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us.
+        Word counts and embeddings are recognised then, too, and rows divided by their length; ``explain()`` says so.
     degree, coef0 : of the polynomial kernel
     n_neighbors, diffusion_time : of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
@@ -83,7 +84,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Columns of the kernel's factor. By default as many as points, up to 1000 of them, and at most 500 for more. A
         higher rank makes a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; what cannot fit is refused with the numbers.
+        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; what
+        cannot fit is refused with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
         All points at full rank, all points at a lower one, or few candidates for all points by passes over the rows (the paper's
         Algorithm 3), which is for data that is not in memory. "auto" decides by size, memory and what X is; ``docs/scale.md``.
