@@ -64,7 +64,7 @@ names, sizes = np.unique(types[~is_doublet], return_counts=True)
 rarest = names[sizes.argmin()]
 print(f"{len(singles)} cells of {len(names)} types, the rarest, {rarest}, of {sizes.min()}; and {DOUBLETS} doublets.\n")
 
-# 2. Representatives, in the directions in which cells differ most.
+# 2. Representatives.
 X = PCA(30, random_state=0).fit_transform(cells)
 model = MOSAIC(K).fit(X)
 picks = model.representative_indices_

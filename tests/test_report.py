@@ -117,7 +117,7 @@ def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
     counts = [entry["count"] for entry in facts["lowest"]]
     assert counts == sorted(counts)
     assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(model.is_outlier_).tolist())
-    assert facts["lowest"][0]["reason"] == "stands for itself alone."
+    assert facts["lowest"][0]["reason"] == "no other row looks like it."
 
 
 def test_excess_is_proven_for_every_k(model, facts):

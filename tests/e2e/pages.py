@@ -135,7 +135,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "grouped": 0,
             "must": 0,
         },
-        "lowest": [entry(row, f"stands for about {counts[row]:.3g} points, itself included.") for row in low],
+        "lowest": [entry(row, f"about {counts[row]:.3g} of 128 rows look like it, itself included.") for row in low],
         "map": {
             "method": "features", "axes": ["width", "height"], "n": n, "of": n, "n_outside": 0,
             "range": [float(x0), float(x1), float(y0), float(y1)],

@@ -33,8 +33,8 @@ COMMANDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ),
     ),
     "outliers": (
-        "find rows that stand for nobody but themselves",
-        "Find the rows of FILE that stand for nobody but themselves, oddest first.\n\n"
+        "find rows that few others look like",
+        "Find the rows of FILE that few others look like, oddest first.\n\n"
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
         "mosaic_reason. The score is the log of the effective count: low is odd.",
         (

@@ -1,4 +1,4 @@
-"""outliers: rows that stand for nobody but themselves."""
+"""outliers: rows that few others look like."""
 
 from __future__ import annotations
 

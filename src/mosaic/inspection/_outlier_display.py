@@ -22,7 +22,7 @@ MOST_UNEQUAL = 50
 
 
 class OutlierDisplay:
-    """Histogram of the effective counts: for how many points each point stands, and from which count on points belong.
+    """Histogram of the effective counts: how many rows look like a row, and from which count on rows belong.
 
     Usually made by ``from_estimator``.
 
@@ -108,7 +108,7 @@ class OutlierDisplay:
             ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         _count_axis(ax, [*edges, part.threshold or edges[0]])
-        ax.set(xlabel="effective count: points that a point stands for, itself included", ylabel="points")
+        ax.set(xlabel="effective count: rows that look like a row, itself included", ylabel="points")
         bare(ax)
         head(ax, f"{title} among {counted(facts.n_points, 'point')}", handles, labels)
         return self

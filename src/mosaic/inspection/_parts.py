@@ -21,7 +21,7 @@ class PointMap:
     x, y : coordinates
     status : "representative", "outlier" or "represented"; of a detector "outlier" or "belongs"
     label : rank of the representative that stands for each, -1 for rejected outliers; None for a detector
-    effective_count : number of points that each stands for
+    effective_count : number of rows that look like each
     representation_error : share of each that the representatives cannot express; None for a detector
     name : names of the rows, if they were given
     """

@@ -79,7 +79,7 @@ def entries_of(
             "group": int(group_of[point]),
             "copies": 1 if fit.by_passes else int(fit.copies[point]),
             "cells": cells[i],
-            "reason": _crowd(float(fit.counts[point])),
+            "reason": _crowd(float(fit.counts[point]), fit.material.count_total),
         }
         found.append(entry)
     at, picks = len(points), summary.representatives or []
@@ -92,15 +92,17 @@ def entries_of(
     return Entries(found[:n_ranks], found[n_ranks:], columns, _bytes(cells) <= MOST_TWICE)
 
 
-def _crowd(count: float) -> str:
+def _crowd(count: float, total: float) -> str:
     """What an effective count says.
 
     Examples
     --------
-    >>> _crowd(1.004), _crowd(3.14159)
-    ('stands for itself alone.', 'stands for about 3.1 points, itself included.')
+    >>> _crowd(1.004, 128), _crowd(3.14159, 128)
+    ('no other row looks like it.', 'about 3.1 of 128 rows look like it, itself included.')
     """
-    return "stands for itself alone." if count < 1.05 else f"stands for about {count:.2g} points, itself included."
+    if count < 1.05:
+        return "no other row looks like it."
+    return f"about {count:.2g} of {total:,.0f} rows look like it, itself included."
 
 
 NEXT = "would come next, adding most to those before it."
