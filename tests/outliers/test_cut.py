@@ -11,7 +11,15 @@ from sklearn.datasets import load_digits
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
 from mosaic.kernels import make_kernel
 from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut, find_valley, outlier_probability
-from mosaic.outliers.cut import ALONE, KEEPS_TO_ITSELF, LARGEST_SHARE, VALLEY_LEVEL, share_of_own_neighbours
+from mosaic.outliers.cut import (
+    ALONE,
+    KEEPS_TO_ITSELF,
+    LARGEST_SHARE,
+    NEARLY_ALONE,
+    VALLEY_LEVEL,
+    alone_below,
+    share_of_own_neighbours,
+)
 
 DIGITS = load_digits().data
 
@@ -207,11 +215,18 @@ def never(low):
     raise AssertionError("nobody asks for neighbours where no large crowd is")
 
 
-def test_lonely_points_are_flagged_and_nearly_lonely_ones_are_not(rng):
-    counts = np.concatenate([rng.uniform(20, 30, 97), [1.0, ALONE - 0.01, ALONE]])
+def test_lonely_points_are_flagged_and_so_are_nearly_lonely_ones_where_that_is_far_below_the_rest(rng):
+    counts = np.concatenate([rng.uniform(20, 30, 96), [1.0, ALONE - 0.01, NEARLY_ALONE - 0.01, NEARLY_ALONE]])
     cut = find_cut(counts, never)
-    assert cut.rule == "alone"
-    assert np.flatnonzero(cut.below(counts)).tolist() == [97, 98]
+    assert (cut.rule, cut.count) == ("alone", NEARLY_ALONE)
+    assert np.flatnonzero(cut.below(counts)).tolist() == [96, 97, 98]
+    usual = np.concatenate([np.linspace(1.15, 4.0, 96), [1.0, ALONE - 0.01, ALONE, 1.12]])
+    assert np.flatnonzero(find_cut(usual, never).below(usual)).tolist() == [96, 97]
+
+
+def test_where_the_far_tail_ends_is_said_in_deviations_of_a_normal_distribution(rng):
+    counts = np.exp(0.5 + 0.02 * rng.normal(size=4001))
+    assert np.log(alone_below(counts)) == pytest.approx(0.5 - 2.5 * 0.02, abs=0.003)
 
 
 def test_more_than_a_twentieth_that_are_alone_are_not_odd(rng):
@@ -226,8 +241,7 @@ def test_crowd_beyond_a_twentieth_is_out_unless_it_keeps_to_itself(rng):
     foot, p = find_valley(counts)
     assert find_cut(counts, lambda low: KEEPS_TO_ITSELF - 0.01) == Cut(foot, "valley", p)
     kept = find_cut(counts, lambda low: KEEPS_TO_ITSELF)
-    assert kept == Cut(ALONE, "alone", sparse_group=foot)
-    assert not kept.below(counts).any()
+    assert kept == Cut(0.0, "none", sparse_group=foot)
 
 
 def test_crowd_within_a_twentieth_is_out_and_nobody_asks_for_its_neighbours(rng):

@@ -247,13 +247,10 @@ def on_outliers(selection: Selection) -> str:
             f"rows that fewer than {cut.count:.3g} look like are out."
         )
     if cut.rule == "alone":
-        end = (
-            "rows that are alone, fewer than 1.1 look like them, are out; "
-            "of clean rows fewer than 1 % are, with heavy tails up to 5 %."
+        return (
+            f"{counted}: rows that are alone, fewer than {cut.count:.3g} look like them, are out; of clean rows that is about "
+            "1 % at most, with heavy tails up to 5 %."
         )
-        if cut.sparse_group > 0:
-            end = f"a crowd below a count of {cut.sparse_group:.3g} keeps to itself, so it is a sparse group; " + end
-        return f"{counted}: {end}"
     if cut.rule == "none":
         if cut.sparse_group > 0:
             crowd = f"the crowd below a count of {cut.sparse_group:.3g}"

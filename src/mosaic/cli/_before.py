@@ -9,13 +9,13 @@ from dataclasses import asdict
 from typing import Any
 
 import mosaic
+from mosaic.choosing import MOST_AUTOMATIC
 from mosaic.cli._demands import demands_of
 from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._options import SETTINGS
 from mosaic.cli._output import width, write, write_csv, write_json, write_notes, write_wrapped
 from mosaic.cli._work import check_outputs, opened
-from mosaic.choosing import MOST_AUTOMATIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.io import write_rows
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.cli._faults import writing
 from mosaic.cli._life import visible
 from mosaic.cli._options import DETECTOR_SETTINGS
@@ -30,7 +31,6 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, explain
 from mosaic.inspection._summary import summarise
 from mosaic.io import write_rows
-from mosaic.budget import DEFAULT_BUDGET
 
 #: Part of the memory budget up to which all rows are taken into memory.
 IN_MEMORY = 0.25

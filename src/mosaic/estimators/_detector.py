@@ -47,7 +47,7 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     ----------
     contamination : "auto" or float in (0, 0.5], default "auto"
         Share of outliers, if known. "auto" looks for a crowd that a gap in the distribution of the counts sets apart; without one
-        it flags rows that are alone, a twentieth of all at most. Of clean rows fewer than 1 % are, with heavy tails up to 5 %.
+        it flags rows that are alone, a twentieth of all at most. Of clean rows about 1 % at most are, with heavy tails up to 5 %.
     min_group : float, optional
         Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers. They keep the score
         of the threshold.

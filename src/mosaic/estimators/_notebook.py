@@ -9,7 +9,14 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 #: Attributes that cost nothing to show. The others are found when they are asked for, some by solving a program.
-SHOWN = ("representative_indices_", "n_representatives_", "outlier_threshold_", "threshold_rule_", "gamma_", "column_scale_")
+SHOWN = (
+    "representative_indices_",
+    "n_representatives_",
+    "outlier_threshold_",
+    "threshold_rule_",
+    "gamma_",
+    "column_scale_",
+)
 
 
 class ShownInNotebooks:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.choosing import Settings
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
-from mosaic.budget import DEFAULT_BUDGET
 
 #: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
 SAMPLE, SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 16_384, 8, 1 << 28, 2048

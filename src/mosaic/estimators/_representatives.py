@@ -407,7 +407,7 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: as was asked for.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: rows that are alone, fewer than 1.1 look like them, are out; of clean rows fewer than 1 % are, ...
+        8 outliers: rows that are alone, fewer than ... look like them, are out; of clean rows that is about 1 % at most, ...
         """
         check_is_fitted(self)
         if i is None:

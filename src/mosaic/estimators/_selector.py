@@ -63,7 +63,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Never choose them, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
         Share of outliers, if it is known; otherwise the distribution of the effective counts tells (``mosaic.outliers.cut``): of
-        clean rows fewer than 1 % are rejected, with heavy tails up to 5 %, and a rejection of more than 5 % is warned of.
+        clean rows about 1 % at most are rejected, more where tails are heavy; a rejection of more than 5 % is warned of.
     min_group : float, optional
         Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers.
     diversity : "auto" or float, default "auto"

@@ -9,6 +9,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
+from mosaic.budget import (
+    DEFAULT_BUDGET,
+    EXACT_SIZE,
+    LARGEST_RANK,
+    affordable_rank,
+    memory_needed,
+    useful_rank,
+)
 from mosaic.choosing import Settings
 from mosaic.engines import Source, is_source, open_source
 from mosaic.estimators._plan import (
@@ -19,14 +27,6 @@ from mosaic.estimators._plan import (
     refuse_what_passes_cannot,
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
-from mosaic.budget import (
-    DEFAULT_BUDGET,
-    EXACT_SIZE,
-    LARGEST_RANK,
-    affordable_rank,
-    memory_needed,
-    useful_rank,
-)
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 STRATEGIES = ("auto", "exact", "low-rank", "sketch")

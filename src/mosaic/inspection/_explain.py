@@ -104,7 +104,9 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     threshold = count_threshold(detector)
     status: Literal["outlier", "belongs"] = "outlier" if detector.is_outlier_[i] else "belongs"
     shown, total = f"{count:.3g}", detector.selection_.material.count_total
-    says = "no other row looks like it" if shown == "1" else f"{shown} of {total:,.0f} rows look like it, itself included"
+    says = (
+        "no other row looks like it" if shown == "1" else f"{shown} of {total:,.0f} rows look like it, itself included"
+    )
     why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
     score = float(np.log(count))
     protected = detector.selection_.protected

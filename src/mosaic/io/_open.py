@@ -7,13 +7,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.engines.files import ZARR_MARKS
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._bytes import COMPRESSIONS, Progress, ending_of
 from mosaic.io._columns import Wishes
 from mosaic.io._faults import FileFault, check_there
 from mosaic.io._table import Table
-from mosaic.budget import DEFAULT_BUDGET
 
 #: Endings of the files that are read, and what they are called.
 KINDS = {

@@ -4,11 +4,12 @@ The paper's measure OP = (n − m)/(n − 1) is close to 1 for everybody when th
 log m. Left to itself, one rule decides for the selector and for the detector:
 
 1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``), at most half of all:
-   the crowd is out. If it is more than a twentieth of the rows and keeps to itself, at least 95 % of the ten nearest neighbours
-   of its members being members, it is a sparse group and stays.
-2. Without such a crowd, rows that are alone (m < 1.1) are out, unless they are more than a twentieth of all.
+   the crowd is out. If it is more than a twentieth of the rows and keeps to itself, at least nine in ten of the ten nearest
+   neighbours of its members being members, it is a sparse group, and nobody is out.
+2. Without a valley, rows that are alone are out: those whose count is below 1.1, or below 2 and in the far tail of the
+   counts, log m < median − 2.5·(median − lowest tenth)/1.28; unless they are more than a twentieth of all.
 
-So nothing is rejected for being alone beyond 5 % of the rows; on clean data without heavy tails fewer than 1 % are
+So at most 5 % of the rows are rejected for being alone. On clean data without heavy tails it is about 1 % at most
 (``tests/outliers/test_cut.py``), and a valley is found where there is none with a probability below 1e-5 for each place looked
 at. Where tails are very heavy (lognormal, Cauchy), counts of what is far out pile up at 1 and there is a valley: more than 5 %
 may be out then, with a warning. What the numbers were measured on is in ``docs/constants.md``.
@@ -28,8 +29,9 @@ from mosaic.kernels import Kernel
 
 Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
 
-#: A row with at most this count is alone.
-ALONE = 1.1
+#: A row with at most this count is alone; one with at most the second if that is far below what is usual: so many deviations of a
+#: normal distribution, found with the lowest tenth of the counts, which lies 1.28 deviations below the median.
+ALONE, NEARLY_ALONE, FAR_BELOW, LOWEST_TENTH = 1.1, 2.0, 2.5, 1.2816
 #: A valley must be this improbable in a distribution without one. Many places are tried, hence the small number.
 VALLEY_LEVEL = 1e-5
 #: Counts that differ by less than this share are those of the same point but for rounding.
@@ -45,7 +47,7 @@ SMALLEST_REST = 0.1
 #: rejection of more than this share is warned of.
 CROWD_SHARE = 0.05
 #: Neighbours that are looked at, the share of them that are members if a crowd keeps to itself, and members that are asked.
-NEIGHBOURS, KEEPS_TO_ITSELF, ASKED = 10, 0.95, 500
+NEIGHBOURS, KEEPS_TO_ITSELF, ASKED = 10, 0.9, 500
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
@@ -148,16 +150,26 @@ def find_cut(counts: FloatArray, own_neighbours: Callable[[BoolArray], float]) -
     own_neighbours : for a mask of points, the share of their nearest neighbours that are among them
     """
     count, p = find_valley(counts)
-    sparse = 0.0
     if p < VALLEY_LEVEL:
         low = counts < max(count, ALONE)
         if low.mean() <= CROWD_SHARE or own_neighbours(low) < KEEPS_TO_ITSELF:
             return Cut(max(count, ALONE), "valley", p)
-        sparse = count
-    alone = counts < ALONE
-    if alone.mean() > CROWD_SHARE:
-        return Cut(0.0, "none", sparse_group=sparse)
-    return Cut(ALONE, "alone", sparse_group=sparse)
+        return Cut(0.0, "none", sparse_group=count)
+    count = alone_below(counts)
+    return Cut(count, "alone") if (counts < count).mean() <= CROWD_SHARE else NOBODY
+
+
+def alone_below(counts: FloatArray) -> float:
+    """The count below which a row is alone: between 1.1 and 2, where the far tail of log m ends.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alone_below(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8])).__round__(2)
+    2.0
+    """
+    tenth, middle = np.quantile(np.log(counts), [0.1, 0.5])
+    return float(np.clip(np.exp(middle - FAR_BELOW * (middle - tenth) / LOWEST_TENTH), ALONE, NEARLY_ALONE))
 
 
 def share_of_own_neighbours(kernel: Kernel, members: BoolArray, random_state: int = 0) -> float:

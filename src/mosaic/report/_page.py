@@ -68,7 +68,9 @@ def report_html(
             "a report is about representatives; a MOSAICOutlierDetector has none. Fit MOSAIC, whose report has the outliers, too."
         )
     subject = (
-        Subject.of_table(table) if table is not None else subject_of(model.selection_.material.n_rows, names, columns, images, groups)
+        Subject.of_table(table)
+        if table is not None
+        else subject_of(model.selection_.material.n_rows, names, columns, images, groups)
     )
     facts = facts_of(model, subject, title=title, command=command, certificate=certificate, max_points=max_points)
     return page_of(facts)
