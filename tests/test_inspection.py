@@ -647,7 +647,7 @@ def test_outlier_display_draws_both_sides_and_the_threshold(which: str, request:
     assert sum(bar.get_height() for bar in display.outlying_) == 8
     assert [bar.get_y() for bar in display.outlying_] == [bar.get_height() for bar in display.belonging_]
     (threshold,) = set(display.threshold_.get_xdata())
-    expected = 1.1 if which == "model" else np.exp(estimator.offset_)
+    expected = estimator.selection_.cut.count
     assert threshold == pytest.approx(expected)
     assert all(bar.get_x() + bar.get_width() <= threshold * (1 + 1e-9) for bar in display.outlying_ if bar.get_height())
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]

@@ -201,8 +201,9 @@ def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
 
 
 CHILD = """
-import sys, time
+import signal, sys, time
 from mosaic.io import replacing
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests under nohup ignores it
 with replacing(sys.argv[1], force=True) as temporary:
     with temporary.open("w") as file:
         file.write("half of it")

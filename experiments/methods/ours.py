@@ -102,8 +102,8 @@ DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, SETTINGS, largest=5000),
 )
-#: Each rule taken away, or its constant changed. A given diversity turns exchanges off, and 0 leaves all else as it is. Constants are
-#: changed where the rules read them, for the time of one run.
+#: Each rule taken away, or its constant changed. A given diversity turns exchanges off, and 0 leaves all else as it is.
+#: Constants are changed where the rules read them, for the time of one run.
 SELECTOR_VARIANTS = (
     Selector("no rejection", "ours", partial(select, outliers="keep")),
     Selector("greedy", "ours", partial(select, diversity=0.0)),

@@ -52,8 +52,8 @@ def parts(lines: Sequence[Line]) -> list[str]:
     if not mine:
         return [f"*Missing: no run of `{ITEM}` yet.*"]
     words = (
-        "MOSAIC() with one of its rules left out, or another constant, at a time. Numbers are means over all cases of a column ± the "
-        "standard deviation over seeds; all rows have the same cases and seeds. Rules were chosen on the choosing half "
+        "MOSAIC() with one of its rules left out, or another constant, at a time. Numbers are means over all cases of a column "
+        "± the standard deviation over seeds; all rows have the same cases and seeds. Rules were chosen on the choosing half "
         f"({', '.join(CHOOSING)}; {', '.join(KINDS['choosing'])}); the confirming half ({', '.join(CONFIRMING)}; "
         f"{', '.join(KINDS['confirming'])}) had no say. k = 30; without outliers, and with 0.3 and 1 outliers per inlier."
     )
@@ -85,4 +85,4 @@ def _column(lines: Sequence[Line], measure: Measure, task: str, start: str = "")
 
 
 def _table(columns: Mapping[str, tuple[Column, Measure]], rules: Mapping[str, str], lines: Sequence[Line]) -> str:
-    return table_of_columns(columns, list(rules), tiers(lines), {"rule left out": rules})
+    return table_of_columns(columns, list(rules), tiers(lines), {"what is different": rules})
