@@ -74,7 +74,7 @@ def facts_of(
         "ranking": entries.ranked,
         "columns": entries.columns,
         "static_cells": entries.static_cells,
-        "coverage": [round(float(share), 5) for share in ranking.coverage],
+        "coverage": [round(float(share), 8) for share in ranking.coverage],
         "similarity": [round(float(value), 5) for value in ranking.similarity],
         "knee": knee if knee is not None and knee <= len(ranking.points) else None,
         "moves": _moves(changes),
