@@ -289,11 +289,17 @@ class Selection:
     @property
     def outlier_probability(self) -> FloatArray:
         """The paper's OP of every row."""
-        return outlier_probability(self._all_counts, self.material.count_total)
+        return outlier_probability(self.effective_count, self.material.count_total)
 
     @property
-    def _all_counts(self) -> FloatArray:
+    def effective_count(self) -> FloatArray:
+        """Of every row of the data."""
         return self.counts_of_rows if self.ask_all_rows is None else self.answers.effective_count
+
+    @property
+    def outlier_mask(self) -> BoolArray:
+        """Of every row of the data."""
+        return self.outlier_rows if self.ask_all_rows is None else self.answers.is_outlier
 
     @property
     def protected(self) -> BoolArray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, Self
 
@@ -11,31 +10,28 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray
 from mosaic.budget import affordable_rank
 from mosaic.choosing import (
     Constraints,
     Decisions,
-    Material,
+    Geometry,
     Points,
-    Selection,
     Settings,
     flag_only,
-    geometry_of,
     on_outliers,
-    points_to_look_at,
 )
 from mosaic.encoding import Certificate
+from mosaic.estimators._fitted import ReadsSelection, material_in_memory
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._progress import Narrator
 from mosaic.estimators._proof import InMemory
 from mosaic.estimators._pyod import PyODAdapter
-from mosaic.estimators._reading import read_prepared, read_rows, seed_of
-from mosaic.exceptions import InvalidInputError, SelectionWarning
-from mosaic.outliers import EffectiveCounts
+from mosaic.estimators._reading import read_rows
+from mosaic.exceptions import InvalidInputError
 
 
-class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
@@ -87,8 +83,6 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     >>> detector.predict([[1000.0, 1000.0]])
     array([-1])
     """
-
-    selection_: Selection
 
     def __init__(
         self,
@@ -149,54 +143,22 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         if not (share or (isinstance(c, str) and c == "auto")):
             raise InvalidInputError(f"contamination must be 'auto' or a share in (0, 0.5]; got {c!r}.")
         settings = Settings.of(self, outliers="report")
+
+        def proof(matrix: Any, points: Points, geometry: Geometry, seed: int) -> InMemory:
+            size = points.n, matrix.dtype.itemsize, matrix.shape[1]
+            return InMemory(settings, affordable_rank(*size, settings.memory_budget, settings.max_rank))
+
         with Narrator(self) as narrator:
-            narrator.say("similarities")
-            matrix, prepare = read_prepared(self, X, sample_weight, settings)
-            points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
-            seed, n = seed_of(self.random_state), matrix.shape[0]
-            rank = affordable_rank(
-                points.n, matrix.dtype.itemsize, matrix.shape[1], settings.memory_budget, settings.max_rank
-            )
-            names = getattr(self, "feature_names_in_", None)
-            geometry = geometry_of(matrix, points, settings, prepare, names, seed)
-            narrator.say("effective counts")
-            constraints = Constraints.read(n)
-            material = Material(
-                n_rows=n,
-                points=points,
-                geometry=geometry,
-                constraints=constraints,
-                counting=EffectiveCounts.of(geometry.kernel, points.weights, seed),
-                sample=points_to_look_at(points, constraints),
-                seed=seed,
-                proof=InMemory(settings, rank),
-                absent=matrix[np.flatnonzero(points.group < 0)],
-            )
+            material = material_in_memory(self, X, settings, sample_weight, Constraints.read, proof, narrator)
             selection = flag_only(material, settings)
             self.selection_ = selection
             # Where nothing stands out, only what is odder than all of the data does.
             cut = selection.cut.count
             lowest = float(np.log(material.sample_counts).min())
             self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
-            narrator.done(f"{selection.n_outliers} outliers among {n}")
-        for sentence in selection.warnings:
-            warnings.warn(sentence, SelectionWarning, stacklevel=2)
+            narrator.done(f"{selection.n_outliers} outliers among {material.n_rows}")
+        self._warn()
         return self
-
-    @property
-    def effective_count_(self) -> FloatArray:
-        """Of every row of the data."""
-        return self._found.counts_of_rows
-
-    @property
-    def outlier_probability_(self) -> FloatArray:
-        """The paper's OP of every row."""
-        return self._found.outlier_probability
-
-    @property
-    def is_outlier_(self) -> BoolArray:
-        """Mask of the rows below the threshold."""
-        return self._found.outlier_rows
 
     @property
     def threshold_rule_(self) -> str:
@@ -207,38 +169,6 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
     def certificate_(self) -> Certificate:
         """What is proven about the program of all rows, which is solved when this is first asked for."""
         return self._found.encoding.certificate
-
-    @property
-    def alpha_(self) -> float:
-        """Strength of that program, as a multiple of the critical one."""
-        return self._found.encoding.alpha
-
-    @property
-    def lam_(self) -> float:
-        """Strength of that program."""
-        return self._found.encoding.lam
-
-    @property
-    def n_iter_(self) -> int:
-        """Steps of its solver."""
-        return max(self._found.encoding.n_iter, 1)  # to look whether the start will do is a step, too
-
-    @property
-    def gamma_(self) -> float | None:
-        """Bandwidth."""
-        return self._found.material.geometry.gamma
-
-    @property
-    def column_scale_(self) -> FloatArray | None:
-        """What columns were divided by, None if they were taken as they are."""
-        return self._found.material.geometry.prepare.scale
-
-    @property
-    def _found(self) -> Selection:
-        """The selection; before ``fit`` there are no attributes, as scikit-learn expects."""
-        if "selection_" not in self.__dict__:
-            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
-        return self.selection_
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. Does not depend on what else is in X."""
@@ -291,9 +221,3 @@ class MOSAICOutlierDetector(ShownInNotebooks, OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return PyODAdapter(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = True
-        return tags

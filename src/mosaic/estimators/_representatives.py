@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Self, overload
 
@@ -17,25 +16,22 @@ from mosaic.choosing import (
     Constraints,
     Decisions,
     Explanation,
-    Material,
+    Geometry,
     Points,
     Selection,
     SelectionCertificate,
     Settings,
     choose,
     explain_point,
-    geometry_of,
-    points_to_look_at,
 )
 from mosaic.engines import is_source, open_source
+from mosaic.estimators._fitted import ReadsSelection, material_in_memory
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
 from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._strategy import Strategy, rank_for, read_for
-from mosaic.exceptions import InvalidInputError, SelectionWarning
-from mosaic.outliers import EffectiveCounts
+from mosaic.exceptions import InvalidInputError
 from mosaic.passes import TakeRows
 
 #: Parameters that ``rethreshold`` takes.
@@ -44,10 +40,8 @@ THRESHOLDS = (
 )  # fmt: skip
 
 
-class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
+class Representatives(ReadsSelection, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
-
-    selection_: Selection
 
     def __init__(
         self,
@@ -179,30 +173,15 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         narrator: Narrator,
     ) -> Selection:
         """All points, at once."""
-        matrix, prepare = read_prepared(self, X, sample_weight, settings)
-        checked = Constraints.read(matrix.shape[0], quotas=quotas, **constraints)
-        points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
-        seed = seed_of(self.random_state)
-        max_rank = rank_for(settings, strategy, points.n, matrix)
-        narrator.say("similarities")
-        names = getattr(self, "feature_names_in_", None)
-        geometry = geometry_of(matrix, points, settings, prepare, names, seed)
-        counting = None
-        if settings.mode != "paper":
-            narrator.say("effective counts")
-            counting = EffectiveCounts.of(geometry.kernel, points.weights, seed)
-        warm = self._warm(points, settings, geometry.gamma, max_rank, seed)
-        material = Material(
-            n_rows=matrix.shape[0],
-            points=points,
-            geometry=geometry,
-            constraints=checked,
-            counting=counting,
-            sample=points_to_look_at(points, checked),
-            seed=seed,
-            proof=InMemory(settings, max_rank, *warm),
-            absent=matrix[np.flatnonzero(points.group < 0)],
-        )
+
+        def proof(matrix: Any, points: Points, geometry: Geometry, seed: int) -> InMemory:
+            max_rank = rank_for(settings, strategy, points.n, matrix)
+            return InMemory(settings, max_rank, *self._warm(points, settings, geometry.gamma, max_rank, seed))
+
+        def checked(n: int) -> Constraints:
+            return Constraints.read(n, quotas=quotas, **constraints)
+
+        material = material_in_memory(self, X, settings, sample_weight, checked, proof, narrator)
         narrator.say("choosing")
         return choose(material, settings)
 
@@ -225,10 +204,6 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         solved = solved and all(getattr(settings, name) == getattr(proof.settings, name) for name in program)
         return before.encoding, solved
 
-    def _warn(self) -> None:
-        for sentence in self.selection_.warnings:
-            warnings.warn(sentence, SelectionWarning, stacklevel=3)
-
     @property
     def representative_indices_(self) -> IntArray:
         """Row numbers, ranked."""
@@ -240,29 +215,14 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         return len(self._found.rows)
 
     @property
-    def is_outlier_(self) -> BoolArray:
-        """Mask of the rows."""
-        return self._found.answers.is_outlier
-
-    @property
     def labels_(self) -> IntArray:
         """Which representative stands for each row; -1 for rejected outliers."""
         return self._found.answers.labels
 
     @property
-    def effective_count_(self) -> FloatArray:
-        """How many rows look like each row, of those that a program compares."""
-        return self._found.answers.effective_count
-
-    @property
     def representation_error_(self) -> FloatArray:
         """Share of each row that the representatives cannot express."""
         return self._found.answers.representation_error
-
-    @property
-    def outlier_probability_(self) -> FloatArray:
-        """The paper's OP of every row."""
-        return self._found.outlier_probability
 
     @property
     def outlier_threshold_(self) -> float:
@@ -286,38 +246,6 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         The program is solved when this is first asked for; after a fit by passes the bound takes one more pass.
         """
         return self._found.certificate
-
-    @property
-    def n_iter_(self) -> int:
-        """Steps of the solver."""
-        return max(self._found.encoding.n_iter, 1)  # to look whether the start will do is a step, too
-
-    @property
-    def alpha_(self) -> float:
-        """Strength of the program, as a multiple of the critical one."""
-        return self._found.encoding.alpha
-
-    @property
-    def lam_(self) -> float:
-        """Strength of the program."""
-        return self._found.encoding.lam
-
-    @property
-    def gamma_(self) -> float | None:
-        """Bandwidth."""
-        return self._found.material.geometry.gamma
-
-    @property
-    def column_scale_(self) -> FloatArray | None:
-        """What columns were divided by, None if they were taken as they are."""
-        return self._found.material.geometry.prepare.scale
-
-    @property
-    def _found(self) -> Selection:
-        """The selection; before ``fit`` there are no attributes, as scikit-learn expects."""
-        if "selection_" not in self.__dict__:
-            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
-        return self.selection_
 
     def rethreshold(self, **changes: Any) -> Self:
         """Choose again with other thresholds, without looking at the data again.
@@ -429,9 +357,3 @@ class Representatives(ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstim
         self.fit(X, y, **fit_params)
         self.sample_indices_ = self.representative_indices_
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = True
-        return tags
