@@ -121,8 +121,9 @@ def cover(
 
     for candidate in forced:
         yield choose(candidate, gain_of(candidate))
-    gains = _gains(S.T, weights, best)
-    heap = [(0 if last is None else int(last[c]), -round(gains[c] / grain), c) for c in range(S.shape[1])]
+    order = np.zeros(S.shape[1], np.intp) if last is None else last
+    steps = np.rint(_gains(S.T, weights, best) / -grain)
+    heap = list(zip(order.tolist(), steps.tolist(), range(S.shape[1]), strict=True))
     heapq.heapify(heap)
     fresh = np.zeros(S.shape[1], np.intp)  # the number of picks that a gain was computed for
     picks = 0
@@ -140,8 +141,9 @@ def cover(
             stale.append((later, candidate))
         numbers = [candidate for _, candidate in stale]
         fresh[numbers] = picks
-        for (later, candidate), gain in zip(stale, _gains(S.T[numbers], weights, best), strict=True):
-            heapq.heappush(heap, (later, -round(gain / grain), candidate))
+        steps = np.rint(_gains(S.T[numbers], weights, best) / -grain)
+        for (later, candidate), step in zip(stale, steps.tolist(), strict=True):
+            heapq.heappush(heap, (later, step, candidate))
 
 
 def improve(

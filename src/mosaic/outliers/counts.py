@@ -54,14 +54,22 @@ class Program:
         at_support = K[:, self.support]
         itself = np.maximum(own - np.einsum("ij,ij->i", at_support @ self.P, at_support), 0.0)
         Q = np.abs(K - at_support @ self.R)
-        lengths = own[:, None] + diagonal
-        known, place = np.nonzero(lengths - 2.0 * K <= SAME * lengths)
+        known, place = _same(K, own, diagonal)
         Q[known, place] = itself[known]  # what it has in common with itself, which a kernel need not know (precomputed)
         is_new = np.ones(len(K))
         is_new[known] = 0.0
         largest = np.maximum(Q.max(axis=1, initial=0.0), itself)
         total = Q @ self.weights + is_new * itself
         return np.asarray(np.log(np.divide(total, largest, out=np.ones(len(K)), where=largest > 0).clip(1.0)))
+
+
+def _same(K: FloatArray, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+    """Pairs of a row and a program's point that are the same; rows that are near to nobody are not looked at twice."""
+    nearest = (K - 0.5 * diagonal).max(axis=1, initial=-np.inf)
+    rows = np.flatnonzero(own - 2.0 * nearest <= SAME * (own + diagonal.max(initial=0.0)))
+    lengths = own[rows, None] + diagonal
+    found, place = np.nonzero(lengths - 2.0 * K[rows] <= SAME * lengths)
+    return rows[found], place
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 The paper's measure OP = (n − m)/(n − 1) is close to 1 for everybody when the kernel is narrow, so decisions are made on
 log m. Left to itself, one rule decides for the selector and for the detector:
 
-1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``), at most half of all,
-   and at most half as many others look like its members as like the rest: the crowd is out. If it is more than a twentieth of the rows and keeps to itself, at least nine in ten of the ten nearest
-   neighbours of its members being members, it is a sparse group, and nobody is out.
+1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``), at most half of all, and
+   at most half as many others look like its members as like the rest: the crowd is out. If it is more than a twentieth of
+   the rows and keeps to itself, nine in ten of the ten nearest neighbours of its members being members, it is a sparse group,
+   and nobody is out.
 2. Without a valley, rows that are alone are out: those whose count is below 1.1, or below 2 and in the far tail of the
    counts, log m < median − 2.5·(median − lowest tenth)/1.28; unless they are more than a twentieth of all.
 
@@ -46,8 +47,8 @@ SMALLEST_REST = 0.1
 #: Up to this share of the rows a crowd is rejected for its low counts alone; a larger one is kept if it keeps to itself. A
 #: rejection of more than this share is warned of.
 CROWD_SHARE = 0.05
-#: Others that look like a typical member of a crowd of outliers, m − 1, as a share of those that look like a typical other row. Two
-#: kinds of honest rows, one a little denser than the other, have a valley between them, too.
+#: Others that look like a typical member of a crowd of outliers, m − 1, as a share of those that look like a typical other
+#: row. Two kinds of honest rows, one a little denser than the other, have a valley between them, too.
 HALF_AS_MANY = 0.5
 #: Neighbours that are looked at, the share of them that are members if a crowd keeps to itself, and members that are asked.
 NEIGHBOURS, KEEPS_TO_ITSELF, ASKED = 10, 0.9, 500
