@@ -481,3 +481,19 @@ def test_solver_that_does_not_finish_says_so():
 def test_copies_that_differ_by_rounding_are_no_obstacle(rng, columns):
     X = np.repeat(rng.normal(size=(20, columns)), 10, axis=0) + 1e-10 * rng.normal(size=(200, columns))
     assert MOSAICOutlierDetector().fit(X).is_outlier_.mean() <= 0.01
+
+
+@pytest.mark.parametrize("size", [2, 40, 500])
+def test_programs_compare_as_many_rows_as_asked_for(spoilt, size):
+    detector = MOSAICOutlierDetector(max_samples=size).fit(spoilt.X)
+    programs = detector.selection_.material.counting.programs
+    assert [len(program.weights) for program in programs] == [min(size, len(spoilt.X))] * (
+        1 if size >= len(spoilt.X) else 4
+    )
+    assert (detector.effective_count_ <= detector.selection_.material.count_total + 1e-9).all()
+
+
+@pytest.mark.parametrize("wrong", [0, 1, -3, 2.5, "many", True])
+def test_wrong_number_of_rows_to_compare_is_refused(spoilt, wrong):
+    with pytest.raises(InvalidInputError, match="max_samples must be a whole number"):
+        MOSAICOutlierDetector(max_samples=wrong).fit(spoilt.X)

@@ -56,6 +56,7 @@ class Settings:
     max_iter: int = 10_000
     max_rank: int | None = None
     memory_budget: float | None = None
+    max_samples: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("mode", self.mode, ("auto", "paper"))
@@ -106,6 +107,9 @@ class Settings:
             isinstance(self.max_rank, Integral) and not isinstance(self.max_rank, bool) and self.max_rank >= 1
         ):
             raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {self.max_rank!r}.")
+        m = self.max_samples
+        if m is not None and not (isinstance(m, Integral) and not isinstance(m, bool) and m >= 2):
+            raise InvalidInputError(f"max_samples must be a whole number >= 2 or None; got {m!r}.")
         if not (isinstance(self.solver, str) and self.solver in SOLVERS):
             raise InvalidInputError(
                 f"solver must be {', '.join(map(repr, SOLVERS[:-1]))} or {SOLVERS[-1]!r}; got {self.solver!r}."

@@ -12,11 +12,11 @@ SOLVERS = ("auto", "interior-point", "admm", "fista", "admm-paper", "reference")
 #: What becomes a parameter of MOSAIC, and of MOSAICOutlierDetector.
 DETECTOR_SETTINGS = (
     "contamination", "min_group", "kernel", "gamma", "scale", "degree", "coef0", "n_neighbors", "diffusion_time", "alpha",
-    "lam", "solver", "tol", "max_iter", "max_rank", "memory_budget", "random_state",
+    "lam", "max_samples", "solver", "tol", "max_iter", "max_rank", "memory_budget", "random_state",
 )  # fmt: skip
 SETTINGS = (
     "n_representatives", "coverage", "min_support", "outliers", "diversity", "mode", "op_threshold", "strategy", "n_initial",
-    "n_added", "n_rounds", "checkpoint", "n_jobs", *DETECTOR_SETTINGS,
+    "n_added", "n_rounds", "checkpoint", "n_jobs", *(name for name in DETECTOR_SETTINGS if name != "max_samples"),
 )  # fmt: skip
 #: What becomes an argument of ``mosaic.io.open_table``.
 FILE_OPTIONS = (

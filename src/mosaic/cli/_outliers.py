@@ -87,6 +87,8 @@ def _fit(work: Work) -> Any:
             f"{work.table.path.name} is too large to be taken into memory, so a sample of the rows decides from which count on "
             "rows are outliers. A larger --memory-budget may change that."
         )
+        if settings.pop("max_samples", None) is not None:
+            work.warned.append("--max-samples is for data in memory; it was not used.")
     with work.using():
         model: Any = MOSAIC(strategy="sketch", **settings) if by_passes else MOSAICOutlierDetector(**settings)
         model.fit(X, **demands)

@@ -156,7 +156,13 @@ def _outliers(parser: Parser) -> None:
     options.add_oddness(parser)
     options.add_similarity(parser)
     options.add_program(parser)
-    options.add_speed(parser)
+    options.add_setting(
+        options.add_speed(parser),
+        "--max-samples",
+        type=int,
+        metavar="N",
+        help="rows that a program compares (default: 128)",
+    )
     options.add_columns(parser).add_argument("--weight", metavar="COLUMN", help="how often each row counts")
 
 

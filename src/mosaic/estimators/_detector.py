@@ -48,6 +48,8 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers. They keep the score
         of the threshold.
     kernel, gamma, scale, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
+    max_samples : int, optional
+        Rows that each of the four programs compares, 128 by default. More cost their cube, and a score their square.
     alpha, lam, solver, tol, max_iter, max_rank : the program of all rows that ``certificate_`` is about, as in ``MOSAIC``
     memory_budget, random_state, verbose : as in ``MOSAIC``
 
@@ -98,6 +100,7 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         diffusion_time: int = 2,
         alpha: float | None = None,
         lam: float | None = None,
+        max_samples: int | None = None,
         solver: Any = "auto",
         tol: float = 1e-3,
         max_iter: int = 10_000,
@@ -117,6 +120,7 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         self.diffusion_time = diffusion_time
         self.alpha = alpha
         self.lam = lam
+        self.max_samples = max_samples
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

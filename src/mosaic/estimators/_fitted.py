@@ -56,7 +56,7 @@ def material_in_memory(
     counting = None
     if settings.mode != "paper":
         narrator.say("effective counts")
-        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed)
+        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
     return Material(
         n_rows=matrix.shape[0],
         points=points,

@@ -100,16 +100,19 @@ class EffectiveCounts:
     total: float
 
     @classmethod
-    def of(cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0) -> EffectiveCounts:
-        """Draw the parts and solve the programs. ``weights`` say how often the kernel's points count.
+    def of(
+        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None
+    ) -> EffectiveCounts:
+        """Draw the parts, of ``size`` points, and solve the programs. ``weights`` say how often the kernel's points count.
 
         Notes
         -----
         1. Points are drawn by their number, so the answer depends on the order of the points and not of the data's rows.
         """
         rng = np.random.default_rng(random_state)
-        n_programs = PROGRAMS if kernel.n > PROGRAM_SIZE else 1
-        drawn = [subsample_of_weights(weights, PROGRAM_SIZE, rng) for _ in range(n_programs)]
+        size = PROGRAM_SIZE if size is None else int(size)
+        n_programs = PROGRAMS if kernel.n > size else 1
+        drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
         # Of a sample each point counts as often as it is there: how often in proportion to the others.
         drawn = [
             (some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn
