@@ -78,6 +78,15 @@ def test_sparse_fifth_of_flat_data_is_represented_and_kept(seed):
     assert model.is_outlier_[1200:].mean() < 0.1
 
 
+@pytest.mark.parametrize("seed", [170, 0, 1, 2])
+@pytest.mark.parametrize("n", [500, 1500, 5000])
+def test_widest_of_three_blobs_is_represented_and_kept(n, seed):
+    X, kind = make_blobs(n, 2, cluster_std=[1.0, 2.5, 0.5], random_state=seed)
+    model = MOSAIC(10).fit(X)
+    assert (kind[model.representative_indices_] == 1).any()
+    assert model.is_outlier_[kind == 1].mean() < 0.1
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("d", [2, 5])
 def test_smallest_group_protects_a_sparse_fifth_from_a_share_that_is_declared(d, seed):

@@ -119,7 +119,7 @@ SELECTOR_VARIANTS = (
     Selector("clear valleys only", "ours", partial(with_constants, select, {"outliers.cut.VALLEY_LEVEL": 1e-8})),
     Selector("no valley", "ours", partial(with_constants, select, {"outliers.cut.VALLEY_LEVEL": 0.0})),
     Selector("no sparse groups", "ours", partial(with_constants, select, {"outliers.cut.KEEPS_TO_ITSELF": 2.0})),
-    Selector("more sparse groups", "ours", partial(with_constants, select, {"outliers.cut.KEEPS_TO_ITSELF": 0.8})),
+    Selector("fewer sparse groups", "ours", partial(with_constants, select, {"outliers.cut.KEEPS_TO_ITSELF": 0.95})),
     Selector("nobody alone", "ours", partial(with_constants, select, {"outliers.cut.ALONE": 1.0})),
     Selector("more alone", "ours", partial(with_constants, select, {"outliers.cut.ALONE": 1.3})),
     Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose._doubtful": _nobody})),

@@ -27,7 +27,7 @@ SELECTION_RULES = {
     "clear valleys only": "valleys with p < 1e-8",
     "no valley": "no crowd is rejected",
     "no sparse groups": "no crowd is kept for keeping to itself",
-    "more sparse groups": "crowds with 80 % own neighbours are kept",
+    "fewer sparse groups": "crowds with 95 % own neighbours are kept",
     "nobody alone": "nobody is rejected for being alone",
     "more alone": "alone below 1.3",
     "no doubt": "rows just above a valley may be chosen",

@@ -5,7 +5,7 @@ log m. Left to itself, one rule decides for the selector and for the detector:
 
 1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``), at most half of all, and
    at most half as many others look like its members as like the rest: the crowd is out. If it is more than a twentieth of
-   the rows and keeps to itself, nine in ten of the ten nearest neighbours of its members being members, it is a sparse group,
+   the rows and keeps to itself, four in five of the ten nearest neighbours of its members being members, it is a sparse group,
    and nobody is out.
 2. Without a valley, rows that are alone are out: those whose count is below 1.1, or below 2 and in the far tail of the
    counts, log m < median − 2.5·(median − lowest tenth)/1.28; unless they are more than a twentieth of all.
@@ -51,7 +51,7 @@ CROWD_SHARE = 0.05
 #: row. Two kinds of honest rows, one a little denser than the other, have a valley between them, too.
 HALF_AS_MANY = 0.5
 #: Neighbours that are looked at, the share of them that are members if a crowd keeps to itself, and members that are asked.
-NEIGHBOURS, KEEPS_TO_ITSELF, ASKED = 10, 0.9, 500
+NEIGHBOURS, KEEPS_TO_ITSELF, ASKED = 10, 0.8, 500
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
