@@ -52,10 +52,23 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
-    kept = weights[some].astype(np.float64)
-    stands = np.isin(some, drawn)
-    kept[stands] *= (total - float(weights[heavy].sum())) / float(weights[drawn].sum())
-    return some, kept
+    return some, standing_for_all(weights[some].astype(np.float64), size, total)
+
+
+def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray:
+    """Weights of a sample of about ``size`` that stand for all: rare points for other rare ones, frequent points for themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standing_for_all(np.array([1.0, 96.0, 1.0]), 3, 100.0).tolist()
+    [2.0, 96.0, 2.0]
+    """
+    rare = weights * size < total
+    if not rare.any():
+        return weights
+    frequent = float(weights[~rare].sum())
+    return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
 
 
 def row_norms_squared(A: FloatArray) -> FloatArray:

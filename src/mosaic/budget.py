@@ -22,6 +22,8 @@ EXACT_SIZE, LARGEST_RANK, MOST_WORK = 1000, 500, 4e9
 SMALLEST_RANK = 16
 #: Strength as a multiple of the critical one. From about 100 on, points that nobody else expresses are clearly apart.
 DEFAULT_ALPHA = 100.0
+#: Distinct points that decisions are made with, at most; of more, a random sample of this size.
+SAMPLE = 16_384
 #: Numbers in the similarities between targets and candidates (single precision: 100 MB).
 MOST_SIMILARITIES = 25_000_000
 
@@ -62,7 +64,7 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
     """
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     solver = 4.0 * 8 * min(n, max(8 * rank, 300)) ** 2
-    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, 16_384) * 1024
+    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, SAMPLE) * 1024
     kept = float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + 16.0 * 8 * n
     return kept + max(bandwidth, solver, choosing)
 
@@ -121,5 +123,5 @@ def expected_work(n: int, rank: int) -> float:
 
 def work_of_choosing(n: int, n_features: int) -> float:
     """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few looks at them."""
-    sample, pairs = min(n, 16_384), min(float(n) * n, float(MOST_SIMILARITIES))
+    sample, pairs = min(n, SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
     return 2e9 + sample * 1024.0 * (n_features + 300.0) + pairs * (n_features + 400.0) + 100.0 * n * n_features

@@ -6,14 +6,13 @@ from mosaic.choosing.constraints import Constraints
 from mosaic.choosing.cover import knee, without_rounding
 from mosaic.choosing.explanation import Decisions, Explanation, explain_point, on_outliers
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
-from mosaic.choosing.material import SAMPLE, Material, points_to_look_at
+from mosaic.choosing.material import Material, points_to_look_at
 from mosaic.choosing.points import Points, as_weights
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import Settings, as_bytes
 
 __all__ = [
     "MOST_AUTOMATIC",
-    "SAMPLE",
     "Answers",
     "Constraints",
     "Decisions",

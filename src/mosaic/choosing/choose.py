@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import BoolArray, FloatArray, IntArray, standing_for_all
+from mosaic.budget import MOST_SIMILARITIES
 from mosaic.choosing.cover import (
     ExplainedShare,
     Slots,
@@ -19,7 +20,6 @@ from mosaic.choosing.cover import (
     without_rounding,
 )
 from mosaic.choosing.material import Material
-from mosaic.choosing.points import standing_for_all
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings
 from mosaic.exceptions import InvalidInputError
@@ -30,8 +30,8 @@ from mosaic.outliers.cut import share_of_own_neighbours
 
 #: The knee of the coverage curve is looked for among this many picks.
 MOST_AUTOMATIC = 100
-#: Points to be covered, at most, and similarities between these and the candidates (single precision: 100 MB).
-MOST_TARGETS, MOST_SIMILARITIES = 10_000, 25_000_000
+#: Points to be covered, at most.
+MOST_TARGETS = 10_000
 #: The later setting of the paper's first author for diversity pruning. A threshold for OP is stated nowhere; ours:
 #: a point with m < 2 stands for nobody besides itself, unless that holds for all.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0

@@ -82,17 +82,12 @@ def compares_directions(X: Any) -> bool:
         return False
     some = X[subsample(n, LOOKED_AT, 0)]
     if sp.issparse(some):
-        return bool(some.nnz <= (1.0 - ZEROS) * n_entries(some) and (some.data >= 0).all())
+        return bool(some.nnz <= (1.0 - ZEROS) * some.shape[0] * d and (some.data >= 0).all())
     if (some >= 0).all():
         return bool((some == 0).mean() >= ZEROS)
     mixed = np.minimum((some < 0).mean(axis=0), (some > 0).mean(axis=0)) >= EITHER_SIDE
     lengths = np.sqrt(row_norms_squared(X))
     return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST * np.median(lengths))
-
-
-def n_entries(X: Any) -> int:
-    """Rows times columns."""
-    return int(X.shape[0]) * int(X.shape[1])
 
 
 def geometry_of(

@@ -8,17 +8,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_codes
+from mosaic._arrays import FloatArray, IntArray, row_codes, standing_for_all
+from mosaic.budget import SAMPLE
 from mosaic.choosing.constraints import Constraints
 from mosaic.choosing.geometry import Geometry
-from mosaic.choosing.points import Points, standing_for_all
+from mosaic.choosing.points import Points
 from mosaic.counts import CountModel
 from mosaic.encoding import Encoding
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.outliers import EffectiveCounts
 
-#: Distinct points that decisions are made with, at most; of more, a random sample of this size.
-SAMPLE = 16_384
 #: Of a restricted pool or of a group with a quota, points that are looked at in any case.
 FROM_A_GROUP = 2000
 

@@ -97,22 +97,6 @@ class Points:
         return among[np.sort(np.argpartition(priority, size - 1)[:size])]
 
 
-def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray:
-    """Weights of a sample of about ``size`` that stand for all: rare points for other rare ones, frequent points for themselves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> standing_for_all(np.array([1.0, 96.0, 1.0]), 3, 100.0).tolist()
-    [2.0, 96.0, 2.0]
-    """
-    rare = weights * size < total
-    if not rare.any():
-        return weights
-    frequent = float(weights[~rare].sum())
-    return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
-
-
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     """How often each of n rows counts."""
     return as_vector(sample_weight, n, "sample_weight", minimum=0.0)
