@@ -47,8 +47,6 @@ EVERYDAY_FEATURES, FOREST, FOREST_SIZES = (16, 64), 4.0, (1000, 10_000, 50_000, 
 OURS, OURS_FIXED = "MOSAIC()", f"MOSAIC({PICKS})"
 MINI_BATCH, MEDOIDS = f"MiniBatchKMeans({PICKS})", f"k-medoids, {PICKS}"
 DETECTOR = "MOSAICOutlierDetector()"
-#: Of methods that certify nothing.
-NO_GAP = -1.0
 
 
 # --- In a process of its own: one fit
@@ -71,22 +69,22 @@ def blobs(n: int) -> tuple[Any, Any]:
 
 
 def ready(method: str) -> Callable[[Any], Any]:
-    """A function from points to rows and to the gap that is certified, if any, with all that it needs imported."""
+    """A function from points to rows, with all that it needs imported."""
     if method in (OURS, OURS_FIXED):
         from mosaic import MOSAIC
 
         model = MOSAIC() if method == OURS else MOSAIC(PICKS)
-        return lambda X: (model.fit(X).representative_indices_, NO_GAP)
+        return lambda X: model.fit(X).representative_indices_
     from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 
     if method == MINI_BATCH:
         from sklearn.cluster import MiniBatchKMeans
 
         clusters = MiniBatchKMeans(PICKS, random_state=0)
-        return lambda X: (pairwise_distances_argmin(clusters.fit(X).cluster_centers_, X), NO_GAP)
+        return lambda X: pairwise_distances_argmin(clusters.fit(X).cluster_centers_, X)
     import kmedoids
 
-    return lambda X: (kmedoids.fasterpam(pairwise_distances(X), PICKS, random_state=0, n_cpu=1).medoids, NO_GAP)
+    return lambda X: kmedoids.fasterpam(pairwise_distances(X), PICKS, random_state=0, n_cpu=1).medoids
 
 
 def fit(method: str, n: int) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def fit(method: str, n: int) -> dict[str, Any]:
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows, gap = select(X)
+        rows = select(X)
     spent = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {
@@ -108,7 +106,6 @@ def fit(method: str, n: int) -> dict[str, Any]:
         "added": peak - before,
         "picks": len(rows),
         "outliers": int(is_outlier[rows].sum()),
-        "gap": gap,
         "warned": len(caught),
     }
 
