@@ -240,7 +240,11 @@ def test_photographs_among_digits_are_the_oddest_and_found_when_their_share_is_s
 # The same data in another dress
 
 
-SYMMETRIC = {"normal": (np.random.default_rng(0).normal(size=(300, 4)), 15), "digits": (DIGITS[:600], 20)}
+SYMMETRIC = {
+    "normal": (np.random.default_rng(0).normal(size=(300, 4)), 15),
+    "sampled": (np.random.default_rng(0).normal(size=(3000, 4)), 15),  # the bandwidth is found with 2048 of them
+    "digits": (DIGITS[:600], 20),
+}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -293,28 +293,71 @@ def row_codes(X: Any) -> NDArray[np.uint64]:
 
 
 def row_priorities(X: Any) -> NDArray[np.uint64]:
-    """A random number for every row that depends on its values alone, and not on the order or the unit of the columns.
+    """A random number for every row that depends on what it is, and hardly ever on how it is written.
 
-    Values are divided by the power of two that the largest one has, mixed one by one, and added, which is exact: the same
-    rows with permuted columns, or times 1024, have the same numbers. Subsets that are drawn by them hardly change when a few
-    rows come or go. Rows with the same values in other columns, as rows of zeros and ones have, are told apart by their columns.
+    It is made of the row's length where lengths tell rows apart: then the same rows rotated, with permuted columns or times
+    1024 have the same numbers. Rows of equal length get theirs from their values, in any order of the columns, and rows with
+    the same values in other columns, as rows of zeros and ones have, from their columns. Subsets that are drawn by these
+    numbers hardly change when a few rows come or go.
     """
+    shift = _unit_shift(X)
+    codes = _finalised(_rounded_lengths(X, shift))
+    for finer in (_value_codes, _placed_codes):
+        _, group, number = np.unique(codes, return_inverse=True, return_counts=True)
+        alike = np.flatnonzero(number[group] > 1)
+        if not len(alike):
+            break
+        codes[alike] = _finalised(finer(X[alike], shift))
+    return codes
+
+
+def _unit_shift(X: Any) -> int:
+    """The s for which the longest row times 2^s has a length between a half and 1; rotated rows have the same."""
     values = X.data if sp.issparse(X) else X
     largest = max((float(np.abs(values[part]).max()) for part in row_blocks(len(values), values[:1].size)), default=0.0)
-    shift = -int(np.frexp(largest)[1])
+    shift = -int(np.frexp(largest)[1])  # squares stay within the range of floats
+    longest = 0.0
+    for part in row_blocks(*X.shape):
+        if sp.issparse(X):
+            block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
+            longest = max(longest, float(block.power(2).sum(axis=1).max()))
+        else:
+            longest = max(longest, float(row_norms_squared(np.ldexp(X[part], shift)).max()))
+    # Rows that were divided by their length have 1 but for rounding, so the unit must not change there.
+    return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
+
+
+def _rounded_lengths(X: Any, shift: int) -> NDArray[np.uint64]:
+    """‖2^shift x‖², which is at most 1, in steps of 2⁻³². Squares are added as whole numbers, exact in any order."""
+    bits = 60 - int(X.shape[1]).bit_length()
     if sp.issparse(X):
-        Y = sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape)
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(Y.data), dtype=np.uint64)])
-        codes = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+        squares = np.rint(np.ldexp(np.square(np.ldexp(X.data, shift), dtype=np.float64), bits)).astype(np.uint64)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(squares, dtype=np.uint64)])
+        total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     else:
-        codes = np.empty(X.shape[0], dtype=np.uint64)
-        for block in row_blocks(*X.shape):
-            codes[block] = _mixed(np.ldexp(X[block], shift)).sum(axis=1, dtype=np.uint64)
-    _, group, number = np.unique(codes, return_inverse=True, return_counts=True)
-    alike = np.flatnonzero(number[group] > 1)
-    if len(alike):
-        codes[alike] = row_codes(Y[alike] if sp.issparse(X) else np.ldexp(X[alike], shift))
-    return _finalised(codes)
+        total = np.empty(X.shape[0], dtype=np.uint64)
+        for part in row_blocks(*X.shape):
+            squares = np.square(np.ldexp(X[part], shift), dtype=np.float64)
+            total[part] = np.rint(np.ldexp(squares, bits)).astype(np.uint64).sum(axis=1, dtype=np.uint64)
+    return np.asarray(total >> np.uint64(bits - 32))
+
+
+def _value_codes(X: Any, shift: int) -> NDArray[np.uint64]:
+    """A number for every row from its values times 2^shift, mixed one by one and added, which is exact in any order."""
+    if sp.issparse(X):
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(np.ldexp(X.data, shift)), dtype=np.uint64)])
+        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    codes = np.empty(X.shape[0], dtype=np.uint64)
+    for part in row_blocks(*X.shape):
+        codes[part] = _mixed(np.ldexp(X[part], shift)).sum(axis=1, dtype=np.uint64)
+    return codes
+
+
+def _placed_codes(X: Any, shift: int) -> NDArray[np.uint64]:
+    """A number for every row from its values times 2^shift and their columns."""
+    if sp.issparse(X):
+        return row_codes(sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape))
+    return row_codes(np.ldexp(X, shift))
 
 
 def _mixed(values: FloatArray) -> NDArray[np.uint64]:

@@ -140,7 +140,21 @@ def test_number_of_a_row_depends_on_the_row_alone(rng, make):
     np.testing.assert_array_equal(row_priorities(make(X[:, columns])), expected)
     np.testing.assert_array_equal(row_priorities(make(X * 2.0**9)), expected)
     np.testing.assert_array_equal(row_priorities(make(np.hstack([X, np.zeros((300, 2))]))), expected)
+    np.testing.assert_array_equal(row_priorities(make(X @ ortho_group.rvs(5, random_state=0))), expected)
     assert len(np.unique(expected)) == 300
+
+
+@pytest.mark.parametrize("make", FORMATS)
+def test_numbers_of_rows_of_length_one_do_not_depend_on_the_order_of_columns(rng, make):
+    X = rng.normal(size=(300, 8))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    for columns in (rng.permutation(8) for _ in range(20)):
+        np.testing.assert_array_equal(row_priorities(make(X[:, columns])), row_priorities(make(X)))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_numbers_of_rows_bear_tiny_and_huge_values(rng, unit):
+    assert len(np.unique(row_priorities(unit * rng.normal(size=(50, 3))))) == 50
 
 
 @pytest.mark.parametrize("make", FORMATS)
