@@ -78,9 +78,13 @@ def test_certificate_is_one_for_all_rows(model):
     np.testing.assert_allclose(proven.scale, other.scale, rtol=1e-6)
     assert proven.dual <= other.primal
     assert other.dual <= proven.primal
-    # No 20 points leave less than the bound, whoever chose them.
+    # No 20 points leave less than the bound, whoever chose them, with a price of coefficients and without.
     for rows in (whole.representative_indices_, np.random.default_rng(0).choice(N, 20, replace=False)):
         assert mosaic.metrics.unexplained(kernel, rows, chosen.ridge).sum() >= chosen.bound
+        assert mosaic.metrics.unexplained(kernel, rows).sum() >= chosen.bound_without_ridge > 0
+    plain = mosaic.metrics.unexplained(kernel, model.representative_indices_).sum()
+    assert chosen.error_without_ridge == pytest.approx(plain, rel=1e-6)
+    assert chosen.total == pytest.approx(kernel.diagonal().sum())
 
 
 def same(a, b):

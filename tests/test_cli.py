@@ -59,12 +59,13 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
     words = (
         "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
     )
-    words += "--min-group 4 --diversity 0.2 --memory-budget 1.5GiB --seed 7 --alpha 50 --tol 1e-2 --n-jobs -1 -k 0.05"
+    words += "--min-group 4 --diversity 0.2 --memory-budget 1.5GiB --seed 7 --alpha 50 --tol 1e-2 --n-jobs -1 -k 0.05 "
+    words += "--objective explained"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
     given = {
         "kernel": "polynomial", "degree": 2, "coef0": -0.5, "gamma": 0.3, "scale": True, "outliers": "report",
         "contamination": 0.1, "min_group": 4.0, "diversity": 0.2, "memory_budget": 1.5 * 2**30, "random_state": 7,
-        "alpha": 50.0, "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
+        "objective": "explained", "alpha": 50.0, "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
     }  # fmt: skip
     assert {name: seen[name] for name in given} == given
     untouched = set(SETTINGS) - set(given)

@@ -112,6 +112,11 @@ def test_certificate_is_that_of_the_estimator(model: MOSAIC, facts: Summary) -> 
     part = facts.certificate
     assert (part.gap, part.kernel_error, part.rank) == (proven.gap, proven.kernel_error, proven.rank)
     assert (part.error, part.bound, part.excess) == (proven.error, proven.bound, proven.excess)
+    assert (part.ridge, part.total) == (proven.ridge, proven.total)
+    assert (part.error_without_ridge, part.bound_without_ridge) == (
+        proven.error_without_ridge,
+        proven.bound_without_ridge,
+    )
     assert part.sentence == str(proven)
 
 
@@ -129,7 +134,7 @@ def test_without_certificate_no_further_program_is_solved(monkeypatch: pytest.Mo
 
 
 def test_infinite_bounds_become_none_and_are_not_told(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
-    worthless = replace(model.certificate_, bounds=replace(model.certificate_.bounds, inner=0.0))
+    worthless = replace(model.certificate_, bounds=replace(model.certificate_.bounds, inner=0.0, spectrum=None))
     assert worthless.excess == np.inf
     monkeypatch.setitem(model.selection_.__dict__, "certificate", worthless)
     facts = summary(model)

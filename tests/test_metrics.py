@@ -434,6 +434,16 @@ def test_hull_coverage_may_fall_as_the_strength_grows():
     assert hull_coverage(FOUR, late.support) == pytest.approx(0.9416, abs=1e-4)
 
 
+def test_at_equal_size_other_points_cover_more_than_those_of_the_program():
+    """Hence the two differ among sets of three as well: it is not the strength that changes the number."""
+    support = sorted(certified(FOUR, "linf", tol=1e-9, alpha=50.0).support)
+    cover = {S: hull_coverage(FOUR, S) for S in combinations(range(4), 3)}
+    assert support == [1, 2, 3]
+    assert cover[1, 2, 3] == pytest.approx(0.9416, abs=1e-4)
+    assert cover[0, 1, 3] == pytest.approx(0.9763, abs=1e-4)
+    assert max(cover, key=cover.get) == (0, 1, 3)
+
+
 @pytest.mark.parametrize("row_norm", ["l2", "linf"])
 @pytest.mark.parametrize("seed", range(2))
 def test_chosen_points_cover_more_than_random_ones(seed, row_norm):

@@ -404,7 +404,7 @@ def test_explanation_of_an_outlier():
     told = check_explanation(model, i, GROSS.X)
     assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
     assert told.effective_count < told.count_threshold
-    assert told.reason.startswith("rejected as an outlier: it is alone: fewer than 1.33 rows look like it")
+    assert told.reason.startswith("rejected as an outlier: it is alone: fewer than 1.35 rows look like it")
     reported = MOSAIC(20, outliers="report").fit(GROSS.X).explain(i)
     assert reported.reason.startswith("reported as an outlier")
     assert reported.represented_by is not None

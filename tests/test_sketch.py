@@ -13,7 +13,17 @@ from mosaic.engines import open_source
 from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.program import encode
-from mosaic.sketch import Basis, GramSum, Scores, counted, draw, first_candidates, run_sketch
+from mosaic.sketch import (
+    Basis,
+    GramSum,
+    LargestScores,
+    Scores,
+    counted,
+    draw,
+    first_candidates,
+    run_sketch,
+    triangle,
+)
 from mosaic.sketch.rounds import _needed, _solve
 from mosaic.wishes import Wishes
 
@@ -161,6 +171,17 @@ def test_the_look_at_everybody_finds_the_largest_score_and_the_worst_violators(s
     worst = np.argsort(-z)[:20]
     np.testing.assert_array_equal(np.sort(found["worst_first"]), np.sort(worst))
     np.testing.assert_array_equal(found["worst_rows"], X[found["worst_first"]])
+
+
+def test_the_largest_scores_are_those_of_distinct_points(scored):
+    _, _, basis, _, _, solved, (z, _, left) = scored
+    task = LargestScores(basis, triangle(solved.point.E), 30, Prepare())
+    twice = np.concatenate([X, X[np.argsort(-z)[:10]]])
+    found = open_source(twice).run(task)
+    np.testing.assert_allclose(found["values"], np.sort(z**2)[::-1][:30], rtol=1e-6)
+    assert found["longest"] == pytest.approx((1.0 - left).max(), rel=1e-9)
+    halves = [task.map_block(part, 0) for part in (twice[:300], twice[300:])]
+    np.testing.assert_allclose(task.merge(*halves)["values"], found["values"])
 
 
 def test_errors_are_those_of_the_paper(scored):

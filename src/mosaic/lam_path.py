@@ -1,62 +1,49 @@
 """Solutions along lam, the strength that gives a wanted number of rows, and the bound for k.
 
-The bound. For any k candidates S and ridge g > 0 let err_g(S) = min over R with rows in S of
-tr((I − R)ᵀ K (I − R)) + g ‖R‖²_F, which is tr K − tr(K_S (K_SS + g I)⁻¹ K_Sᵀ): the part of the data that S cannot
-express. Every E = M⁻¹T, whatever strength it came from, proves for *all* S of size k at once
-
-    err_g(S) ≥ ⟨E,T⟩² / (‖E‖² + (k/g) · max_j z_j²) + outside.
-
-Proof: let θ = u·E/max z, so ‖θᵀ f_j‖ ≤ u for all j. Then ‖T − FᵀR‖² ≥ 2⟨θ, T⟩ − 2⟨θ, FᵀR⟩ − ‖θ‖², where
-⟨θ, FᵀR⟩ ≤ u Σ_j ‖r_j‖, and g‖r_j‖² − 2u‖r_j‖ ≥ −u²/g for each of the k rows. Maximise over u.
+The bound. Every E = M⁻¹T, whatever strength it came from, proves of *all* sets of k candidates at once how much they leave
+(``mosaic.bounds``). The strength matters for how tight that is, and the best one for k is found here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import brentq
 
-from mosaic._arrays import FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray, row_norms_squared
+from mosaic.bounds import EXACT, MOST_OPERATIONS, ROUNDING, Bound, Largest, Spectrum, with_residual
 from mosaic.exceptions import InvalidInputError
-from mosaic.problem import DesignProblem, DualPoint, critical_lam
+from mosaic.factor import Factor
+from mosaic.kernels import Kernel
+from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
 from mosaic.solvers import Solution
 from mosaic.working_set import solve_design
 
-
-@dataclass(frozen=True)
-class Bound:
-    """Three numbers of one E, and the ridge g: a lower bound for err_g of every set, whatever its size.
-
-    Examples
-    --------
-    >>> Bound(inner=6.0, energy=2.0, largest_score=1.0, ridge=1.0).at(4)
-    6.0
-    """
-
-    inner: float  # ⟨E, T⟩
-    energy: float  # ‖E‖²
-    largest_score: float  # max_j z_j over all candidates
-    ridge: float
-    outside: float = 0.0
-
-    def at(self, k: int) -> float:
-        """⟨E,T⟩² / (‖E‖² + (k/g) max z²) + outside ≤ err_g(S) for every S of k candidates."""
-        return self.inner**2 / (self.energy + k / self.ridge * self.largest_score**2) + self.outside
+#: Relative gap that the program behind a bound is solved to; a gap of 1e-2 would cost a percent of the bound. Where the factor is
+#: all that is looked at, a hundredth of what it misses is enough.
+BOUND_TOLERANCE, SHARE_OF_MISSED = 1e-4, 0.01
+#: Multiplications that a similarity is counted as, at least.
+LEAST_WORK = 100
 
 
 @dataclass(frozen=True)
 class PathPoint:
-    """A solution at one strength, with the three numbers that the bound needs."""
+    """A solution at one strength, with the numbers that the bound needs."""
 
     lam: float
     alpha: float
     solution: Solution
     inner: float  # ⟨E, T⟩
     energy: float  # ‖E‖²
-    largest_score: float  # max_j z_j over all candidates
+    scores: Largest  # z_j² over all candidates
+
+    @property
+    def largest_score(self) -> float:
+        """max_j z_j over all candidates."""
+        return float(np.sqrt(self.scores.values[0]))
 
     @property
     def support(self) -> IntArray:
@@ -69,18 +56,18 @@ class PathPoint:
 
     def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
         """What it proves of sets of any size."""
-        return Bound(self.inner, self.energy, self.largest_score, ridge, outside)
+        return Bound(self.inner, self.energy, self.scores, ridge, outside)
 
     def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
-        """⟨E,T⟩² / (‖E‖² + (k/g) max z²) + outside ≤ err_g(S) for every S of k candidates."""
+        """⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) + outside ≤ err_g(S) for every S of k candidates."""
         return self.bounds(ridge, outside).at(k)
 
 
 def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:
     point = problem.dual_point(solution.value)
     # Over all candidates: screening is safe for the program, but the bound speaks of every set.
-    largest = float(problem.scores(point.E).max())
-    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, largest)
+    scores = Largest.of(problem.scores(point.E) ** 2)
+    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, scores)
 
 
 def lam_path(
@@ -179,7 +166,8 @@ def best_for_k(
     """The solution at nearly the strength whose bound for k is the best.
 
     The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
-    dD/dlam is half the misfit. It is looked for on few candidates; the bound holds at any strength.
+    dD/dlam is half the misfit. It is looked for on few candidates; the bound holds at any strength. (That is the best strength
+    where k times the largest z² stands for the k largest, which are about equal at a solution.)
     """
     if not 1 <= k <= problem.n:
         raise InvalidInputError(f"k must lie between 1 and the number of candidates {problem.n}; got {k}.")
@@ -198,6 +186,52 @@ def best_for_k(
     at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
     solution = solve_design(at, tol=tol, initial=initial, thin=False)
     return _path_point(at, lam_crit, solution)
+
+
+def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int, ridge: float) -> Bound:
+    """What every set of k points leaves at least, for the kernel as given: dual and spectral bound, from its factor.
+
+    Where n²p or n³ multiplications are affordable (``MOST_OPERATIONS``), the kernel itself is looked at and not only its factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.factor import factorize
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.random.default_rng(0).normal(size=(40, 3)), "rbf", gamma=0.5)
+    >>> bound = bound_of_points(kernel, factorize(kernel, max_rank=10), np.ones(40), 5, ridge=1.0)
+    >>> 20 < bound.at(5) < 40, 5 < bound.without_ridge(5) < 40
+    (True, True)
+    """
+    n, F = kernel.n, factor.F
+    C, whole = weighted_gram(F, weights), factor.error <= EXACT * factor.trace
+    residual = not whole and float(n) ** 2 * max(factor.rank, LEAST_WORK) <= MOST_OPERATIONS
+    tol = bound_tolerance(0.0 if residual else factor.relative_error)
+    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
+    rounding = ROUNDING * float(np.finfo(F.dtype).eps) * factor.trace
+    if not whole and float(n) ** 3 <= MOST_OPERATIONS:
+        spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
+    else:
+        G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
+        spectrum = Spectrum.of_factor(C, G, Largest.of(row_norms_squared(F)))
+    bound = replace(best.bounds(ridge, -rounding), spectrum=spectrum)
+    if not residual:
+        return bound
+    at, eta = DesignProblem(F, C, best.lam), best.solution.value
+    used = np.flatnonzero(eta)
+    A = at.restrict(used).solve_M(eta[used], np.asarray(F.T, np.float64))
+    return with_residual(kernel, F, weights, A, bound, best.lam, k)
+
+
+def bound_tolerance(missed: float) -> float:
+    """The gap that a program behind a bound is solved to, if its factor misses this share of the kernel.
+
+    Examples
+    --------
+    >>> bound_tolerance(0.0), bound_tolerance(0.05)
+    (0.0001, 0.0005)
+    """
+    return max(BOUND_TOLERANCE, SHARE_OF_MISSED * missed)
 
 
 def _some_candidates(n: int, initial: IntArray | None, size: int = 300) -> IntArray:

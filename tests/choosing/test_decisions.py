@@ -62,7 +62,7 @@ def test_quotas_are_asked_for():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "8 outliers: rows that are alone, fewer than 1.33 look like them, are out"),
+        ({}, "8 outliers: rows that are alone, fewer than 1.35 look like them, are out"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
         ({"contamination": 0.05}, "20 outliers: effective counts below"),
     ],

@@ -43,6 +43,8 @@ CONFIGURATIONS = [
     MOSAIC(kernel="precomputed"),
     MOSAIC(contamination=0.1),
     MOSAIC(diversity=0.01),
+    MOSAIC(3, objective="explained"),
+    MOSAIC(coverage=0.8, objective="explained"),
     MOSAIC(strategy="sketch"),
     MOSAIC(strategy="exact"),
     MOSAICSampler(),

@@ -35,7 +35,8 @@ pytestmark = pytest.mark.xdist_group("browser")
 def test_sentence_says_who_stands_for_what_and_what_is_proven(visit: Any) -> None:
     page = visit(invented())
     assert text_of(page, "h1") == (
-        "12 representatives stand for 88.0 % of 600 points; 20 outliers set aside; provably within 2.8 % of the best 12."
+        "12 representatives stand for 88.0 % of 600 points; 20 outliers set aside; "
+        "provably within 2.8 % of the best 12 at ridge 1."
     )
     assert page.title() == "12 representatives of 600 points"
 
@@ -61,7 +62,7 @@ def test_proof_for_every_k_is_said_where_it_is_known(visit: Any) -> None:
     facts["certificate"]["excesses"] = [0.5 - 0.01 * j for j in range(29)] + [None]
     page = visit(facts)
     set_range(page, "#k-range", 1)
-    assert text_of(page, "h1").endswith("provably within 50 % of the best one.")
+    assert text_of(page, "h1").endswith("provably within 50 % of the best one at ridge 1.")
     set_range(page, "#k-range", 30)
     assert text_of(page, "h1").endswith("the proof is for 12.")
 
@@ -129,7 +130,7 @@ def test_outliers_that_are_only_reported_stay_with_their_representatives(visit: 
     assert page.locator("#outliers-tally").inner_text() == "21"
     # The choice is the same, so is what is proven; what it covers of those who belong is known at the fit's threshold only.
     assert text_of(page, "h1") == (
-        "12 representatives of 600 points; 21 outliers reported; provably within 2.8 % of the best 12."
+        "12 representatives of 600 points; 21 outliers reported; provably within 2.8 % of the best 12 at ridge 1."
     )
 
 
@@ -171,7 +172,7 @@ def test_sentence_says_nothing_of_outliers_where_nobody_looked(visit: Any) -> No
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
-    expected = "12 representatives stand for 88.0 % of 600 points; provably within 2.8 % of the best 12."
+    expected = "12 representatives stand for 88.0 % of 600 points; provably within 2.8 % of the best 12 at ridge 1."
     assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
     page = visit(facts)
     assert text_of(page, "h1") == expected
@@ -257,11 +258,13 @@ def test_proof_is_said_in_two_digits_and_only_where_it_says_something(visit: Any
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
     for options in ({}, {"java_script_enabled": False}):
         said = text_of(visit(facts, **options), "h1")
-        end = f"set aside; provably within {text} of the best 12." if text else "20 outliers set aside."
+        end = f"set aside; provably within {text} of the best 12 at ridge 1." if text else "20 outliers set aside."
         assert said.endswith(end), options
     page = visit(facts)
     set_range(page, "#k-range", 9)
-    assert text_of(page, "h1").endswith(f"within {text} of the best 9." if text else "20 outliers set aside.")
+    assert text_of(page, "h1").endswith(
+        f"within {text} of the best 9 at ridge 1." if text else "20 outliers set aside."
+    )
 
 
 def test_text_of_the_proof_says_whom_it_is_about(visit: Any) -> None:

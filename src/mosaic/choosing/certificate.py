@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from mosaic.bounds import Bound
 from mosaic.encoding import Certificate
-from mosaic.lam_path import Bound
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,22 @@ class SelectionCertificate:
     kernel_error : share of the kernel that the factor misses, contained in the gap
     rank : columns of the factor
     k : number of representatives
-    error : what they leave unexplained of all points, err_g, with ridge g
-    bound : what *every* set of k points leaves at least
-    bounds : the same for sets of any size, ``bounds.at(k)``; it is tightest for this k
-    ridge : g, the mean of k_ii
+    total : all there is to explain, the sum of k_ii over all rows
+    ridge : g, the mean of k_ii: what a coefficient of size 1 costs
+    error : what the representatives leave unexplained of all rows, err_g: least squares in which coefficients cost g, so that
+        a point that is alone and chosen is still half unexplained
+    bound : what *every* set of k distinct points leaves at least, at the same cost
     excess : error / bound − 1
+    error_without_ridge : what they leave where coefficients cost nothing; 1 − error_without_ridge / total is what
+        ``metrics.explained_share`` reports
+    bound_without_ridge : what every set of k points leaves at least, where coefficients cost nothing
+    bounds : both for sets of any size, ``bounds.at(k)`` and ``bounds.without_ridge(k)``; the first is tightest for this k
     settings : what was decided about the data, in sentences
+
+    Notes
+    -----
+    1. The two measures are not to be mixed: with the ridge even all points together leave something, and sets that are alike
+       with it can differ several times over without it.
     """
 
     encoding: Certificate
@@ -31,11 +43,18 @@ class SelectionCertificate:
     error: float
     bounds: Bound
     settings: tuple[str, ...] = ()
+    total: float = np.nan
+    error_without_ridge: float = np.nan
 
     @property
     def bound(self) -> float:
         """What every set of k points leaves at least."""
         return self.bounds.at(self.k)
+
+    @property
+    def bound_without_ridge(self) -> float:
+        """What every set of k points leaves at least, where coefficients cost nothing."""
+        return self.bounds.without_ridge(self.k)
 
     @property
     def ridge(self) -> float:
@@ -63,11 +82,22 @@ class SelectionCertificate:
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
-        these, best = (f"These {self.k} leave", f"{self.k}") if self.k > 1 else ("This one leaves", "one")
+        many = self.k > 1
+        these, them, others = ("These", "them", f"no {self.k:,} leave") if many else ("This one", "it", "none leaves")
+        leave, they, best = (
+            (f"{self.k:,} leave", "They leave", f"{self.k:,}") if many else ("leaves", "It leaves", "one")
+        )
+
+        def of_all(value: float) -> str:
+            return percent(value / self.total)
+
         return (
-            f"{these} at most {percent(self.excess)} more unexplained than the best possible {best} would; "
-            f"the program behind {'them' if self.k > 1 else 'it'} is solved to a gap of {percent(self.gap)} "
-            f"(kernel error {percent(self.kernel_error)} at rank {self.rank} included)."
+            f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would. {they} "
+            f"{of_all(self.error)} of the data, and {others} less than {of_all(self.bound)}, by least squares in which "
+            f"coefficients have a price (ridge {self.ridge:.3g}, the mean similarity of a row to itself): there even a lone row "
+            f"that is chosen is half unexplained. Without the price {they.lower()} {of_all(self.error_without_ridge)}, and "
+            f"{others} less than {of_all(self.bound_without_ridge)}. The program behind {them} is solved to a gap of "
+            f"{percent(self.gap)} (kernel error {percent(self.kernel_error)} at rank {self.rank} included)."
         )
 
 

@@ -19,6 +19,7 @@ from mosaic.choosing.cover import (
     similarities,
     without_rounding,
 )
+from mosaic.choosing.explained import Explaining, exchange, explain_most
 from mosaic.choosing.material import Material
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import Settings
@@ -187,10 +188,11 @@ def _pool(material: Material, may: BoolArray) -> IntArray:
     return np.asarray(rows[np.lexsort((rows, group[rows]))])
 
 
-def _candidates(material: Material, who: _Participants, k: int) -> IntArray:
+def _candidates(material: Material, settings: Settings, who: _Participants, k: int) -> IntArray:
     """The rows of the pool that are compared: all, or of many those with the lowest priorities, enough of each group."""
     points, constraints, pool = material.points, material.constraints, who.pool
-    most = max(MOST_SIMILARITIES // max(len(who.targets), 1), 2 * k)
+    entries = MOST_SIMILARITIES // (2 if settings.objective == "explained" else 1)  # these are in double precision
+    most = max(entries // max(len(who.targets), 1), 2 * k)
     if len(pool) <= most:
         return pool
     kept, groups = [constraints.must], np.unique(constraints.group[pool])
@@ -205,16 +207,16 @@ def _candidates(material: Material, who: _Participants, k: int) -> IntArray:
 
 
 def _picks(material: Material, settings: Settings, k: int, who: _Participants) -> tuple[IntArray, FloatArray]:
-    """K rows and their gains: the cover, with exchanges, within quotas."""
+    """K rows and their gains: by the objective, with exchanges, within quotas."""
     constraints, points = material.constraints, material.points
-    candidates = _candidates(material, who, k)
+    candidates = _candidates(material, settings, who, k)
     places = points.group[candidates]
     sizes = np.bincount(
         constraints.group[who.pool], weights=points.weights[points.group[who.pool]], minlength=len(constraints.names)
     )
     slots = constraints.slots(k, candidates, dict(zip(constraints.names, sizes.tolist(), strict=True)))
     constraints.check_room(slots, k, places, candidates, material.for_rows(who.rejected, False))
-    S = similarities(material.kernel, who.targets, places)
+    S = _compared(material, settings, who, places)
     chosen, gains = _covered(material, settings, S, candidates, slots, who)
     if len(chosen) < k:
         raise InvalidInputError(
@@ -225,21 +227,41 @@ def _picks(material: Material, settings: Settings, k: int, who: _Participants) -
     if isinstance(settings.diversity, str) and not _reads_curve(settings):
         forced = _forced(constraints.must, candidates)
         barred = who.doubtful[places]
-        chosen = improve(S, who.weights, chosen, slots, twins=places, fixed=forced, barred=barred)
+        if isinstance(S, Explaining):
+            chosen = exchange(S, chosen, slots, twins=places, fixed=forced, barred=barred)
+        else:
+            chosen = improve(S, who.weights, chosen, slots, twins=places, fixed=forced, barred=barred)
         chosen, gains = _in_order(S, who.weights, chosen, len(forced))
-    return candidates[chosen], np.array(gains) / who.weights.sum()
+    return candidates[chosen], _gains(S, who, chosen, gains)
 
 
 def _ranked(
     material: Material, settings: Settings, k: int, who: _Participants, until_explained: float | None = None
 ) -> tuple[IntArray, FloatArray]:
-    """Up to k rows of the cover and their gains, whatever the quotas, as far as candidates go or enough is explained."""
-    candidates = _candidates(material, who, min(k, MOST_AUTOMATIC))
+    """Up to k rows by the objective and their gains, whatever the quotas, as far as candidates go or enough is explained."""
+    candidates = _candidates(material, settings, who, min(k, MOST_AUTOMATIC))
     places = material.points.group[candidates]
-    S = similarities(material.kernel, who.targets, places)
+    S = _compared(material, settings, who, places)
     slots = Slots.free(len(candidates), min(k, len(candidates)))
     chosen, gains = _covered(material, settings, S, candidates, slots, who, until_explained)
-    return candidates[chosen], np.array(gains) / who.weights.sum()
+    return candidates[chosen], _gains(S, who, chosen, gains)
+
+
+def _compared(material: Material, settings: Settings, who: _Participants, places: IntArray) -> FloatArray | Explaining:
+    """What the objective compares: similarities of targets and candidates, or what candidates explain of targets."""
+    if settings.objective == "similar":
+        return similarities(material.kernel, who.targets, places)
+    everyone = material.points.weights
+    ridge = float(everyone @ material.kernel.diagonal()) / float(everyone.sum())  # that of the certificate
+    return Explaining.of(material.kernel, who.targets, places, who.weights, ridge)
+
+
+def _gains(S: FloatArray | Explaining, who: _Participants, chosen: list[int], gains: list[float]) -> FloatArray:
+    """What each of the chosen adds to the mean similarity to the nearest one, whatever they were chosen for."""
+    if not isinstance(S, Explaining):
+        return np.asarray(np.array(gains) / who.weights.sum())
+    nearest = np.maximum.accumulate(similarities(S.kernel, who.targets, S.places[chosen]), axis=1)
+    return np.asarray(np.diff(who.weights @ nearest / who.weights.sum(), prepend=0.0))
 
 
 def _within_quotas(
@@ -263,7 +285,7 @@ def _reads_curve(settings: Settings) -> bool:
 def _covered(
     material: Material,
     settings: Settings,
-    S: FloatArray,
+    S: FloatArray | Explaining,
     candidates: IntArray,
     slots: Slots,
     who: _Participants,
@@ -279,7 +301,11 @@ def _covered(
     chosen: list[int] = []
     gains: list[float] = []
     last = who.doubtful[places].astype(np.intp)
-    for pick in cover(S, who.weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar):
+    if isinstance(S, Explaining):
+        picks = explain_most(S, slots, twins=places, forced=forced, last=last, too_similar=too_similar)
+    else:
+        picks = cover(S, who.weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar)
+    for pick in picks:
         chosen.append(pick.candidate)
         gains.append(pick.gain)
         enough = share is not None and share.add(int(places[pick.candidate])) >= (until_explained or 0.0)
@@ -314,11 +340,17 @@ def _supported(material: Material, settings: Settings, who: _Participants) -> in
     return enough
 
 
-def _in_order(S: FloatArray, weights: FloatArray, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def _in_order(
+    S: FloatArray | Explaining, weights: FloatArray, chosen: list[int], n_forced: int
+) -> tuple[list[int], list[float]]:
     """The chosen, each the one that adds most to those before it; forced ones first. Ties as in ``cover``."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
-    alone = np.arange(len(chosen))
-    ranked = cover(S[:, chosen], weights, Slots.free(len(chosen), len(chosen)), twins=alone, forced=range(n_forced))
+    alone, slots = np.arange(len(chosen)), Slots.free(len(chosen), len(chosen))
+    if isinstance(S, Explaining):
+        these = replace(S, places=S.places[chosen], K=S.K[:, chosen])
+        ranked = explain_most(these, slots, twins=alone, forced=range(n_forced))
+    else:
+        ranked = cover(S[:, chosen], weights, slots, twins=alone, forced=range(n_forced))
     found = [(chosen[pick.candidate], pick.gain) for pick in ranked]
     return [c for c, _ in found], [gain for _, gain in found]
 

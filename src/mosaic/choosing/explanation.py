@@ -231,6 +231,11 @@ def _on_number(selection: Selection) -> str:
 def _on_choosing(selection: Selection) -> str:
     if selection.settings.mode == "paper":
         return "Chosen by influence, and thinned by distance."
+    if selection.settings.objective == "explained":
+        return (
+            "Chosen to leave as little as possible unexplained of the rows that belong, by least squares in which coefficients "
+            "have a price, as in the certificate."
+        )
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 
 

@@ -39,6 +39,7 @@ class Settings:
     outliers: str = "reject"
     contamination: Any = "auto"
     diversity: Any = "auto"
+    objective: str = "similar"
     min_group: float | None = None
     op_threshold: float | None = None
     mode: str = "auto"
@@ -61,6 +62,7 @@ class Settings:
     def __post_init__(self) -> None:
         _one_of("mode", self.mode, ("auto", "paper"))
         _one_of("outliers", self.outliers, ("reject", "keep", "report"))
+        _one_of("objective", self.objective, ("similar", "explained"))
         k = self.n_representatives
         whole = isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
         share = isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) < 1
@@ -129,6 +131,10 @@ class Settings:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose. Give one of them.")
         if self.alpha is not None and self.lam is not None:
             raise InvalidInputError(f"give alpha or lam, not both; got alpha={self.alpha:g} and lam={self.lam:g}.")
+        if self.mode == "paper" and self.objective != "similar":
+            raise InvalidInputError(
+                f"mode='paper' chooses by influence and knows no objective={self.objective!r}; use mode='auto'."
+            )
         if self.mode == "paper" and self.min_group is not None:
             raise InvalidInputError("mode='paper' knows no min_group; use mode='auto'.")
         if self.mode == "paper" and (self.coverage is not None or self.min_support is not None):

@@ -15,8 +15,8 @@ DETECTOR_SETTINGS = (
     "lam", "max_samples", "solver", "tol", "max_iter", "max_rank", "memory_budget", "random_state",
 )  # fmt: skip
 SETTINGS = (
-    "n_representatives", "coverage", "min_support", "outliers", "diversity", "mode", "op_threshold", "strategy", "n_initial",
-    "n_added", "n_rounds", "checkpoint", "n_jobs", *(name for name in DETECTOR_SETTINGS if name != "max_samples"),
+    "n_representatives", "coverage", "min_support", "outliers", "diversity", "objective", "mode", "op_threshold", "strategy",
+    "n_initial", "n_added", "n_rounds", "checkpoint", "n_jobs", *(name for name in DETECTOR_SETTINGS if name != "max_samples"),
 )  # fmt: skip
 #: What becomes an argument of ``mosaic.io.open_table``.
 FILE_OPTIONS = (
@@ -82,6 +82,12 @@ def add_all_settings(parser: argparse.ArgumentParser, constraints: bool = True) 
         type=_values.number_or("auto"),
         metavar="DISTANCE",
         help="smallest distance, 0 to 1, of two picks",
+    )
+    add_setting(
+        choice,
+        "--objective",
+        choices=("similar", "explained"),
+        help="every row near to a pick (default), or most explained by all picks together",
     )
     add_setting(choice, "--mode", choices=("auto", "paper"), help="paper: Algorithm 1 as written")
     add_setting(

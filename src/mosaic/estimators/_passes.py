@@ -25,6 +25,7 @@ from mosaic._arrays import (
     row_priorities,
     subsample,
 )
+from mosaic.bounds import MOST_KEPT, ROUNDING, Largest, Spectrum
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -48,22 +49,23 @@ from mosaic.estimators._reading import seed_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import PointKernel
-from mosaic.lam_path import best_for_k
+from mosaic.lam_path import best_for_k, bound_tolerance
 from mosaic.outliers import EffectiveCounts
 from mosaic.passes import PerRow, Small, TakeRows, Task, Together
 from mosaic.problem import DesignProblem
 from mosaic.sketch import (
     Basis,
     GramSum,
+    LargestScores,
     Round,
     Sample,
-    Scores,
     Sketch,
     counted,
     draw,
     features,
     run_sketch,
     symmetric,
+    triangle,
     with_rows,
 )
 from mosaic.solvers import Status
@@ -156,19 +158,24 @@ class ByPasses:
         trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
         whole = DesignProblem(features(sketch.basis, kernel), sketch.problem.C, 1.0)
-        best = best_for_k(whole, k, ridge=ridge, tol=1e-2, initial=sketch.candidates)
+        best = best_for_k(whole, k, ridge=ridge, tol=bound_tolerance(sketch.missed / trace), initial=sketch.candidates)
         point = best.dual_point(whole)
         picks = Basis(kernel.take(chosen), np.eye(k, order="F"))
         tasks: dict[str, Task] = {
             "gram": GramSum(picks, self.prepare),
-            "scores": Scores.of(sketch.basis, point.E, None, 1, 0, self.prepare),
+            "scores": LargestScores(sketch.basis, triangle(point.E), max(k, MOST_KEPT), self.prepare),
         }
-        found = self.journal.run(f"certificate {_digest(chosen)}", Together(tasks))
-        K = kernel.block(chosen, chosen) + ridge * np.eye(k)
-        error = trace - float(np.trace(np.linalg.solve(K, symmetric(found["gram:G"]))))
-        largest = max(best.largest_score, float(np.sqrt(found["scores:largest"])))
-        bounds = replace(best, largest_score=largest).bounds(ridge)
-        return SelectionCertificate(sketch.certificate, k, error, bounds, selection.decisions)
+        found = self.journal.run(f"bound for {_digest(chosen)}", Together(tasks))
+        K, gram = kernel.block(chosen, chosen), symmetric(found["gram:G"])
+        error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
+        lengths = Largest((float(found["scores:longest"]),))
+        bounds = replace(
+            best.bounds(ridge, -ROUNDING * float(np.finfo(np.float64).eps) * trace),
+            scores=Largest.of(found["scores:values"], max(k, MOST_KEPT)),
+            spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
+        )
+        plain = min(_without_ridge(K, gram, trace), error)  # a price never lowers what is left
+        return SelectionCertificate(sketch.certificate, k, error, bounds, selection.decisions, trace, plain)
 
     def answers(self, selection: Selection) -> Answers:
         """What is said of all rows: one pass."""
@@ -371,6 +378,17 @@ def constraints_in_memory(sketch: Sketch, whole: Constraints | None) -> Constrai
     order = np.argsort(first)
     must = order[np.searchsorted(first[order], whole.must)]
     return Constraints(whole.allowed[first], must, whole.group[first], whole.names, whole.quotas)
+
+
+def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:
+    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions of less than 1e-8 of the largest, in which sums of so many
+    rows are rounding, explain nothing, which errs upwards.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(K), np.finfo(np.float64).tiny))
+    w, U = np.linalg.eigh(scale[:, None] * K * scale)
+    root = scale[:, None] * U[:, w > 1e-8 * w[-1]]
+    explained = np.einsum("ij,ij->j", root, gram @ root) / w[w > 1e-8 * w[-1]]
+    return max(trace - float(explained.sum()), 0.0)
 
 
 def _digest(chosen: IntArray) -> str:

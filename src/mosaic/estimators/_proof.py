@@ -10,9 +10,8 @@ from mosaic.budget import DEFAULT_ALPHA
 from mosaic.choosing import Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning
-from mosaic.lam_path import best_for_k
+from mosaic.lam_path import bound_of_points
 from mosaic.metrics import unexplained
-from mosaic.problem import DesignProblem, weighted_gram
 from mosaic.program import encode
 from mosaic.solvers import Status
 from mosaic.wishes import Wishes
@@ -74,15 +73,20 @@ class InMemory:
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """The gap of the program, and a bound for every choice of k points, from the same factor."""
-        material, encoding = selection.material, selection.encoding
-        weights, factor = material.points.weights, encoding.factor
-        problem = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
-        ridge = float(weights @ material.kernel.diagonal()) / float(weights.sum())
-        k = len(selection.chosen)
-        bounds = best_for_k(problem, k, ridge=ridge, tol=1e-2, initial=factor.pivots).bounds(ridge)
-        error = float(weights @ unexplained(material.kernel, selection.chosen, ridge))
-        return SelectionCertificate(encoding.certificate, k, error, bounds, selection.decisions)
+        """The gap of the program, and a bound for every choice of k points, from the same factor or the kernel itself."""
+        material, encoding, k = selection.material, selection.encoding, len(selection.chosen)
+        weights, kernel = material.points.weights, material.kernel
+        total = float(weights @ kernel.diagonal())
+        ridge = total / float(weights.sum())
+        return SelectionCertificate(
+            encoding.certificate,
+            k,
+            float(weights @ unexplained(kernel, selection.chosen, ridge)),
+            bound_of_points(kernel, encoding.factor, weights, k, ridge),
+            selection.decisions,
+            total,
+            float(weights @ unexplained(kernel, selection.chosen)),
+        )
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:

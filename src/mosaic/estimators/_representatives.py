@@ -36,7 +36,8 @@ from mosaic.passes import TakeRows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "min_group", "op_threshold",
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
+    "op_threshold",
 )  # fmt: skip
 
 
@@ -62,6 +63,7 @@ class Representatives(ReadsSelection, ShownInNotebooks, CallbackSupport, Cluster
         contamination: Any = "auto",
         min_group: float | None = None,
         diversity: Any = "auto",
+        objective: str = "similar",
         mode: str = "auto",
         op_threshold: float | None = None,
         solver: Any = "auto",
@@ -95,6 +97,7 @@ class Representatives(ReadsSelection, ShownInNotebooks, CallbackSupport, Cluster
         self.contamination = contamination
         self.min_group = min_group
         self.diversity = diversity
+        self.objective = objective
         self.mode = mode
         self.op_threshold = op_threshold
         self.solver = solver
@@ -253,7 +256,7 @@ class Representatives(ReadsSelection, ShownInNotebooks, CallbackSupport, Cluster
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
-            op_threshold
+            objective, op_threshold
 
         Returns
         -------

@@ -69,6 +69,10 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     diversity : "auto" or float, default "auto"
         Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
         since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
+    objective : "similar" or "explained", default "similar"
+        What picks are best for. "similar": every row that belongs is as similar as possible to the nearest of them. "explained":
+        all of them together leave as little as possible unexplained, by least squares in which coefficients have a price, which
+        is what ``certificate_`` bounds; such picks are a little nearer to what is proven best, and less like single rows.
     mode : "auto" or "paper", default "auto"
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
@@ -125,9 +129,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
        ranking here is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.cover``).
     3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the rows
-       that belong more similar to their nearest pick, then ranked by what they add. So the set for m need not be part of the
-       set for k > m. Where the number is read off the curve ("auto", coverage, min_support), or diversity is given, nothing
-       is exchanged; ``mosaic.path`` has nested sets.
+       that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by what they add.
+       So the set for m need not be part of the set for k > m. Where the number is read off the curve ("auto", coverage,
+       min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which
        depends on the rows themselves and on no seed; 10 000 of it are to be covered.
     5. The program of all rows is solved once, when ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or ``n_iter_`` is first
@@ -143,6 +147,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> len(model.representative_indices_), int(data.is_outlier[model.representative_indices_].sum())
     (20, 0)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
+    True
+    >>> explained = MOSAIC(n_representatives=20, objective="explained").fit(data.X)
+    >>> explained.certificate_.error < model.certificate_.error
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
     Row ...: chosen as number 1 of 20: it stands for ... rows; what it adds to the mean similarity is ...

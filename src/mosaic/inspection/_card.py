@@ -61,6 +61,7 @@ def sentence(facts: Summary) -> str:
     text += _on_outliers(facts)
     if facts.certificate.excess is not None and facts.certificate.excess <= 1:
         text += f"; provably within {percent(facts.certificate.excess)} of the best {k if k > 1 else 'one'}"
+        text += f" at ridge {facts.certificate.ridge:.3g}"  # the share before it is without one
     return f"{text}."
 
 

@@ -142,6 +142,10 @@ class CertificatePart:
     bound: float | None
     excess: float | None
     sentence: str
+    ridge: float | None = None
+    total: float | None = None
+    error_without_ridge: float | None = None
+    bound_without_ridge: float | None = None
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,19 @@ def _certificate(selection: Selection, wanted: bool, detects: bool) -> Certifica
     chosen = selection.certificate
     excess = finite(chosen.excess)
     sentence = str(chosen) if excess is not None else _sentence(proven)
-    return CertificatePart(gap, error, rank_, finite(chosen.error), finite(chosen.bound), excess, sentence)
+    return CertificatePart(
+        gap,
+        error,
+        rank_,
+        finite(chosen.error),
+        finite(chosen.bound),
+        excess,
+        sentence,
+        finite(chosen.ridge),
+        finite(chosen.total),
+        finite(chosen.error_without_ridge),
+        finite(chosen.bound_without_ridge),
+    )
 
 
 def _sentence(proven: Any) -> str:

@@ -205,7 +205,8 @@ def _certificate(fit: Fit, summary: Summary, ranking: Ranking, k: int) -> dict[s
         left = unexplained_along(fit.kernel, ranking.points, bounds.ridge, fit.points.weights)
         found = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
         excesses = [None if value is None else float(f"{value:.3g}") for value in found]
-    return {"sentence": proven.sentence, "excess": proven.excess, "excesses": excesses, "k": k}
+    ridge = None if proven.ridge is None else f"{proven.ridge:.3g}"
+    return {"sentence": proven.sentence, "excess": proven.excess, "excesses": excesses, "k": k, "ridge": ridge}
 
 
 def _settings(summary: Summary, notes: list[str], command: str | None) -> dict[str, Any]:

@@ -97,10 +97,8 @@ class Scores:
 
     @classmethod
     def of(cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, prepare: Prepare) -> Scores:
-        """From E: U with U Uᵀ = EEᵀ, triangular, which halves the work."""
-        EE = E @ E.T
-        EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
-        return cls(basis, np.asfortranarray(np.linalg.cholesky(EE)), V, size, seed, prepare)
+        """From E."""
+        return cls(basis, triangle(E), V, size, seed, prepare)
 
     def map_block(self, rows: Any, start: int) -> Small:
         """The largest score, the worst rows, and the rows that win the draw, of a block."""
@@ -133,6 +131,44 @@ class Scores:
         for name in (n for n in left if n not in found):
             found[name] = np.concatenate([left[name], right[name]])
         return _kept(found, self.size)
+
+
+def triangle(E: FloatArray) -> FloatArray:
+    """U with U Uᵀ = EEᵀ, triangular, which halves the work of z_j = ‖Eᵀ f_j‖ = ‖Uᵀ f_j‖."""
+    EE = E @ E.T
+    EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
+    return np.asfortranarray(np.linalg.cholesky(EE))
+
+
+@dataclass(frozen=True)
+class LargestScores:
+    """The ``size`` largest z_j² of distinct points, z_j = ‖Uᵀ f_j‖, and the largest ‖f_j‖²: what the bound for k needs of all."""
+
+    basis: Basis
+    U: FloatArray
+    size: int
+    prepare: Prepare = AS_THEY_ARE
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """Of a block."""
+        z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
+        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
+            Y = self.prepare(rows[part])
+            codes[part] = row_codes(Y)
+            F = self.basis.features(self.basis.kernel.cross(Y))
+            longest = max(longest, float(row_norms_squared(F.T).max()))
+            z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
+        return self._kept(z2, codes, longest)
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Of both."""
+        z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
+        return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
+
+    def _kept(self, z2: FloatArray, codes: Any, longest: float) -> Small:
+        _, once = np.unique(codes, return_index=True)
+        once = once[np.argsort(-z2[once], kind="stable")[: self.size]]
+        return {"values": z2[once], "codes": codes[once], "longest": np.asarray(longest)}
 
 
 def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> Small:

@@ -198,12 +198,12 @@ function sentence() {
 
 /* An excess beyond a hundred per cent is no news. */
 function proofPieces() {
-  const { excesses, excess: whenChosen, k: chosen } = facts.certificate;
+  const { excesses, excess: whenChosen, k: chosen, ridge } = facts.certificate;
   const told = (excess) => (excess !== null && excess <= 1 ? excess : null);
   const excess = isProven() ? told(state.k === chosen ? whenChosen : (excesses?.[state.k - 1] ?? null)) : null;
   const number = (k) => (k === 1 ? "one" : whole(k));
   if (excess === null) return told(whenChosen) === null ? [] : [[`; the proof is for ${number(chosen)}`, false]];
-  return [["; provably within ", false], [proven(excess), true], [` of the best ${number(state.k)}`, false]];
+  return [["; provably within ", false], [proven(excess), true], [` of the best ${number(state.k)} at ridge ${ridge}`, false]];
 }
 
 // ---------------------------------------------------------------- the selection as files

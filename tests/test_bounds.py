@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC
+from mosaic.bounds import Bound, Largest, Spectrum, with_residual
+from mosaic.factor import Factor, factorize
+from mosaic.kernels import make_kernel
+from mosaic.lam_path import bound_of_points
+from mosaic.metrics import unexplained
+
+RIDGES = (0.01, 0.1, 1.0, 10.0)
+
+
+def all_errors(K, weights, k, ridge):
+    """err_g of every set of k points: Σ ω_i k_ii − tr((K_SS + gI)⁻¹ K_S· D K_·S)."""
+    sets = np.array(list(combinations(range(len(K)), k)))
+    inner = K[sets[:, :, None], sets[:, None, :]]
+    KDK = (K * weights) @ K
+    G = KDK[sets[:, :, None], sets[:, None, :]]
+    solved = np.linalg.solve(inner + ridge * np.eye(k), G)
+    return weights @ np.diagonal(K) - np.trace(solved, axis1=1, axis2=2)
+
+
+def random_kernel(rng, n):
+    """Similarities of a random kind: smooth, narrow, of few features, of very different lengths, nearly diagonal, in clusters."""
+    X = rng.normal(size=(n, int(rng.integers(1, 4))))
+    kind = rng.integers(6)
+    if kind == 0:
+        K = X @ X.T
+    elif kind == 1:
+        K = (X @ X.T + 1.0) ** 2
+    elif kind == 2:
+        lengths = 10.0 ** rng.uniform(-1, 1, n)
+        K = lengths[:, None] * np.exp(-((X[:, None] - X) ** 2).sum(-1)) * lengths
+    elif kind == 3:
+        K = np.eye(n) + 0.1 * np.exp(-((X[:, None] - X) ** 2).sum(-1))
+    else:
+        X = X if kind == 4 else np.round(X) + 0.05 * X
+        K = np.exp(-(10.0 ** rng.uniform(-1, 1.5)) * ((X[:, None] - X) ** 2).sum(-1))
+    return K / np.diagonal(K).mean()
+
+
+def random_weights(rng, n):
+    return np.ones(n) if rng.random() < 0.5 else rng.uniform(0.1, 5.0, n)
+
+
+def some_pivots(K, rng, rank):
+    """F of a Cholesky factorisation that stops early, at random pivots."""
+    pivots = rng.choice(len(K), rank, replace=False)
+    w, U = np.linalg.eigh(K[np.ix_(pivots, pivots)])
+    keep = w > 1e-6 * w.max()  # so that rounding of F stays far below what is compared
+    return K[:, pivots] @ (U[:, keep] / np.sqrt(w[keep]))
+
+
+def bound_of_some_design(rng, K, weights, ridge):
+    """The bound of an E that nobody has optimised, at random, by the formulas for a limited rank."""
+    n = len(K)
+    F = some_pivots(K, rng, int(rng.integers(1, n + 1)))
+    lam = 10.0 ** rng.uniform(-1, 2)
+    eta = rng.uniform(0, 1, n) * (rng.random(n) < rng.uniform(0.2, 1))
+    A = np.linalg.solve(np.eye(F.shape[1]) / lam + (F.T * eta) @ F, F.T)
+    E = A * np.sqrt(weights)
+    scores = Largest.of(((F @ E) ** 2).sum(axis=1), most=int(rng.integers(1, n + 1)))
+    plain = Bound(float((E * F.T * np.sqrt(weights)).sum()), float((E**2).sum()), scores, ridge)
+    kernel = make_kernel(K, "precomputed")
+    return plain, with_residual(kernel, F, weights, A, plain, lam, int(rng.integers(1, n + 1))), F
+
+
+def spectra(K, F, weights):
+    """From the kernel, and from a factor."""
+    lengths = Largest.of((F**2).sum(axis=1), most=3)
+    alike = bool((weights == 1).all())
+    by_factor = Spectrum.of_factor((F.T * weights) @ F, None if alike else F.T @ F, lengths)
+    return Spectrum.of_kernel(K, weights), by_factor
+
+
+@pytest.mark.parametrize(("part", "cases", "sizes"), [*((i, 500, (4, 8)) for i in range(8)), (8, 40, (12, 14))])
+def test_bounds_hold_against_every_subset(part, cases, sizes):
+    """Four thousand kernels, all sets of all sizes, with and without weights, ranks and ridges of all kinds."""
+    rng = np.random.default_rng(part)
+    for _ in range(cases):
+        n, ridge = int(rng.integers(sizes[0], sizes[1] + 1)), float(rng.choice(RIDGES))
+        K, weights = random_kernel(rng, n), random_weights(rng, n)
+        plain, whole, F = bound_of_some_design(rng, K, weights, ridge)
+        total = float(weights @ np.diagonal(K))
+        tails = spectra(K, F, weights)
+        for k in range(1, n + 1):
+            best = all_errors(K, weights, k, ridge).min()
+            found = [plain.at(k), whole.at(k), *(spectrum.at(k, ridge) for spectrum in tails)]
+            assert max(found) <= best + 1e-10 * total
+            nearly = all_errors(K, weights, k, 1e-7).min()  # next to no ridge
+            assert max(spectrum.tail(k) for spectrum in tails) <= nearly + 1e-8 * total
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bound_of_points_holds_and_says_something(seed):
+    """The solved bound of limited rank, for the kernel itself, over all sets of all sizes."""
+    rng = np.random.default_rng(seed)
+    n, ridge = int(rng.integers(6, 10)), float(rng.choice(RIDGES))
+    K, weights = random_kernel(rng, n), random_weights(rng, n)
+    kernel = make_kernel(K, "precomputed")
+    factor = factorize(kernel, max_rank=int(rng.integers(2, n + 1)), weights=weights, random_state=seed)
+    total = float(weights @ np.diagonal(K))
+    for k in range(1, n):
+        bound = bound_of_points(kernel, factor, weights, k, ridge)
+        best = all_errors(K, weights, k, ridge).min()
+        assert bound.at(k) <= best + 1e-10 * total
+        for other in range(1, n):  # and it holds for other numbers
+            assert bound.at(other) <= all_errors(K, weights, other, ridge).min() + 1e-10 * total
+        if ridge >= 1 and (weights == 1).all():
+            assert bound.at(k) >= 0.6 * best
+
+
+def test_bound_of_a_single_precision_factor_stays_one(rng):
+    X = rng.normal(size=(12, 2)).astype(np.float32)
+    kernel = make_kernel(X, "rbf", gamma=0.3)
+    factor = factorize(kernel, max_rank=12)
+    assert factor.F.dtype == np.float32
+    K = kernel.block(slice(None), np.arange(12))
+    for k in range(1, 12):
+        bound = bound_of_points(kernel, factor, np.ones(12), k, 1.0)
+        assert bound.at(k) <= all_errors(K, np.ones(12), k, 1.0).min()
+
+
+@pytest.mark.parametrize("ridge", RIDGES)
+def test_spectral_bound_is_exact_for_points_that_share_nothing(ridge):
+    spectrum = Spectrum.of_kernel(np.eye(30), np.ones(30))
+    for k in (1, 7, 30):
+        exact = 30 - k / (1 + ridge)
+        assert spectrum.at(k, ridge) == pytest.approx(exact, rel=1e-12)
+        assert spectrum.tail(k) == 30 - k
+
+
+def test_water_filling_finds_the_minimum(rng):
+    """No other division of the same total gives less."""
+    λ = np.sort(rng.uniform(0.1, 5, 6))[::-1]
+    spectrum = Spectrum(tuple(λ), tuple(λ), Largest((1.0, 0.8, 0.7)))
+    for k, budget in ((1, 1.0), (2, 1.8), (3, 2.5), (5, 3.9)):
+        for g in RIDGES:
+            a = rng.dirichlet(np.full(k, 0.7), 20_000) * budget
+            a = a[(a <= λ[:k]).all(axis=1)]
+            tried = (λ[:k] / (1 + a / g)).sum(axis=1) + λ[k:].sum()
+            assert spectrum.at(k, g) <= tried.min()
+            assert spectrum.at(k, g) >= 0.97 * tried.min()
+
+
+def test_the_largest_scores_count_and_not_k_times_the_largest():
+    bound = Bound(2.0, 1.0, Largest((4.0, 1.0, 0.5)), 1.0)
+    assert bound.at(3) == pytest.approx(4.0 / 6.5)
+    assert bound.at(5) == pytest.approx(4.0 / 7.5)  # those beyond count as much as the last
+
+
+def test_each_part_makes_the_bound_tighter(monkeypatch, rng):
+    X = rng.normal(size=(300, 6))
+    kernel = make_kernel(X, "rbf", gamma=0.1)
+    factor, ones = factorize(kernel, max_rank=40), np.ones(300)
+    assert isinstance(factor, Factor)
+    whole = bound_of_points(kernel, factor, ones, 20, 1.0)
+    monkeypatch.setattr("mosaic.lam_path.MOST_OPERATIONS", 0.0)
+    by_factor = bound_of_points(kernel, factor, ones, 20, 1.0)
+    assert whole.at(20) > 1.05 * by_factor.at(20)
+    assert whole.without_ridge(20) > by_factor.without_ridge(20)
+    by_scores = Bound(whole.inner, whole.energy, whole.scores, 0.01)
+    by_spectrum = Bound(whole.inner, whole.energy, whole.scores, 0.01, spectrum=whole.spectrum)
+    assert by_spectrum.at(20) > 1.5 * by_scores.at(20)
+
+
+def test_certificate_without_ridge_is_that_of_the_explained_share():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    model = MOSAIC(6, outliers="keep").fit(X)
+    proven, kernel = model.certificate_, model.selection_.kernel
+    left = unexplained(kernel, model.selection_.chosen).sum()
+    assert proven.error_without_ridge == pytest.approx(left)
+    λ = np.linalg.eigvalsh(kernel.block(slice(None), np.arange(80)))[::-1]
+    assert proven.bound_without_ridge == pytest.approx(λ[6:].sum(), rel=1e-6)
+    assert proven.bound_without_ridge < proven.error_without_ridge < proven.error
+    assert proven.total == pytest.approx(80.0)
+
+
+def test_sentence_names_the_ridge_and_both_measures():
+    model = MOSAIC(6, outliers="keep").fit(np.random.default_rng(0).normal(size=(80, 3)))
+    proven = model.certificate_
+    told = str(proven)
+    assert "ridge 1, the mean similarity of a row to itself" in told
+    assert "even a lone row that is chosen is half unexplained" in told
+    assert f"Without a price they leave {100 * proven.error_without_ridge / proven.total:.2g} %" in told
+    assert f"no 6 leave less than {100 * proven.bound_without_ridge / proven.total:.2g} %" in told
+    assert "  " not in told
