@@ -187,6 +187,6 @@ def test_sentence_names_the_ridge_and_both_measures():
     told = str(proven)
     assert "ridge 1, the mean similarity of a row to itself" in told
     assert "even a lone row that is chosen is half unexplained" in told
-    assert f"Without a price they leave {100 * proven.error_without_ridge / proven.total:.2g} %" in told
+    assert f"Without the price they leave {100 * proven.error_without_ridge / proven.total:.2g} %" in told
     assert f"no 6 leave less than {100 * proven.bound_without_ridge / proven.total:.2g} %" in told
     assert "  " not in told

@@ -21,7 +21,7 @@ from mosaic.choosing.cover import (
 )
 from mosaic.choosing.explained import Explaining, exchange, explain_most
 from mosaic.choosing.material import Material
-from mosaic.choosing.selection import Selection
+from mosaic.choosing.selection import Selection, outliers_among, outliers_of_sample
 from mosaic.choosing.settings import Settings
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
@@ -56,14 +56,15 @@ def choose(material: Material, settings: Settings) -> Selection:
         rows, gains = _picks(material, settings, k, who)
     elif settings.coverage is not None:
         rows, gains = _ranked(material, settings, len(who.pool), who, until_explained=settings.coverage)
-        rows, gains = _within_quotas(material, settings, max(len(rows), must), who, rows, gains)
+        if material.constraints.quotas is not None or len(rows) < must:
+            rows, gains = _picks(material, settings, max(len(rows), must), who)
     else:
         most = min(len(who.pool), MOST_AUTOMATIC)
         if settings.min_support is not None:
             k = _supported(material, settings, who)
         else:
             k = max(knee(np.cumsum(_ranked(material, settings, most, who)[1])), 1)
-        rows, gains = _within_quotas(material, settings, max(k, must), who)
+        rows, gains = _picks(material, settings, max(k, must), who)
     return Selection(material, settings, rows, material.points.group[rows], gains, cut, groups)
 
 
@@ -105,8 +106,7 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, Groups | None]:
         cut = cut_for_share(counts, material.sample_weights, float(settings.contamination))
     groups = None
     if settings.min_group is not None:
-        low = cut.below(counts)
-        low[np.isin(sample, points.group[material.constraints.must])] = False
+        low = outliers_among(counts, sample, material, settings, cut)
         groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
         members = np.zeros(points.n, dtype=bool)
         members[sample[groups.members]] = True
@@ -129,13 +129,9 @@ class _Participants:
         points, sample = material.points, material.sample
         rejected = np.zeros(points.n, dtype=bool)
         doubtful = np.zeros(points.n, dtype=bool)
-        if settings.outliers == "reject" and cut.count > 0:
-            counts = material.sample_counts
-            rejected[sample] = cut.below(counts)
-            rejected[points.group[material.constraints.must]] = False
-            if groups is not None:
-                rejected &= ~groups.members
-            doubtful[sample] = _doubtful(counts, cut, rejected[sample])
+        if settings.outliers == "reject":
+            rejected[sample] = outliers_of_sample(material, settings, cut, groups)
+            doubtful[sample] = _doubtful(material.sample_counts, cut, rejected[sample])
             if groups is not None:
                 doubtful &= ~groups.members
         seen = np.zeros(points.n, dtype=bool)
@@ -262,20 +258,6 @@ def _gains(S: FloatArray | Explaining, who: _Participants, chosen: list[int], ga
         return np.asarray(np.array(gains) / who.weights.sum())
     nearest = np.maximum.accumulate(similarities(S.kernel, who.targets, S.places[chosen]), axis=1)
     return np.asarray(np.diff(who.weights @ nearest / who.weights.sum(), prepend=0.0))
-
-
-def _within_quotas(
-    material: Material,
-    settings: Settings,
-    k: int,
-    who: _Participants,
-    rows: IntArray | None = None,
-    gains: FloatArray | None = None,
-) -> tuple[IntArray, FloatArray]:
-    """The picks for a number that was read off the curve; those given, if nothing but the number matters."""
-    if rows is not None and gains is not None and material.constraints.quotas is None and len(rows) >= k:
-        return rows, gains
-    return _picks(material, settings, k, who)
 
 
 def _reads_curve(settings: Settings) -> bool:

@@ -120,14 +120,11 @@ class Selection:
     @cached_property
     def is_outlier(self) -> BoolArray:
         """Of the points: below the cut, no member of a group that is kept, and not among those that must be included."""
-        points = self.material.points
-        if self.settings.outliers == "keep" or self.cut.count <= 0:
-            return np.zeros(points.n, dtype=bool)
-        flagged = self.cut.below(self.material.counts)
-        flagged[points.group[self.material.constraints.must]] = False
-        if self.groups is not None:
-            flagged &= ~(self.groups.members if not self.material.is_sampled else self._near_groups(flagged))
-        return flagged
+        material = self.material
+        if not material.is_sampled:
+            return self.sample_outliers
+        low = outliers_among(material.counts, np.arange(material.points.n), material, self.settings, self.cut)
+        return low if self.groups is None else low & ~self._near_groups(low)
 
     def _near_groups(self, flagged: BoolArray) -> BoolArray:
         """Points beyond the sample are looked up by their place."""
@@ -173,16 +170,7 @@ class Selection:
     @cached_property
     def sample_outliers(self) -> BoolArray:
         """Of the sample: who is an outlier."""
-        material = self.material
-        if not material.is_sampled:
-            return self.is_outlier
-        if self.settings.outliers == "keep":
-            return np.zeros(len(material.sample), dtype=bool)
-        flagged = self.cut.below(material.sample_counts)
-        flagged[np.isin(material.sample, material.points.group[material.constraints.must])] = False
-        return np.asarray(
-            flagged & ~(np.zeros_like(flagged) if self.groups is None else self.groups.members[material.sample])
-        )
+        return outliers_of_sample(self.material, self.settings, self.cut, self.groups)
 
     @cached_property
     def outlier_share(self) -> float:
@@ -201,33 +189,37 @@ class Selection:
     def answers_at(self, Y: Any) -> Answers:
         """What is said of prepared rows of which it is not known whether they are in the data."""
         counts = self.material.counts_at(Y)
+        flagged = self.outliers_at(Y, counts)
+        return Answers(counts, flagged, self.labels_at(Y, flagged), self.errors_at(Y))
+
+    def outliers_at(self, Y: Any, counts: FloatArray) -> BoolArray:
+        """Who of some prepared rows with these counts is an outlier: as for the points, groups and wishes found by place."""
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
             flagged[odd[self.groups.near(Y[odd])]] = False
         must = self.material.points.group[self.material.constraints.must]
-        if len(must) and len(odd):  # a row that must be included is no outlier
+        if len(must) and len(odd):
             flagged[odd[(self.kernel.take(must).distances_at(Y[odd]) <= 0).any(axis=1)]] = False
-        return Answers(counts, flagged, self.labels_at(Y, counts), self.errors_at(Y))
+        return flagged
 
-    def labels_at(self, Y: Any, counts: FloatArray | None = None) -> IntArray:
+    def labels_at(self, Y: Any, flagged: BoolArray | None = None) -> IntArray:
         """The place of the representative that stands for each of some prepared rows, -1 for outliers, and if there is none."""
         if not len(self.chosen):
             return np.full(Y.shape[0], -1, np.intp)
-        counts = self.material.counts_at(Y) if counts is None and self.rejects else counts
+        if self.rejects and flagged is None:
+            flagged = self.outliers_at(Y, self.material.counts_at(Y))
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
-            if counts is None or not self.rejects:
-                continue
-            apart = (lengths - 2.0 * K).min(axis=1) + own[rows] > 1e-12 * np.abs(own[rows])  # a pick stands for itself
-            odd = np.flatnonzero(self.cut.below(counts[rows]) & apart)
-            if len(odd) and self.groups is not None:
-                odd = odd[~self.groups.near(Y[rows][odd])]
-            labels[rows][odd] = -1
+            if flagged is not None and self.rejects:
+                apart = (lengths - 2.0 * K).min(axis=1) + own[rows] > 1e-12 * np.abs(
+                    own[rows]
+                )  # a pick stands for itself
+                labels[rows][flagged[rows] & apart] = -1
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
@@ -258,9 +250,8 @@ class Selection:
         """Of the rows in memory: who is an outlier."""
         material = self.material
         flagged, absent = material.for_rows(self.is_outlier, False).astype(bool), material.points.group < 0
-        if absent.any() and self.settings.outliers != "keep":
-            low = self.cut.below(self.counts_of_rows[absent])
-            flagged[absent] = low if self.groups is None else low & ~self.groups.near(material.absent)
+        if absent.any():
+            flagged[absent] = self.outliers_at(material.absent, self.counts_of_rows[absent])
         return np.asarray(flagged)
 
     @cached_property
@@ -270,7 +261,7 @@ class Selection:
         labels, errors = material.for_rows(self.labels, -1).astype(np.intp), material.for_rows(self.errors, 0.0)
         absent = material.points.group < 0
         if absent.any():  # rows without weight are answered for as new ones
-            labels[absent] = self.labels_at(material.absent)
+            labels[absent] = self.labels_at(material.absent, self.outlier_rows[absent])
             errors[absent] = self.errors_at(material.absent)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
@@ -336,6 +327,19 @@ class Selection:
                     "set contamination."
                 )
         return tuple(found)
+
+
+def outliers_among(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:
+    """Who of some points with these counts is below the cut and not among those that must be included."""
+    if settings.outliers == "keep":
+        return np.zeros(len(counts), dtype=bool)
+    return cut.below(counts) & ~np.isin(points, material.points.group[material.constraints.must])
+
+
+def outliers_of_sample(material: Material, settings: Settings, cut: Cut, groups: Groups | None) -> BoolArray:
+    """Who of the sample is an outlier: below the cut, neither to be included nor a member of a group that is kept."""
+    low = outliers_among(material.sample_counts, material.sample, material, settings, cut)
+    return low if groups is None else low & ~groups.members[material.sample]
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:

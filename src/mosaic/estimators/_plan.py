@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.budget import DEFAULT_BUDGET
+from mosaic.budget import DEFAULT_BUDGET, SAMPLE
 from mosaic.choosing import Settings
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 
-#: Distinct points in memory, and how many for each representative that is wanted; fewer, if they take more than these bytes.
-SAMPLE, SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 16_384, 8, 1 << 28, 2048
+#: Points in memory for each representative that is wanted, beyond ``SAMPLE``; fewer, if they take more than these bytes.
+SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
 #: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
 MOST_CANDIDATES, FEWEST_CANDIDATES, MOST_WORK = 500, 100, 1e12
 #: A round adds this part of the first candidates.

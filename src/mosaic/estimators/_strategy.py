@@ -13,6 +13,7 @@ from mosaic.budget import (
     DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
+    SAMPLE,
     affordable_rank,
     memory_needed,
     useful_rank,
@@ -22,7 +23,6 @@ from mosaic.engines import Source, is_source, open_source
 from mosaic.estimators._plan import (
     BY_PASSES,
     FEWEST_CANDIDATES,
-    SAMPLE,
     memory_by_passes,
     refuse_what_passes_cannot,
 )
