@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import heat_features, make_kernel
 from mosaic.kernels.diffusion import _nearest
+from mosaic.kernels.precomputed import _is_low_rank_gram
 
 
 def test_scale_is_that_of_support_vector_machines(rng):
@@ -152,6 +153,62 @@ def test_precomputed_faults_are_named(rng):
         make_kernel(distances, "precomputed")
     with pytest.raises(NotPositiveSemidefiniteError, match="diagonal entry 2 is -1"):
         make_kernel(np.diag([1.0, 1.0, -1.0]), "precomputed")
+
+
+@pytest.mark.parametrize("place", [(3, 700), (700, 3), (255, 256), (299, 290)])
+def test_a_single_entry_that_is_not_symmetric_is_found(rng, place):
+    """Wherever it is among the tiles, and among noise of rounding size that is let pass."""
+    F = rng.normal(size=(800, 5))
+    K = F @ F.T * (1 + 1e-16 * rng.normal(size=(800, 800)))
+    make_kernel(K, "precomputed")
+    K[place] += 1e-6
+    i, j = sorted(place)
+    with pytest.raises(NotPositiveSemidefiniteError, match=rf"K\[{i}, {j}\]"):
+        make_kernel(K, "precomputed")
+
+
+def indefinite(rng, n, kind):
+    """Symmetric with a positive diagonal, and one eigenvalue far below rounding."""
+    F = rng.normal(size=(n, 6))
+    K = F @ F.T
+    if kind == "direction":
+        u = rng.normal(size=n)
+        return K + 1e-9 * np.eye(n) - 1e-6 * np.outer(u, u) / (u @ u)
+    # Points of next to no length that are said to resemble one another.
+    K[-2:] = K[:, -2:] = 0.0
+    K[[-1, -2], [-1, -2]] = 1e-13
+    K[-1, -2] = K[-2, -1] = 1e-7
+    return K
+
+
+@pytest.mark.parametrize("n", [12, 300])
+@pytest.mark.parametrize("kind", ["direction", "hidden pair"])
+def test_low_rank_does_not_hide_that_a_similarity_is_indefinite(rng, n, kind):
+    K = indefinite(rng, n, kind)
+    K = 0.5 * (K + K.T)
+    assert K.diagonal().min() > 0
+    smallest = np.linalg.eigvalsh(K)[0]
+    with pytest.raises(NotPositiveSemidefiniteError, match=f"smallest eigenvalue is {smallest:.3g}"):
+        make_kernel(K, "precomputed")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 7, 60, 300])
+def test_similarities_of_any_rank_and_precision_are_accepted(rng, dtype, rank):
+    F = rng.normal(size=(300, rank)).astype(dtype)
+    for scale in (1e-12, 1.0, 1e12):
+        K = (F @ F.T) * dtype(scale)
+        make_kernel(K, "precomputed")
+        make_kernel(sp.csr_array(K), "precomputed")
+
+
+def test_low_rank_is_recognised_without_the_cubic_test(rng):
+    F = rng.normal(size=(400, 5))
+    K = F @ F.T
+    tolerance = 100 * np.finfo(np.float64).eps * np.trace(K)
+    assert _is_low_rank_gram(K, tolerance)
+    assert not _is_low_rank_gram(np.eye(400), 1e-12)
+    assert not _is_low_rank_gram(indefinite(rng, 400, "hidden pair"), tolerance)
 
 
 def test_callable_faults_are_named(rng):

@@ -59,27 +59,65 @@ def test_both_spaces_agree(rng):
     for n, p in [(12, 5), (5, 9), (8, 8)]:
         problem = random_problem(rng, n, p, lam=3.0, full=False)
         eta = rng.uniform(1e-6, 1.0, size=n)
-        for wanted in (True, False):
-            a = problem._evaluate_in_feature_space(eta, wanted)
-            b = problem._evaluate_in_candidate_space(eta, wanted)
-            assert a.inner == pytest.approx(b.inner, rel=1e-10)
-            assert a.fit == pytest.approx(b.fit, rel=1e-8)
-            np.testing.assert_allclose(a.v, b.v, rtol=1e-7)
-            if wanted:
-                np.testing.assert_allclose(a.hessian, b.hessian, rtol=1e-6, atol=1e-8 * np.abs(a.hessian).max())
-            else:
-                assert a.hessian is None
-                assert b.hessian is None
+        a = problem._evaluate_in_feature_space(eta)
+        b = problem._evaluate_in_candidate_space(eta)
+        assert a.inner == pytest.approx(b.inner, rel=1e-10)
+        assert a.fit == pytest.approx(b.fit, rel=1e-8)
+        np.testing.assert_allclose(a.v, b.v, rtol=1e-7)
+        np.testing.assert_allclose(a.hessian, b.hessian, rtol=1e-6, atol=1e-8 * np.abs(a.hessian).max())
 
 
 def test_square_shortcut_agrees(rng):
     F = rng.normal(size=(9, 7))
     plain, square = DesignProblem(F, F.T @ F, 2.0), DesignProblem(F, F.T @ F, 2.0, square=True)
     eta = rng.uniform(1e-4, 1.0, size=9)
+    eta[[2, 5]] = 1e-9, 1e-14  # rows that would cancel
     a, b = plain.evaluate(eta), square.evaluate(eta)
-    for left, right in zip(a, b, strict=True):
+    for left, right in zip((*a[:3], a.hessian), (*b[:3], b.hessian), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-10)
     assert square.restrict(np.arange(5)).square is False
+
+
+def test_known_similarities_serve_fewer_candidates(rng):
+    """K_SS and K_S: in place of F_S and the targets: the same values, whether Y is narrowed or not."""
+    F = rng.normal(size=(12, 11))
+    square = DesignProblem(F, F.T @ F, 2.0, square=True)
+    square.evaluate(np.ones(12))
+    for chosen in (np.array([0, 3, 4]), np.arange(2, 12)):
+        eta = rng.uniform(0.1, 1.0, size=len(chosen))
+        small, known = square.restrict(chosen), square.restrict(chosen, for_steps=True)
+        assert "_grams" in known.__dict__
+        a, b = small.evaluate(eta), known.evaluate(eta)
+        for left, right in zip((*a[:3], a.hessian), (*b[:3], b.hessian), strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-25, 1e25])
+@pytest.mark.parametrize(("n", "p"), [(12, 5), (5, 9), (8, 8)])
+def test_single_precision_is_the_same_problem_in_any_unit(rng, n, p, unit):
+    F = rng.normal(size=(n, p)) * unit
+    eta = rng.uniform(0.01, 1.0, size=n)
+    for square in (True, False):
+        problem = DesignProblem(F, F.T @ F, 2.0 / unit**2, square=square)
+        for _ in range(2):  # before and after K is known
+            a, b = problem.single.evaluate(eta), problem.evaluate(eta)
+            assert a.hessian.dtype == np.float32
+            for left, right in zip((*a[:3], a.hessian), (*b[:3], b.hessian), strict=True):
+                np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5 * np.abs(right).max())
+            problem.__dict__.pop("single")
+
+
+def test_single_precision_data_is_evaluated_in_double(rng):
+    F = rng.normal(size=(8, 8)).astype(np.float32)
+    for square in (True, False):
+        at = DesignProblem(F, (F.T @ F).astype(np.float64), 2.0, square=square).evaluate(rng.uniform(0.1, 1.0, size=8))
+        assert at.v.dtype == at.hessian.dtype == np.float64
+
+
+def test_critical_strength_is_the_same_from_similarities_and_from_targets(rng):
+    F = rng.normal(size=(9, 7))
+    plain, square = DesignProblem(F, F.T @ F, 1.0), DesignProblem(F, F.T @ F, 1.0, square=True)
+    assert critical_lam(square) == pytest.approx(critical_lam(plain), rel=1e-12)
 
 
 @pytest.mark.parametrize("smallest", [1e-2, 1e-6, 1e-10])
@@ -89,7 +127,7 @@ def test_evaluation_is_precise_even_for_tiny_weights(rng, roll_kernel, smallest)
     eta = smallest ** rng.random(len(F))
     for square in (True, False):
         problem = DesignProblem(F, F.T @ F, 2.0, square=square)
-        at = problem._evaluate_in_candidate_space(eta, True)
+        at = problem._evaluate_in_candidate_space(eta)
         z = np.sqrt(at.v)
         bounds = problem.bounds(at.inner, at.fit, float(eta @ z), float(z.max()))
         np.testing.assert_allclose(bounds, problem.certify(eta), rtol=1e-9)

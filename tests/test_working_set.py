@@ -8,7 +8,7 @@ from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.problem import DesignProblem, critical_lam
 from mosaic.solvers import InteriorPoint, Status, run
-from mosaic.working_set import _WorkingSet, solve_design
+from mosaic.working_set import SINGLE_SIZE, _interior_point, _WorkingSet, solve_design
 
 
 def make_problem(n, gamma, tol, alpha=10.0):
@@ -135,3 +135,49 @@ def test_members_that_violate_only_themselves_are_solved_finer():
     solution = solve_design(problem.with_lam(100 * critical_lam(problem)), tol=2.4e-3, initial=factor.pivots)
     assert solution.status is Status.CONVERGED
     assert solution.gap <= 2.4e-3
+
+
+@pytest.mark.parametrize("gamma", ["scale", EffectiveCount(20.0)], ids=["wide", "narrow"])
+@pytest.mark.parametrize("tol", [1e-4, 1e-8])
+def test_steps_in_single_precision_leave_bounds_of_double_precision(gamma, tol):
+    problem, _ = make_problem(SINGLE_SIZE + 100, gamma, 1e-7)
+    found = _interior_point(problem, tol, None)
+    plain = run(InteriorPoint(), problem, tol=tol, max_iter=50)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= tol
+    tight = run(InteriorPoint(), problem, tol=1e-10, max_iter=60)
+    assert tight.dual * (1 - 1e-12) <= found.primal
+    assert found.dual <= tight.primal * (1 + 1e-12)
+    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-10)
+    assert found.iterations <= plain.iterations + 3
+
+
+def test_a_problem_that_single_precision_does_not_bear_is_solved_in_double():
+    """At a strength of 1e12 times the critical one B has a condition far beyond 1e7."""
+    problem, _ = make_problem(SINGLE_SIZE + 100, "scale", 1e-12, alpha=1e12)
+    found = _interior_point(problem, 1e-4, None)
+    assert found.status is Status.CONVERGED
+    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-6)
+
+
+def test_a_target_below_the_optimum_is_given_up_early():
+    problem, _ = make_problem(SINGLE_SIZE + 100, "scale", 1e-6)
+    best = run(InteriorPoint(), problem, tol=1e-8, max_iter=50)
+    for solve in (
+        _interior_point,
+        lambda p, tol, start, target: run(InteriorPoint(), p, tol=tol, max_iter=50, target=target),
+    ):
+        vain = solve(problem, 1e-8, None, 0.9 * best.dual)
+        assert vain.status is Status.STALLED
+        assert vain.primal > 0.9 * best.dual
+        assert vain.iterations < best.iterations
+        reached = solve(problem, 1e-8, None, 1.1 * best.primal)
+        assert reached.status is Status.CONVERGED
+        assert problem.primal(reached.value) <= 1.1 * best.primal * (1 + 1e-9)
+
+
+def test_nobody_is_thinned_where_the_rank_says_that_hardly_anyone_can_be_replaced():
+    problem, pivots = make_problem(800, EffectiveCount(5.0), 1e-5)
+    assert 0.9 * problem.n < problem.p < problem.n
+    steps = run(InteriorPoint(), problem, tol=5e-5, max_iter=50).iterations
+    assert solve_design(problem, tol=1e-4, initial=pivots).iterations <= steps + 1

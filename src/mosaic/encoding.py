@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,13 @@ from mosaic.counts import CountModel, counts_against
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
-from mosaic.problem import DesignProblem, RowNorm, weighted_gram
+from mosaic.problem import SPANNED, DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers import Status
 
+#: Roundings, each of half an eps, that a certificate allows for: more than were seen in 20 000 small problems.
+FEW_ROUNDINGS = 32
+#: Share of rounding in a gap from which it is named.
+VISIBLE_ROUNDING = 1e-9
 #: Multiplications that computing all effective counts may take before targets are sampled (some seconds).
 MOST_OPERATIONS = 2e10
 #: Targets that effective counts sum over where the points are a sample of more.
@@ -30,10 +35,11 @@ class Certificate:
     ----------
     primal : value of the program at the encoding (an upper bound of it, where the kernel was approximated)
     dual : lower bound for the optimum
-    scale : value of the program at R = 0
-    gap : (primal − dual) / scale
+    scale : value of the program at R = 0, or with must-include points alone
+    gap : (primal − dual + slack) / scale, never negative; 0 where must-include points leave nothing to explain
     kernel_error : tr(K − F Fᵀ) / tr K, contained in the gap
     rank : columns of F
+    slack : what rounding may have taken from primal or added to dual, contained in the gap
     """
 
     primal: float
@@ -41,24 +47,41 @@ class Certificate:
     scale: float
     kernel_error: float
     rank: int
+    slack: float = 0.0
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, approximation of the kernel included."""
-        return (self.primal - self.dual) / self.scale
+        """Relative duality gap, approximation of the kernel and rounding included."""
+        return self._difference / self.scale if self.scale > 0 else 0.0
 
     @property
     def suboptimality(self) -> float:
         """(primal − dual) / dual: the value is at most this share above the optimum."""
-        return max(self.primal - self.dual, 0.0) / self.dual if self.dual > 0 else np.inf
+        if not self.scale > 0:
+            return 0.0
+        return self._difference / self.dual if self.dual > 0 else np.inf
+
+    @property
+    def _difference(self) -> float:
+        return max(self.primal - self.dual, 0.0) + self.slack
 
     def __str__(self) -> str:
+        if not self.scale > 0:
+            return "nothing left to explain: the must-include points express all others"
         kernel = (
             "exact kernel"
             if self.kernel_error < 1e-12
             else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
         )
+        rounding = self.slack / self.scale
+        if rounding > VISIBLE_ROUNDING:
+            kernel += f", rounding {rounding:.0e} included"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
+
+
+def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
+    """What rounding in this precision can change of a value of the program that was put together from sums of this size."""
+    return FEW_ROUNDINGS * float(np.finfo(dtype).eps) * value
 
 
 @dataclass(frozen=True)
@@ -97,16 +120,18 @@ class DesignRows:
     @cached_property
     def maps(self) -> FloatArray:
         """One b_j a row."""
-        if not len(self.eta):
-            maps = np.zeros((0, self.F.shape[1]))
-        else:
-            maps = self.eta[:, None] * self.design.solve_M(self.eta, self.design.F.T).T
-        if self.prices is not None:
-            maps = maps / self.prices[:, None]
+        maps = self._priced(np.arange(len(self.eta)))
         if not len(self.anchors):
             return maps
         left = np.eye(self.F.shape[1]) - np.asarray(self.F[self.members], np.float64).T @ maps
-        return np.vstack([np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T) @ left, maps])
+        return np.vstack([np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T, rcond=SPANNED) @ left, maps])
+
+    def _priced(self, places: IntArray) -> FloatArray:
+        """b_j of some of the members."""
+        if not len(places):
+            return np.zeros((0, self.F.shape[1]))
+        maps = self.eta[places, None] * self.design.solve_M(self.eta, self.design.F[places].T).T
+        return maps if self.prices is None else maps / self.prices[places, None]
 
     @property
     def n_taken_as_they_are(self) -> int:
@@ -117,10 +142,18 @@ class DesignRows:
         """Some rows at some distinct points."""
         return np.asarray(self.maps[places] @ self.F[targets].T)
 
+    def misfit(self, weights: FloatArray) -> float:
+        """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows as they are and not from what elimination says they should be."""
+        used = np.concatenate([self.anchors, self.members])
+        left = np.eye(self.F.shape[1]) - np.asarray(self.F[used], np.float64).T @ self.maps
+        return max(float(np.einsum("ij,ij->", left @ weighted_gram(self.F, weights), left)), 0.0)
+
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
         """Σ_i ω_i r_ji r_ki between some rows."""
         C = weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
-        return np.asarray(self.maps[places] @ C @ self.maps[places].T)
+        few = "maps" not in self.__dict__ and not len(self.anchors)  # the others may never be asked for
+        maps = self._priced(places) if few else self.maps[places]
+        return np.asarray(maps @ C @ maps.T)
 
 
 @dataclass(frozen=True)

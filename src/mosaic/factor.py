@@ -56,6 +56,8 @@ def factorize(
     max_rank: int | None = None,
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
+    candidates: IntArray | None = None,
+    first: IntArray | None = None,
     random_state: Seed = 0,
     callback: Callable[[int, float], None] | None = None,
 ) -> Factor:
@@ -70,6 +72,9 @@ def factorize(
     max_rank : largest number of columns
     memory_budget : bytes that the factor may use at its peak
     weights : multiplicity of each point, in the trace and in the draws
+    candidates : points whose rows matter whatever their weight; together they count in the draws as much as all weights do,
+        and the factor goes on until it misses no more of them than ``tol``
+    first : points that are pivots before others are drawn
     random_state : seed of the draws
     callback : called with (rank, relative error) after every block
 
@@ -105,12 +110,23 @@ def factorize(
     ):
         F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
-    state = _Pivoting(kernel, ω, diagonal, method, np.random.default_rng(random_state))
+    first = np.zeros(0, np.intp) if first is None else first
+    if len(first) > limit:
+        raise InvalidInputError(
+            f"max_rank or memory_budget allow {limit} columns, but {len(first)} points must be included, which take one each. "
+            "Raise the limit, or include fewer."
+        )
+    rows_matter = np.zeros(n)
+    if candidates is not None:
+        rows_matter[candidates] = float(ω.sum()) / len(candidates)
+    state = _Pivoting(kernel, ω, rows_matter, diagonal, method, np.random.default_rng(random_state))
+    for at in range(0, len(first), BLOCK):
+        state.include(first[at : at + BLOCK])
     # Below this the residual is rounding noise of the products.
     floor = 50 * float(np.finfo(kernel.dtype).eps)
     target = floor if method == "exact" else max(tol, floor)
     stopped: Stop = "exact" if target == floor else "tolerance"
-    while state.error > target * trace:
+    while state.largest_error > target * trace:
         room = min(limit - state.rank, 1 if method == "greedy" else BLOCK)
         if room <= 0:
             stopped = "memory" if max_rank is None or limit < max_rank else "rank"
@@ -142,8 +158,16 @@ def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: floa
 class _Pivoting:
     """The growing factor: column blocks, pivots and the diagonal of the residual."""
 
-    def __init__(self, kernel: Kernel, ω: FloatArray, diagonal: FloatArray, method: Method, rng: np.random.Generator):
-        self.kernel, self.ω, self.method, self.rng = kernel, ω, method, rng
+    def __init__(
+        self,
+        kernel: Kernel,
+        ω: FloatArray,
+        rows_matter: FloatArray,
+        diagonal: FloatArray,
+        method: Method,
+        rng: np.random.Generator,
+    ):
+        self.kernel, self.ω, self.rows_matter, self.method, self.rng = kernel, ω, rows_matter, method, rng
         self.residual = diagonal.astype(np.float64)
         self.largest = float(diagonal.max())
         # Fᵀ, a row for each pivot: growing an array at its end moves no data where the system can remap memory.
@@ -158,12 +182,25 @@ class _Pivoting:
     def error(self) -> float:
         return float(self.ω @ self.residual)
 
+    @property
+    def largest_error(self) -> float:
+        """What is missed of the targets or of the candidates, whichever is more."""
+        return max(self.error, float(self.rows_matter @ self.residual))
+
+    def include(self, pivots: IntArray) -> None:
+        """Take these as pivots, but for those that earlier ones express."""
+        gram = self._residual_gram(pivots)
+        accepted = self._reject(gram, np.zeros(len(pivots)))
+        if accepted:
+            self._append(pivots[accepted], gram[np.ix_(accepted, accepted)])
+        self.residual[pivots] = 0.0
+
     def extend(self, room: int) -> bool:
         """Add up to ``room`` pivots; False when none is left that stands out of the rounding noise."""
         for _ in range(3):
             drawn = self._draw(room)
             gram = self._residual_gram(drawn)
-            accepted = [0] if self.method == "greedy" else self._reject(gram)
+            accepted = [0] if self.method == "greedy" else self._reject(gram, self.rng.random(len(gram)))
             if accepted:
                 self._append(drawn[accepted], gram[np.ix_(accepted, accepted)])
                 return True
@@ -172,7 +209,7 @@ class _Pivoting:
     def _draw(self, room: int) -> IntArray:
         if self.method == "greedy":
             return np.array([np.argmax(self.residual)])
-        cumulative = np.cumsum(self.ω * self.residual)
+        cumulative = np.cumsum((self.ω + self.rows_matter) * self.residual)
         drawn = np.searchsorted(cumulative, self.rng.random(room) * cumulative[-1], side="right")
         return np.asarray(np.minimum(drawn, self.kernel.n - 1))
 
@@ -181,7 +218,7 @@ class _Pivoting:
         chosen = self.Ft[:, drawn].astype(np.float64)
         return np.asarray(gram - chosen.T @ chosen)
 
-    def _reject(self, gram: FloatArray) -> list[int]:
+    def _reject(self, gram: FloatArray, chance: FloatArray) -> list[int]:
         """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
 
         This makes a block of draws follow the law of drawing one after another. A point drawn twice is accepted once:
@@ -191,7 +228,7 @@ class _Pivoting:
         drawn_for = np.diagonal(gram).copy()
         noise = 20 * float(np.finfo(self.kernel.dtype).eps) * self.largest
         accepted: list[int] = []
-        for i, u in enumerate(self.rng.random(len(gram))):
+        for i, u in enumerate(chance):
             if left[i, i] > noise and left[i, i] >= u * drawn_for[i]:
                 accepted.append(i)
                 column = left[i:, i] / np.sqrt(left[i, i])

@@ -21,13 +21,14 @@ Notes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf
+from scipy.linalg.blas import get_blas_funcs
+from scipy.linalg.lapack import dpotrs, dpstrf, get_lapack_funcs
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.exceptions import InvalidInputError
@@ -41,8 +42,13 @@ SQUARE_SPACE_RATIO = 2.0
 CANDIDATE_SPACE_RATIO = 1.25
 
 
-#: Smallest lam η_j K_jj for which the square shortcut keeps ten digits.
-SHORTCUT_FLOOR = 1e-5
+#: Directions in which must-include points have less than this share of their longest one are not expressed by them.
+SPANNED = 1e-10
+#: Squared lengths below so many eps of what they were before something was taken away are rounding.
+NOISE = 50.0
+#: Problems of up to this size whose rank is at least a quarter of it are solved whole (``working_set``): there the support
+#: is no small part of all, and a few steps on everybody cost less than many rounds. Square ones then keep K = F Fᵀ.
+WHOLE_SIZE = 4000
 
 
 class Bounds(NamedTuple):
@@ -57,8 +63,13 @@ class Evaluation(NamedTuple):
 
     inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
     fit: float  # ‖E‖² / lam
-    v: FloatArray  # v_j = ‖Eᵀ f_j‖²
-    hessian: FloatArray | None  # ½ ∇²(2φ) = Q ∘ V
+    v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
+    curvature: Callable[[], FloatArray]  # makes the Hessian, which the last η of a run does not need
+
+    @property
+    def hessian(self) -> FloatArray:
+        """½ ∇²(2φ) = Q ∘ V, computed anew by every call, in the precision of the problem."""
+        return self.curvature()
 
 
 class DualPoint(NamedTuple):
@@ -75,6 +86,7 @@ class DesignProblem:
 
     ``outside`` is the trace of the targets' similarity that no candidate can express: it adds lam/2 · outside to
     primal and dual alike. ``square`` says that the targets are the candidates themselves, C = FᵀF, which saves work.
+    ``rough`` says that evaluations are made in single precision: they prove nothing, see ``single``.
     """
 
     F: FloatArray
@@ -82,6 +94,7 @@ class DesignProblem:
     lam: float
     outside: float = 0.0
     square: bool = False
+    rough: bool = False
 
     @property
     def n(self) -> int:
@@ -111,13 +124,17 @@ class DesignProblem:
         T[pivots - 1] = np.tril(c)[:, :rank]
         return T
 
-    def restrict(self, candidates: IntArray) -> DesignProblem:
-        """The same targets, fewer candidates."""
+    def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
+        """The same targets, fewer candidates. ``for_steps``: with what evaluations need and the whole knows or shares."""
         if self.F.dtype == np.float64 and np.array_equal(candidates, np.arange(self.n)):
             return self
         rows = np.asarray(self.F[candidates], dtype=np.float64)
         small = DesignProblem(rows, self.C, self.lam, self.outside)
-        small.__dict__["T"] = self.T  # shared: it depends on the targets alone
+        if for_steps and self.square and "_grams" in self.__dict__ and small.in_candidate_space:
+            columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
+            small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
+        elif for_steps or "T" in self.__dict__:
+            small.__dict__["T"] = self.T  # shared: it depends on the targets alone
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
@@ -129,62 +146,95 @@ class DesignProblem:
         return other
 
     @cached_property
+    def single(self) -> DesignProblem:
+        """The same problem in single precision, for steps that prove nothing.
+
+        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| keeps within the range.
+        """
+        s = max(float(self.F.max()), -float(self.F.min())) or 1.0
+        lam, outside = self.lam * s**2, self.outside / s**2
+        other = replace(self, F=_in_single(self.F, s), C=self.C / s**2, lam=lam, outside=outside, rough=True)
+        if "_grams" in self.__dict__:
+            K, Y = self._grams
+            gram = _in_single(K, s**2)
+            other.__dict__["_grams"] = gram, gram if Y is K else _in_single(Y, s**2)
+        elif not (self.square and self.in_candidate_space):
+            other.__dict__["T"] = _in_single(self.T, s)
+        return other
+
+    @property
+    def in_candidate_space(self) -> bool:
+        """Whether n×n formulas are cheaper than p×p ones."""
+        return self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p
+
+    @cached_property
     def _grams(self) -> tuple[FloatArray, FloatArray]:
         """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, all that the candidate-space formulas need."""
         if self.square:
             K = self.F @ self.F.T
             return K, K
         Y = self.F @ self.T
-        if Y.shape[1] > self.n:
-            Y = np.asarray(np.linalg.qr(Y.T, mode="r")).T
-        return self.F @ self.F.T, Y
+        return self.F @ self.F.T, _narrow(Y)
 
-    def evaluate(self, eta: FloatArray, *, hessian: bool = True) -> Evaluation:
+    def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
-        if self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p:
-            return self._evaluate_in_candidate_space(eta, hessian)
-        return self._evaluate_in_feature_space(eta, hessian)
+        eta = eta.astype(np.float32) if self.rough else eta
+        if self.in_candidate_space:
+            return self._evaluate_in_candidate_space(eta)
+        return self._evaluate_in_feature_space(eta)
 
-    def _evaluate_in_feature_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
+    def _evaluate_in_feature_space(self, eta: FloatArray) -> Evaluation:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
-        L = _cholesky(self._M(eta))
-        X = dtrsm(1.0, L, self.F.T, lower=1)
-        A = dtrsm(1.0, L, self.T, lower=1)
+        L = cholesky(self._M(eta))
+        X = _solve_lower(L, self.F.T)
+        A = _solve_lower(L, self.T)
         Y = A.T @ X
-        v = np.asarray(np.einsum("ij,ij->j", Y, Y))
+        v = np.asarray(np.einsum("ij,ij->j", Y, Y), np.float64)
         inner = _sum_of_squares(A)
-        hess = (X.T @ X) * (Y.T @ Y) if hessian else None
-        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, hess)
 
-    def _evaluate_in_candidate_space(self, eta: FloatArray, hessian: bool) -> Evaluation:
+        def curvature() -> FloatArray:
+            hessian = X.T @ X
+            hessian *= Y.T @ Y
+            return np.asarray(hessian)
+
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
+
+    def _evaluate_in_candidate_space(self, eta: FloatArray) -> Evaluation:
         """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
 
         Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
         ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
-        In the square case Z = Q, so one product is spared; but (I − B⁻¹)_jj / η_j cancels where lam η_j K_jj is tiny,
-        so this is done only while it is not (the Hessian can bear it, the certificate cannot).
+        In the square case Z = Q, so one product is spared; but (I − B⁻¹)_jj / η_j cancels where lam η_j K_jj is tiny, so
+        these rows are computed as those of Z (the Hessian could bear it, the certificate cannot).
         """
         K, Y = self._grams
         d = np.sqrt(eta)
-        B = (self.lam * d)[:, None] * K
+        B = (self.lam * d).astype(d.dtype)[:, None] * K
         B *= d
-        shortcut = self.square and float(np.diagonal(B).min()) > SHORTCUT_FLOOR
+        # The cube root of eps leaves two thirds of the digits.
+        tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
         B[np.diag_indices_from(B)] += 1.0
         Q = _inverse(B)
-        Z: FloatArray
-        if not shortcut:
-            Z = Q @ (d[:, None] * Y)
-            Z *= (self.lam / d)[:, None]
-        if hessian or shortcut:
-            np.negative(Q, out=Q)
-            Q[np.diag_indices_from(Q)] += 1.0
-            Q /= d[:, None]
-            Q /= d
-        if shortcut:
+        exact = tiny if self.square else slice(None)
+        Z: FloatArray = (Q[exact] * d) @ Y
+        Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
+        np.negative(Q, out=Q)
+        Q[np.diag_indices_from(Q)] += 1.0
+        Q /= d[:, None]
+        Q /= d
+        if self.square:
+            Q[tiny] = Z
+            Q[:, tiny] = Z.T
             Z = Q
-        v = row_norms_squared(Z)
+        v = row_norms_squared(Z).astype(np.float64)
         inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
-        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, Q * (Z @ Z.T) if hessian else None)
+
+        def curvature() -> FloatArray:
+            hessian = Z @ Z.T
+            hessian *= Q
+            return np.asarray(hessian)
+
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
     def _M(self, eta: FloatArray) -> FloatArray:
         scaled = np.sqrt(eta)[:, None] * self.F
@@ -194,7 +244,7 @@ class DesignProblem:
 
     def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
         """M(η)⁻¹ B for any p×m right-hand side."""
-        return np.asarray(dpotrs(_cholesky(self._M(eta)), B, lower=1)[0])
+        return np.asarray(dpotrs(cholesky(self._M(eta)), B, lower=1)[0])
 
     def dual_point(self, eta: FloatArray) -> DualPoint:
         """E = M⁻¹T at η ≥ 0, where zeros are allowed."""
@@ -260,11 +310,18 @@ def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float)
 
 def critical_lam(problem: DesignProblem) -> float:
     """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
+    if problem.square and problem.in_candidate_space and problem.n <= WHOLE_SIZE:
+        return critical_strength(np.sqrt(row_norms_squared(problem._grams[0])))
     T = problem.T
     # The trailing columns of a pivoted factor carry next to nothing; leaving them out spares most of the product.
     tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
     T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
-    largest = float(problem.scores(T).max()) if T.size else 0.0
+    return critical_strength(problem.scores(T) if T.size else np.zeros(1))
+
+
+def critical_strength(lengths: FloatArray) -> float:
+    """1 / max_j z_j, where z_j is what candidate j has in common with all targets, in the norm of the program."""
+    largest = float(lengths.max())
     if largest == 0:
         raise InvalidInputError(
             "no candidate resembles any target, so no strength selects anything. Check candidates and kernel."
@@ -285,11 +342,14 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
 def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
     """F(I − B Bᵀ) and B, an orthonormal basis of the anchors' features: points that are included at no cost.
 
-    Their rows are free, so they take away whatever they can express; on kernels this is the Schur complement of K.
+    Their rows are free, so they take away whatever they can express; on kernels this is the Schur complement of K. A row of
+    which less is left than the similarity can tell, 50 eps of its squared length, is zero: the rest is rounding.
     """
     U, singular, _ = np.linalg.svd(np.asarray(F[anchors], np.float64).T, full_matrices=False)
-    B = U[:, singular > 1e-10 * singular.max(initial=0.0)]
+    B = U[:, singular > SPANNED * singular.max(initial=0.0)]
     projected = F - ((F @ B.astype(F.dtype)) @ B.T.astype(F.dtype))
+    left, eps = row_norms_squared(projected), float(np.finfo(F.dtype).eps)
+    projected[left <= NOISE * eps * row_norms_squared(F)] = 0.0
     projected[anchors] = 0.0
     return projected, B
 
@@ -371,24 +431,51 @@ def clipping_level(V: FloatArray, t: float) -> FloatArray:
     return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
 
 
+def _in_single(A: FloatArray, divisor: float) -> FloatArray:
+    """A / divisor in float32, without a copy in float64."""
+    return np.asarray(np.divide(A, divisor, out=np.empty_like(A, dtype=np.float32), casting="same_kind"))
+
+
+def _narrow(Y: FloatArray) -> FloatArray:
+    """Y, or a square matrix with the same Y Yᵀ where Y is more than twice as wide: a step or two would pay for it."""
+    return np.asarray(np.linalg.qr(Y.T, mode="r")).T if Y.shape[1] > 2 * len(Y) else Y
+
+
 def _sum_of_squares(A: FloatArray) -> float:
     return float(np.vdot(A, A))
 
 
-def _cholesky(A: FloatArray) -> FloatArray:
+def cholesky(A: FloatArray) -> FloatArray:
     """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
-    L, info = dpotrf(A.T, lower=1, overwrite_a=1, clean=0)
+    (potrf,) = get_lapack_funcs(("potrf",), (A,))
+    L, info = potrf(A.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not positive definite")
     return np.asarray(L)
 
 
+def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:
+    """L⁻¹ B for a lower triangle L."""
+    (trsm,) = get_blas_funcs(("trsm",), (L,))
+    return np.asarray(trsm(1.0, L, B, lower=1))
+
+
 def _inverse(B: FloatArray) -> FloatArray:
     """Inverse of a symmetric positive definite matrix through its Cholesky factor, half the work of a general one."""
-    inverse, info = dpotri(_cholesky(B), lower=1, overwrite_c=1)
+    (potri,) = get_lapack_funcs(("potri",), (B,))
+    inverse, info = potri(cholesky(B), lower=1, overwrite_c=1)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
-    lower = np.tril(inverse)
-    result = lower + lower.T
-    result[np.diag_indices_from(result)] = np.diagonal(inverse)
-    return np.asarray(result)
+    _mirror(inverse)
+    return np.asarray(inverse)
+
+
+def _mirror(A: FloatArray, tile: int = 128) -> None:
+    """Copy the lower triangle of A over the upper one, tile by tile, since both sides of a tile stay in the cache."""
+    for start in range(0, len(A), tile):
+        rows = slice(start, start + tile)
+        lower = np.tril(A[rows, rows])
+        A[rows, rows] = lower + np.tril(lower, -1).T
+        for below in range(start + tile, len(A), tile):
+            columns = slice(below, below + tile)
+            A[rows, columns] = A[columns, rows].T

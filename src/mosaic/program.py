@@ -10,12 +10,21 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray, IntArray, Seed, as_points, equal_rows, row_blocks
-from mosaic.encoding import Certificate, DesignRows, Encoding, GivenRows, Groups
+from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, as_points, equal_rows, row_blocks, row_norms_squared
+from mosaic.encoding import FEW_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, Groups, rounding_slack
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import Factor, factorize
 from mosaic.kernels import Gamma, Kernel, make_kernel
-from mosaic.problem import DesignProblem, RowNorm, RowProgram, critical_lam, project_out, weighted_gram
+from mosaic.problem import (
+    NOISE,
+    DesignProblem,
+    RowNorm,
+    RowProgram,
+    critical_lam,
+    critical_strength,
+    project_out,
+    weighted_gram,
+)
 from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
 from mosaic.wishes import Wishes
 from mosaic.working_set import Round, solve_design
@@ -24,6 +33,12 @@ SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm
 
 #: Shares of the tolerance: what the factor may miss of the kernel, and what the solver may leave of the gap.
 KERNEL_SHARE, SOLVER_SHARE = 0.25, 0.6
+#: Rounding of the arithmetic that solvers work in.
+EPS = float(np.finfo(np.float64).eps)
+#: Share of the tolerance that may be lost to rounding before bounds are computed in a more careful way.
+DELICATE = 1e-3
+#: So many eps of the similarity are nothing: must-include points that leave no more have explained all.
+NOTHING = 1e3
 #: Without a budget, forms with an n×n unknown are refused above this many bytes.
 LARGEST_SQUARE = 8e9
 
@@ -182,6 +197,7 @@ def encode(
         _check_square_budget(len(wishes.allowed), kernel.n, memory_budget)
     weights = np.asarray(np.bincount(groups.group, weights=wishes.weights), np.float64)
     trace_tol = KERNEL_SHARE * tol
+    wished = wishes.on(groups)
     factor = None if warm is None else warm.factor
     while True:
         if factor is None:
@@ -191,22 +207,38 @@ def encode(
                 max_rank=max_rank,
                 memory_budget=memory_budget,
                 weights=weights,
+                candidates=wished.allowed,
+                first=wished.anchors,
                 random_state=random_state,
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
-        setting = _Setting.build(factor, weights, wishes.on(groups), row_norm)
-        problem = setting.problem.with_lam(_strength(alpha, lam, setting.lam_crit))
+        setting = _Setting.build(factor, weights, wished, row_norm)
+        task = _Task(
+            kernel,
+            factor,
+            groups,
+            wishes,
+            weights,
+            row_norm,
+            _strength(alpha, lam, setting.lam_crit),
+            solver,
+            tol,
+            max_iter,
+            callback,
+        )
         start = None if warm is None else warm.influence[groups.first][setting.candidates]
-        limited = factor.stopped != "tolerance"
-        # A factor that had to stop early leaves a gap that no solver closes; to solve far below it is lost time.
-        aim = max(tol, 0.5 * factor.relative_error) if limited else tol
-        solution = _run_solver(problem, setting, factor, weights, solver, row_norm, aim, max_iter, start, callback)
-        encoding = _encode(problem, setting, kernel, factor, groups, wishes, weights, row_norm, solution, tol)
+        solution, encoding = task.solve(setting, start)
         # What the kernel adds may be more than its share; a finer factor settles it.
-        if encoding.dual_gap <= tol or limited or solution.gap > tol or trace_tol < 1e-3 * tol:
+        left = float(np.trace(setting.problem.C)) / factor.trace  # by must-include points
+        if encoding.dual_gap <= tol or task.is_limited or solution.gap > tol or trace_tol < 1e-3 * tol * left:
             break
-        trace_tol *= 0.25
+        trace_tol = min(0.25 * trace_tol, KERNEL_SHARE * tol * left)
         factor = None
+    if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+        # Rows that the factor knows little about may do harm. Those of pivots cannot: they are as good as the factor says.
+        encoding = task.better(encoding, setting.restrict(np.isin(setting.candidates, factor.pivots)))
+    if encoding.certificate.primal > (1.0 + tol) * encoding.certificate.scale:
+        encoding = task.better(encoding, setting.restrict(np.zeros(len(setting.candidates), dtype=bool)))
     if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
         encoding = replace(encoding, status=Status.KERNEL_ERROR)
     return encoding
@@ -214,10 +246,16 @@ def encode(
 
 @dataclass(frozen=True)
 class _Setting:
-    """The problem over distinct points: candidates' rows, their prices, and what must-include points take away."""
+    """The problem over distinct points: candidates' rows, their prices, and what must-include points take away.
+
+    ``is_settled`` says that must-include points leave nothing that a candidate could explain, at any strength; ``hidden`` is
+    what may be left, at most, of a candidate that was taken for rounding (its length over its price).
+    """
 
     problem: DesignProblem
     lam_crit: float
+    is_settled: bool
+    hidden: float
     candidates: IntArray
     cost: FloatArray | None
     anchors: IntArray
@@ -235,18 +273,38 @@ class _Setting:
         if wishes.cost is not None:
             cost = wishes.cost[wishes.allowed]
             chosen = chosen / cost.astype(F.dtype)[:, None]
+        hidden = 0.0
+        if len(wishes.anchors):
+            lengths = NOISE * float(np.finfo(F.dtype).eps) * row_norms_squared(factor.F[wishes.allowed])
+            lengths[row_norms_squared(chosen) > 0] = 0.0
+            hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max())
         plain = everyone and wishes.cost is None and not len(wishes.anchors) and bool((weights == 1).all())
         problem = DesignProblem(chosen, C, 1.0, square=plain and F.dtype == np.float64)
-        if row_norm == "l2":
+        is_settled = len(wishes.anchors) > 0 and not (C.any() and _resemble(chosen, C))
+        if is_settled:  # a strength to speak of is that without must-include points
+            everything = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
+            lam_crit = critical_lam(everything)
+        elif row_norm == "l2":
             lam_crit = critical_lam(problem)
         else:
-            lam_crit = 1.0 / max(
-                float(np.abs(chosen[rows] @ F.T).sum(axis=1).max()) for rows in row_blocks(len(chosen), len(F))
-            )
+            blocks = row_blocks(len(chosen), len(F))
+            lam_crit = critical_strength(np.concatenate([np.abs(chosen[rows] @ F.T).sum(axis=1) for rows in blocks]))
         place = np.full(len(F), -1, np.intp)
         place[wishes.allowed] = np.arange(len(wishes.allowed))
         initial = place[factor.pivots]
-        return cls(problem, lam_crit, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
+        return cls(problem, lam_crit, is_settled, hidden, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
+
+    def restrict(self, kept: BoolArray) -> _Setting:
+        """The same with fewer candidates, all of them good to begin with."""
+        problem = self.problem.restrict(np.flatnonzero(kept))
+        cost = None if self.cost is None else self.cost[kept]
+        everyone = np.arange(int(kept.sum()))
+        return replace(self, problem=problem, candidates=self.candidates[kept], cost=cost, initial=everyone)
+
+
+def _resemble(candidates: FloatArray, C: FloatArray) -> bool:
+    """Whether a candidate has anything in common with a target."""
+    return any(bool((candidates[rows] @ C.astype(candidates.dtype)).any()) for rows in row_blocks(*candidates.shape))
 
 
 def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:
@@ -276,123 +334,182 @@ def _strength(alpha: float | None, lam: float | None, lam_crit: float) -> float:
     return float(alpha) * lam_crit
 
 
-def _run_solver(
-    problem: DesignProblem,
-    setting: _Setting,
-    factor: Factor,
-    weights: FloatArray,
-    solver: SolverName,
-    row_norm: RowNorm,
-    tol: float,
-    max_iter: int,
-    start: FloatArray | None,
-    callback: Callable[[Progress], None] | None,
-) -> Solution:
-    """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
-    if solver not in ("auto", "interior-point", "fista", "admm", "admm-paper", "reference"):
-        raise InvalidInputError(
-            f"solver must be 'auto', 'interior-point', 'fista', 'admm', 'admm-paper' or 'reference'; got {solver!r}."
-        )
-    n, targets = problem.n, factor.F
-    if solver == "admm-paper" and row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
-        targets = project_out(targets, setting.anchors)[0] if len(setting.anchors) else targets
-        targets = np.sqrt(weights)[:, None] * targets
-    square = row_norm == "linf" or solver == "admm-paper"
-    if row_norm == "linf":
-        if solver == "interior-point":
+@dataclass(frozen=True)
+class _Task:
+    """A factor of the kernel and a strength, with all that solving and certifying need besides."""
+
+    kernel: Kernel
+    factor: Factor
+    groups: Groups
+    wishes: Wishes
+    weights: FloatArray
+    row_norm: RowNorm
+    lam: float
+    solver: SolverName
+    tol: float
+    max_iter: int
+    callback: Callable[[Progress], None] | None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a finer factor is out of the question."""
+        return self.factor.stopped != "tolerance"
+
+    def solve(self, setting: _Setting, start: FloatArray | None) -> tuple[Solution, Encoding]:
+        """What a solver finds, and what it is worth for the kernel itself."""
+        problem = setting.problem.with_lam(self.lam)
+        try:
+            solution = self._run(problem, setting, start)
+        except np.linalg.LinAlgError:  # no solver can tell anything at this strength
+            solution = self._nothing(problem, Status.STALLED, dual=0.0)
+        return solution, self._encode(problem, setting, solution)
+
+    def better(self, encoding: Encoding, fewer: _Setting) -> Encoding:
+        """The encoding, or one with fewer candidates if its value is lower; what was proven holds for both."""
+        other = self.solve(fewer, None)[1]
+        if other.certificate.primal >= encoding.certificate.primal:
+            return encoding
+        proven = min(encoding.certificate.dual, other.certificate.primal)
+        return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
+
+    def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
+        """R = 0, and a lower bound for all others."""
+        value = np.zeros((problem.n, len(self.factor.F)) if self.row_norm == "linf" else problem.n)
+        gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
+        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
+
+    def _run(self, problem: DesignProblem, setting: _Setting, start: FloatArray | None) -> Solution:
+        """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
+        solver, row_norm = self.solver, self.row_norm
+        if solver not in ("auto", "interior-point", "fista", "admm", "admm-paper", "reference"):
             raise InvalidInputError(
-                "row_norm='linf' has no interior-point solver; use 'auto', 'fista', 'admm' or 'reference'."
+                f"solver must be 'auto', 'interior-point', 'fista', 'admm', 'admm-paper' or 'reference'; got {solver!r}."
             )
-        solver = "fista" if solver == "auto" else solver
-    if problem.lam <= setting.lam_crit:
-        shape = (n, len(targets)) if row_norm == "linf" else (n,)
-        value = problem.scale
-        return Solution(np.zeros(shape), np.zeros(n), Status.TRIVIAL, value, value, 0.0, 0, ())
-    solver_tol = SOLVER_SHARE * tol
-    if solver in ("auto", "interior-point"):
-
-        def on_round(r: Round) -> None:
-            if callback is not None:
-                callback(Progress("round", r.number, r.gap))
-
-        return solve_design(problem, tol=solver_tol, initial=setting.initial, start=start, callback=on_round)
-    F = np.asarray(problem.F, np.float64)
-    T = np.asarray(targets, np.float64).T if square else problem.T
-    program = RowProgram(F, np.ascontiguousarray(T), problem.lam, row_norm)
-    if solver == "reference":
-        found = solve_reference(program, tol=solver_tol)
-    else:
-        method: Solver[RowProgram, Any] = FISTA() if solver == "fista" else ADMM()
-
-        def on_record(r: Record) -> None:
-            if callback is not None:
-                callback(Progress("iteration", r.iteration, r.gap))
-
-        found = run(method, program, tol=solver_tol, max_iter=max_iter, callback=on_record)
-    if row_norm == "linf":
-        return found
-    # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
-    eta = found.row_norms
-    point = problem.dual_point(eta)
-    z = problem.scores(point.E)
-    primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
-    dual = max(dual, found.dual)
-    gap = (primal - dual) / problem.scale
-    return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
-
-
-def _encode(
-    problem: DesignProblem,
-    setting: _Setting,
-    kernel: Kernel,
-    factor: Factor,
-    groups: Groups,
-    wishes: Wishes,
-    weights: FloatArray,
-    row_norm: RowNorm,
-    solution: Solution,
-    tol: float,
-) -> Encoding:
-    """Undo costs and projections, share rows among equal points, and certify for the kernel itself."""
-    used = np.flatnonzero(solution.row_norms)
-    norms = solution.row_norms[used]
-    prices = None if setting.cost is None else setting.cost[used]
-    norms = norms if prices is None else norms / prices
-    members = setting.candidates[used]
-    if row_norm == "l2":
-        rows: DesignRows | GivenRows = DesignRows(
-            factor.F, members, problem.restrict(used), solution.value[used], prices, setting.anchors
+        if row_norm == "linf":
+            if solver == "interior-point":
+                raise InvalidInputError(
+                    "row_norm='linf' has no interior-point solver; use 'auto', 'fista', 'admm' or 'reference'."
+                )
+            solver = "fista" if solver == "auto" else solver
+        if setting.is_settled or problem.lam <= setting.lam_crit or not problem.n:
+            status = Status.NOTHING_LEFT if setting.is_settled else Status.TRIVIAL
+            return self._nothing(problem, status, dual=problem.scale)
+        # A factor that had to stop early leaves a gap that no solver closes; to solve far below it is lost time.
+        tol = SOLVER_SHARE * (max(self.tol, 0.5 * self.factor.relative_error) if self.is_limited else self.tol)
+        if solver in ("auto", "interior-point"):
+            return solve_design(problem, tol=tol, initial=setting.initial, start=start, callback=self._on_round)
+        program = RowProgram(
+            np.asarray(problem.F, np.float64), self._targets(problem, setting, solver), problem.lam, row_norm
         )
-        if len(setting.anchors):
-            members = np.concatenate([setting.anchors, members])
-            norms = np.sqrt(np.maximum(np.diagonal(rows.products(weights, np.arange(len(members)))), 0.0))
-    else:
-        rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
-    scale = 0.5 * problem.lam * (float(np.trace(problem.C)) + factor.error)
-    room = (tol * scale - (solution.primal - solution.dual)) / (0.5 * problem.lam)
-    excess = _kernel_excess(kernel, factor, members, rows, weights, room)
-    primal = solution.primal + 0.5 * problem.lam * excess
-    certificate = Certificate(primal, solution.dual, scale, factor.relative_error, factor.rank)
-    by_group = np.zeros(len(groups.first))
-    by_group[members] = norms
-    takes = wishes.takers(groups)
-    copies = np.bincount(groups.group, weights=takes, minlength=len(groups.first))
-    influence = by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0)
-    return Encoding(
-        influence=influence,
-        lam=problem.lam,
-        alpha=problem.lam / setting.lam_crit,
-        row_norm=row_norm,
-        status=solution.status,
-        n_iter=solution.iterations,
-        certificate=certificate,
-        kernel=kernel,
-        factor=factor,
-        groups=groups,
-        weights=weights,
-        members=members,
-        member_rows=rows,
-    )
+        if solver == "reference":
+            found = solve_reference(program, tol=tol)
+        else:
+            method: Solver[RowProgram, Any] = FISTA() if solver == "fista" else ADMM()
+            found = run(method, program, tol=tol, max_iter=self.max_iter, callback=self._on_record)
+        if row_norm == "linf":
+            return found
+        # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
+        eta = found.row_norms
+        point = problem.dual_point(eta)
+        z = problem.scores(point.E)
+        primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+        dual = max(dual, found.dual)
+        gap = (primal - dual) / problem.scale
+        return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
+
+    def _targets(self, problem: DesignProblem, setting: _Setting, solver: SolverName) -> FloatArray:
+        """T of the row form: Fᵀ itself where the unknown is R, else the smaller one of the design form."""
+        targets = self.factor.F
+        if solver == "admm-paper" and self.row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
+            targets = project_out(targets, setting.anchors)[0] if len(setting.anchors) else targets
+            targets = np.sqrt(self.weights)[:, None] * targets
+        square = self.row_norm == "linf" or solver == "admm-paper"
+        return np.ascontiguousarray(np.asarray(targets, np.float64).T if square else problem.T)
+
+    def _on_round(self, r: Round) -> None:
+        if self.callback is not None:
+            self.callback(Progress("round", r.number, r.gap))
+
+    def _on_record(self, r: Record) -> None:
+        if self.callback is not None:
+            self.callback(Progress("iteration", r.iteration, r.gap))
+
+    def _encode(self, problem: DesignProblem, setting: _Setting, solution: Solution) -> Encoding:
+        """Undo costs and projections, share rows among equal points, and certify for the kernel itself.
+
+        Where must-include points take part, or a solver's formulas lose the digits that count, values come from the rows and
+        from E themselves. A bound above what the rows attain has failed, and is taken back.
+        """
+        factor, anchors, half = self.factor, setting.anchors, 0.5 * problem.lam
+        used = np.flatnonzero(solution.row_norms)
+        prices = None if setting.cost is None else setting.cost[used]
+        norms = solution.row_norms[used] if prices is None else solution.row_norms[used] / prices
+        members, primal, dual, status = setting.candidates[used], solution.primal, solution.dual, solution.status
+        rows: DesignRows | GivenRows
+        lost = free = 0.0
+        if self.row_norm == "linf":
+            rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
+        else:
+            rows = DesignRows(factor.F, members, problem.restrict(used), solution.value[used], prices, anchors)
+            lost = EPS * _condition(problem, solution.value)
+            delicate = lost > DELICATE * self.tol
+            if delicate or setting.hidden > 0:
+                dual, lost = _lower_bound(problem, solution.value, setting.hidden), 0.0
+            if delicate or len(anchors):
+                members = np.concatenate([anchors, members])
+                squares = np.maximum(np.diagonal(rows.products(self.weights, np.arange(len(members)))), 0.0)
+                norms = np.sqrt(squares)
+                # Coefficients of must-include points have no price: rounding of K is multiplied by their squares.
+                free = float(squares[: len(anchors)].sum() * self.kernel.diagonal().max())
+                priced = norms[len(anchors) :]
+                primal = half * rows.misfit(self.weights) + float(priced.sum() if prices is None else prices @ priced)
+        left = float(np.trace(problem.C)) + factor.error
+        scale = half * left if left > NOTHING * float(np.finfo(factor.F.dtype).eps) * factor.trace else 0.0
+        slack = rounding_slack(factor.F.dtype, half * (factor.trace + free)) + FEW_ROUNDINGS * lost * scale
+        room = (self.tol * scale - (primal - dual)) / half
+        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
+        if dual > primal + slack and scale > 0:
+            dual, status = 0.0, Status.STALLED
+        return Encoding(
+            influence=self._influence(members, norms),
+            lam=problem.lam,
+            alpha=problem.lam / setting.lam_crit,
+            row_norm=self.row_norm,
+            status=status,
+            n_iter=solution.iterations,
+            certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
+            kernel=self.kernel,
+            factor=factor,
+            groups=self.groups,
+            weights=self.weights,
+            members=members,
+            member_rows=rows,
+        )
+
+    def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
+        """‖r_j‖ of every point: equal ones share the row of theirs."""
+        groups, takes = self.groups, self.wishes.takers(self.groups)
+        by_group = np.zeros(len(groups.first))
+        by_group[members] = norms
+        copies = np.bincount(groups.group, weights=takes, minlength=len(groups.first))
+        return np.asarray(by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0))
+
+
+def _condition(problem: DesignProblem, eta: FloatArray) -> float:
+    """About the condition of M, lam · max_j η_j ‖f_j‖²: solvers' formulas lose as many digits as it has."""
+    return problem.lam * float((eta * row_norms_squared(problem.F)).max(initial=0.0))
+
+
+def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> float:
+    """The dual value of E = M⁻¹T, whatever was lost on the way to E: any E is a dual point once its z_j are known.
+
+    These are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates of at most the length ``hidden`` are not seen.
+    """
+    point = problem.dual_point(eta)
+    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(problem.F.dtype).eps)
+    rounding = eps * size * float(np.sqrt(row_norms_squared(problem.F).max(initial=0.0)))
+    largest = max(float(problem.scores(point.E).max(initial=0.0)) + rounding, size * hidden)
+    return problem.bounds(point.inner, point.fit, 0.0, largest).dual
 
 
 def _kernel_excess(

@@ -21,15 +21,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
-from mosaic.problem import DesignProblem, feasible_scale, screen
+from mosaic.problem import WHOLE_SIZE, DesignProblem, feasible_scale, screen
 from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
 
-#: Problems of this size are solved whole. Larger ones start from as many candidates as the rank, between 60 and this,
-#: or from √(n·rank)/10 where that is more: then steps on the working set still cost less than a pass over all points.
+#: Problems of this size are solved whole, and so are those of up to ``WHOLE_SIZE`` and of high rank. Larger ones start from
+#: as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the working set
+#: still cost less than a pass over all points.
 INITIAL_SIZE = 300
-#: So are problems of up to this size whose rank is at least a quarter of it: there the support is no small part of all,
-#: and a few steps on everybody cost less than many rounds.
-WHOLE_SIZE = 4000
 #: From this many members on (or four times the rank) the set grows slowly: steps keep five matrices of its size squared.
 MOST_MEMBERS = 3000
 #: Violators that are compared with the members of the working set, at most.
@@ -42,6 +40,10 @@ GIVEN_BACK = 0.01
 WORTHWHILE = 0.9
 #: Steps of interior point that one subproblem may take.
 MOST_STEPS = 50
+#: From this many members on the first steps are made in single precision, at half the price,
+SINGLE_SIZE = 500
+#: until the gap is this: values are known to a few 1e-6 of P(0) there, and steps are as good as in double precision.
+SINGLE_GAP = 1e-5
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,9 @@ class _WorkingSet:
         """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
         everybody = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
         tol = aim if everybody else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
-        small = self.problem.restrict(self.members)
+        small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
-        found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=start)
+        found = _interior_point(small, tol, start)
         self.eta = found.value
         self.steps += found.iterations
         if everybody:
@@ -186,12 +188,15 @@ class _WorkingSet:
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
+        if WORTHWHILE * len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
             keep = min(keep, int(shrink * len(order)))
         while 0 < keep <= WORTHWHILE * len(order):
             chosen = np.sort(order[:keep])
-            small = self.problem.restrict(members[chosen])
-            found = run(InteriorPoint(), small, tol=tol, max_iter=MOST_STEPS, start=eta[chosen], target=target)
+            small = self.problem.restrict(members[chosen], for_steps=True)
+            try:
+                found = _interior_point(small, tol, eta[chosen], target)
+            except np.linalg.LinAlgError:  # fewer members are more than the arithmetic bears at this strength
+                break
             self.steps += found.iterations
             if found.primal > target:
                 break
@@ -253,3 +258,31 @@ class _WorkingSet:
         members, values, lengths = self.best
         eta[members], norms[members] = values, lengths
         return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)
+
+
+def _interior_point(problem: DesignProblem, tol: float, start: FloatArray | None, target: float = -np.inf) -> Solution:
+    """Interior point, its first steps in single precision where the problem is large; its bounds are of double precision.
+
+    Only a target that is out of reach is given up on the word of single precision, which proves nothing.
+    """
+    solver, steps = InteriorPoint(), 0
+    if problem.n >= SINGLE_SIZE:
+        rough = _rough(problem, max(tol, SINGLE_GAP), start, target)
+        if rough is not None:
+            if rough.dual > target > -np.inf:
+                return rough
+            steps, start = rough.iterations, rough.value
+            solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
+    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
+    return replace(found, iterations=steps + found.iterations)
+
+
+def _rough(problem: DesignProblem, tol: float, start: FloatArray | None, target: float) -> Solution | None:
+    """The end of a run in single precision, or None where that arithmetic does not bear the problem."""
+    solver = InteriorPoint(patience=3)
+    with np.errstate(all="ignore"):
+        try:
+            rough = run(solver, problem.single, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
+        except np.linalg.LinAlgError:
+            return None
+    return rough if np.isfinite(rough.value).all() and rough.gap < 1.0 else None

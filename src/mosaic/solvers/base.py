@@ -21,8 +21,9 @@ class Status(Enum):
 
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise lam (or alpha above 1)."
+    NOTHING_LEFT = "The must-include points leave nothing that a candidate could explain: include fewer of them."
     MAX_ITER = "The iterations ran out before the gap closed: raise max_iter, loosen tol, or use solver='auto'."
-    STALLED = "The gap stopped shrinking, at the limit of the arithmetic: loosen tol, or pass float64 data."
+    STALLED = "The gap stopped shrinking, at the limit of the arithmetic: loosen tol, lower lam, or pass float64 data."
     KERNEL_ERROR = (
         "The factor of the kernel is coarser than the tolerance: raise max_rank or memory_budget, pass float64 data, "
         "or loosen tol."
@@ -130,8 +131,8 @@ def run(
 ) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
 
-    A primal value at or below ``target`` also ends the run. The best primal value and the best bound need not come
-    from one state.
+    A primal value at or below ``target`` also ends the run, and so does a bound above it, since then no state has such a
+    value. The best primal value and the best bound need not come from one state.
     """
     scale = problem.scale
     best: _Best[S] = _Best(rounding=1e-13 * scale)
@@ -149,6 +150,9 @@ def run(
             if gap <= tol or best.primal <= target:
                 status = Status.CONVERGED
                 break
+            if best.dual > target > -np.inf:
+                status = Status.STALLED
+                break
             since = 0 if gap < 0.999 * smallest else since + 1
             smallest = min(smallest, gap)
             if since >= solver.patience:
@@ -162,7 +166,8 @@ def run(
             status = Status.STALLED
             break
         iteration += 1
-    assert best.state is not None
+    if best.state is None:
+        raise np.linalg.LinAlgError("the program has no finite value in this arithmetic")
     return Solution(
         solver.value(best.state),
         solver.row_norms(problem, best.state),

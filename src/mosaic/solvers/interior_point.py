@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import get_lapack_funcs
 
 from mosaic._arrays import FloatArray
-from mosaic.problem import Bounds, DesignProblem, Evaluation
+from mosaic.problem import Bounds, DesignProblem, Evaluation, cholesky
 
 
 class State(NamedTuple):
@@ -33,42 +33,44 @@ class InteriorPoint:
     Parameters
     ----------
     to_boundary : share of the way to the nearest bound that a step may take
+    continues : the start is the end of another run on nearly the same numbers, and is taken as it is
+    patience : steps without gain after which the limit of the arithmetic is met; usual steps gain a factor each
     """
 
     to_boundary: float = 0.99
+    continues: bool = False
+    patience: int = 8
 
     @property
     def check_every(self) -> int:
         """The gap comes with every evaluation, at no cost."""
         return 1
 
-    @property
-    def patience(self) -> int:
-        """Steps gain a factor each; a few without gain have met the limit of the arithmetic."""
-        return 8
-
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
-        """From a uniform η at its best height, or from ``start`` lifted off the boundary."""
+        """From a uniform η at its best height, or from ``start``, lifted off the boundary unless the run continues there."""
+        if start is not None and self.continues:
+            at = problem.evaluate(start)
+            slack = 1.0 - at.v
+            # ζ = slack where it is positive; elsewhere the mean slack by weight η, which is about μ/η there.
+            return State(start, np.maximum(slack, float(start @ np.abs(slack)) / float(start.sum())), at)
         eta = uniform_start(problem) if start is None else np.maximum(start, 0.03 * start.mean())
         at = problem.evaluate(eta)
-        zeta = np.maximum(1.0 - at.v, 0.1)
-        return State(eta, zeta, at)
+        return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
     def step(self, problem: DesignProblem, state: State) -> State:
         """One predictor and corrector step with a single factorisation."""
         eta, zeta, at = state
-        assert at.hessian is not None
-        newton = 2.0 * at.hessian
+        newton = at.hessian
+        newton *= 2.0
         newton[np.diag_indices_from(newton)] += zeta / eta
-        factor, info = dpotrf(newton.T, lower=1, overwrite_a=1, clean=0)
-        if info != 0:
-            raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
+        factor = cholesky(newton)
+        (potrs,) = get_lapack_funcs(("potrs",), (factor,))
         gradient = 1.0 - at.v
         μ = float(eta @ zeta) / len(eta)
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray]:
             """Solve the Newton system that aims at η ζ = target (to first order)."""
-            d = np.asarray(dpotrs(factor, target / eta - gradient, lower=1)[0])
+            d = np.asarray(potrs(factor, target / eta - gradient, lower=1)[0], np.float64)
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
@@ -101,7 +103,7 @@ def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
     dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
     t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
     for _ in range(sweeps):
-        v = problem.evaluate(np.full(problem.n, t), hessian=False).v
+        v = problem.evaluate(np.full(problem.n, t)).v
         t *= float(np.sqrt(v.mean()))
     return np.full(problem.n, t)
 

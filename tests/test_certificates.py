@@ -1,0 +1,202 @@
+"""Certificates hold: the distance to the optimum that an independent solver finds is never more than the certified one.
+
+Problems are small and drawn from a number: all kernels, both precisions, both row norms, weights (zeros among them), costs,
+candidates, must-include points, limited ranks and strengths. ``pytest -m slow`` draws 5000.
+"""
+
+from __future__ import annotations
+
+import re
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import mosaic
+from mosaic import InvalidInputError
+from mosaic.kernels import make_kernel
+from mosaic.solvers import Status
+
+pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
+#: What the independent solver may miss of the optimum, and rounding of the plain formulas here: eps of the value of R = 0.
+SOLVED, ROUNDINGS = 1e-6, 8
+
+
+def drawn(number):
+    """The data, and the arguments of ``solve``."""
+    rng = np.random.default_rng(number)
+    n, d = int(rng.integers(5, 16)), int(rng.integers(1, 4))
+    kernel = str(rng.choice(["rbf", "laplacian", "linear", "polynomial", "cosine", "precomputed"]))
+    X = rng.normal(size=(n, d)) * rng.choice([0.3, 1.0, 3.0])
+    if rng.random() < 0.2 and kernel != "cosine":
+        X = np.round(X)
+    wishes = {"kernel": kernel, "row_norm": "linf" if rng.random() < 0.15 else "l2"}
+    if kernel in ("rbf", "laplacian"):
+        wishes["gamma"] = float(10 ** rng.uniform(-2, 1.5))
+    if kernel == "precomputed":
+        A = rng.normal(size=(n, int(rng.integers(1, n + 1))))
+        X = A @ A.T
+    if rng.random() < 0.3:
+        X = X.astype(np.float32)
+    if wishes["row_norm"] == "l2" and rng.random() < 0.4:
+        weights = rng.uniform(0.1, 3.0, n)
+        weights[rng.random(n) < 0.2 * (rng.random() < 0.6)] = 0.0
+        wishes["sample_weight"] = weights
+    if rng.random() < 0.3:
+        wishes["cost"] = rng.uniform(0.2, 4.0, n)
+    if rng.random() < 0.3:
+        wishes["candidates"] = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
+    if wishes["row_norm"] == "l2" and rng.random() < 0.35:
+        wishes["must_include"] = np.sort(rng.permutation(n)[: int(rng.integers(1, 4))])
+    if rng.random() < 0.35:
+        wishes["max_rank"] = int(rng.integers(1, n + 1))
+    if rng.random() < 0.7:
+        wishes["alpha"] = float(10 ** rng.uniform(0.05, 2.5))
+    else:
+        wishes["lam"] = float(10 ** rng.uniform(-2, 3))
+    return X, wishes
+
+
+class Program:
+    """The program over all points, written out."""
+
+    def __init__(self, X, wishes, lam):
+        n = len(X)
+        everyone, self.K = np.arange(n), X.astype(np.float64)
+        if wishes["kernel"] != "precomputed":
+            bandwidth = {name: wishes[name] for name in ("gamma",) if name in wishes}
+            self.K = make_kernel(self.K, wishes["kernel"], **bandwidth).block(everyone, everyone)
+        self.lam, self.norm = lam, wishes["row_norm"]
+        self.weights = np.asarray(wishes.get("sample_weight", np.ones(n)))
+        self.anchors = np.asarray(wishes.get("must_include", []), np.intp)
+        self.price = np.array(wishes.get("cost", np.ones(n)))
+        self.price[self.anchors] = 0.0
+        self.used = np.union1d(wishes.get("candidates", everyone), self.anchors).astype(np.intp)
+        self.trace = 0.5 * lam * float(self.weights @ np.diagonal(self.K))
+
+    def value(self, R):
+        left = np.eye(len(R)) - R
+        fit = np.einsum("ij,ij,j->", left, self.K @ left, self.weights)
+        rows = np.sqrt((R**2 * self.weights).sum(axis=1)) if self.norm == "l2" else np.abs(R).max(axis=1)
+        return 0.5 * self.lam * fit + float(self.price @ rows)
+
+    def nobody(self):
+        """Must-include points alone, which is R = 0 where there are none."""
+        R, a = np.zeros_like(self.K), self.anchors
+        R[a] = np.linalg.pinv(self.K[np.ix_(a, a)], hermitian=True, rcond=1e-12) @ self.K[a]
+        return self.value(R)
+
+    def optimum(self):
+        """By a conic solver, in units of the value of R = 0."""
+        values, U = np.linalg.eigh(self.K)
+        G = (U * np.sqrt(np.maximum(values, 0.0))).T  # GᵀG = K
+        targets = np.flatnonzero(self.weights)
+        roots = np.sqrt(self.weights[targets])
+        R = cp.Variable((len(self.used), len(targets)))
+        unit = max(self.nobody(), 1e-12 * self.trace)
+        fit = cp.sum_squares(np.sqrt(0.5 * self.lam / unit) * (G[:, targets] * roots - G[:, self.used] @ R))
+        norms = [
+            self.price[j] / unit * cp.norm(R[i], 2 if self.norm == "l2" else "inf") for i, j in enumerate(self.used)
+        ]
+        return unit * float(cp.Problem(cp.Minimize(fit + sum(norms))).solve(solver=cp.CLARABEL))
+
+
+def check(number):
+    """Solve a drawn problem and compare; False if there is nothing to solve."""
+    X, wishes = drawn(number)
+    try:
+        encoding = mosaic.solve(X, **wishes)
+    except InvalidInputError as error:
+        if re.search("resembles any target|are zero|names every candidate|must be included", str(error)):
+            return False
+        raise
+    program, certificate = Program(X, wishes, encoding.lam), encoding.certificate
+    eps = float(np.finfo(X.dtype).eps)
+    settled = encoding.status is Status.NOTHING_LEFT and certificate.scale == 0
+    rounding = 1000 * eps * program.trace + certificate.slack if settled else ROUNDINGS * eps * program.trace
+    value, nobody = program.value(encoding.rows(np.arange(len(X)))), program.nobody()
+    optimum = 0.0 if settled else program.optimum()
+    assert certificate.gap >= 0
+    assert value - optimum <= certificate.gap * certificate.scale + SOLVED * optimum + rounding, number
+    assert value <= nobody * (1 + 1e-4) + rounding, number
+    if X.dtype == np.float64 and "max_rank" not in wishes:
+        assert certificate.gap <= 1e-4, number
+    return True
+
+
+def test_true_gap_is_at_most_the_certified_one():
+    assert sum(check(number) for number in range(200)) > 150
+
+
+@pytest.mark.slow
+def test_true_gap_is_at_most_the_certified_one_in_many_more_problems():
+    assert sum(check(number) for number in range(200, 5200)) > 4000
+
+
+# What once was false, or worse than nothing
+
+
+def test_must_include_points_that_span_everything_leave_nothing():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    encoding = mosaic.solve(X, kernel="linear", alpha=5.0, must_include=[0, 1])
+    assert encoding.dual_gap == 0
+    assert encoding.status is Status.NOTHING_LEFT
+    assert sorted(encoding.support) == [0, 1]
+    assert "nothing left to explain" in str(encoding.certificate)
+    assert encoding.lam < 1e3
+    np.testing.assert_allclose(encoding.rows(np.arange(30)).T @ X, X, atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [5, 15, 30, 60])
+def test_must_include_points_are_pivots_first(rank):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    encoding = mosaic.solve(X, gamma=2.0, must_include=[3, 7], max_rank=rank)
+    assert set(encoding.factor.pivots[:2]) == {3, 7}
+    assert encoding.certificate.primal <= encoding.certificate.scale * (1 + 1e-4)
+
+
+def test_more_must_include_points_than_columns_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(InvalidInputError, match="3 points must be included"):
+        mosaic.solve(X, gamma=2.0, must_include=[3, 7, 9], max_rank=2)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_limited_rank_is_never_worse_than_nothing(number):
+    rng = np.random.default_rng(number)
+    X = rng.normal(size=(80, 3))
+    for rank in (3, 10, 40):
+        encoding = mosaic.solve(X, gamma=3.0, alpha=100.0, max_rank=rank, random_state=number)
+        assert encoding.certificate.primal <= encoding.certificate.scale * (1 + 1e-4)
+        assert len(encoding.support)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_pool_that_is_no_target_gets_pivots(number):
+    rng = np.random.default_rng(number)
+    X, pool = rng.normal(size=(90, 3)), np.sort(rng.permutation(90)[:30])
+    weights = np.ones(90)
+    weights[pool] = 0.0
+    encoding = mosaic.solve(X, gamma=float(10 ** rng.uniform(-1, 1)), sample_weight=weights, candidates=pool)
+    assert encoding.dual_gap <= 1e-4
+    assert np.isin(encoding.support, pool).all()
+
+
+@pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14])
+def test_a_bound_above_what_is_attained_is_taken_back(lam):
+    X = np.array([[3.0], [3.0], [3.0], [9.0], [0.0], [250.0], [250.0], [18.0], [9.0]])
+    encoding = mosaic.solve(X, lam=lam)
+    certificate = encoding.certificate
+    assert certificate.dual <= certificate.primal + certificate.slack
+    program = Program(X, {"kernel": "rbf", "row_norm": "l2", "gamma": encoding.kernel.gamma}, lam)
+    value = program.value(encoding.rows(np.arange(9)))
+    assert value <= certificate.primal + certificate.slack
+    assert certificate.dual <= program.optimum() * (1 + 1e-6) + certificate.slack
+
+
+def test_single_precision_says_what_rounding_may_cost():
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    certificate = mosaic.solve(X, alpha=20.0).certificate
+    assert certificate.gap * certificate.scale >= certificate.slack > 1e-7 * certificate.scale
+    assert "rounding" in str(certificate)
+    assert "rounding" not in str(mosaic.solve(X.astype(np.float64), alpha=20.0).certificate)
