@@ -200,3 +200,10 @@ def test_single_precision_says_what_rounding_may_cost():
     assert certificate.gap * certificate.scale >= certificate.slack > 1e-7 * certificate.scale
     assert "rounding" in str(certificate)
     assert "rounding" not in str(mosaic.solve(X.astype(np.float64), alpha=20.0).certificate)
+
+
+def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    told = str(mosaic.solve(X, lam=1e10).certificate)
+    assert "of the value of selecting nothing, which says little about the optimum" in told
+    assert " % of the optimum" not in told

@@ -76,6 +76,9 @@ class Certificate:
         rounding = self.slack / self.scale
         if rounding > VISIBLE_ROUNDING:
             kernel += f", rounding {rounding:.0e} included"
+        if self.suboptimality > 1:
+            value = f"{self.gap:.1e} of the value of selecting nothing"
+            return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
 
 
