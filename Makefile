@@ -35,8 +35,8 @@ demo: $(VENV)/.user
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-test-all: $(VENV)/.all
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m ""
+test-all: $(VENV)/.all  # drawn examples are new ones every time
+	MOSAIC_EXAMPLES=random $(BIN)/python -m pytest -n auto --dist loadgroup -m ""
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

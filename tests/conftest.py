@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import make_swiss_roll
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 from cli_runs import COLUMNS, write_points
+
+# The same drawn examples every time, so that nobody's change fails by luck; ``make test-all`` draws new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("random", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("MOSAIC_EXAMPLES", "fixed"))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -149,3 +149,12 @@ def test_repr_tells_the_story():
     assert "provably within 0.0" in text
     assert "kernel error" in text
     assert "alpha=10" in text
+
+
+def test_error_of_a_given_similarity_leaves_it_as_it_is(rng):
+    X = rng.normal(size=(40, 3))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=5.0)
+    left = np.eye(40) - encoding.rows(np.arange(40))
+    np.testing.assert_allclose(encoding.representation_error, np.diagonal(left.T @ K @ left), atol=1e-10)
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)

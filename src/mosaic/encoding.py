@@ -321,7 +321,7 @@ class Encoding:
     def representation_error(self) -> FloatArray:
         """e_i = k_ii − 2 k_iᵀ r_i + r_iᵀ K r_i for every point i, with r_i its column of R, on the kernel itself."""
         members, F = self.members, self.factor.F
-        errors = self.kernel.diagonal()
+        errors = self.kernel.diagonal().copy()
         K_members = self.kernel.block(members, members)
         for rows in row_blocks(len(F), max(len(members), 1)):
             R = self.member_rows.part(slice(None), rows).T
