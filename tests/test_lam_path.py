@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.lam_path import bound_for_k, lam_path, ridge_error, smallest_lam
+from mosaic.lam_path import bound_for_k, lam_path, ridge_error
 from mosaic.problem import DesignProblem, critical_lam
 
 
@@ -108,28 +108,13 @@ def test_path_is_warm_started_and_certified(rng):
     assert values == sorted(values)
 
 
-@pytest.mark.parametrize("rows", [1, 4, 12])
-def test_smallest_lam_gives_enough_rows_and_less_does_not(rng, rows):
-    _, problem = kernel_problem(rng, 60)
-    found = smallest_lam(problem, rows, precision=0.01, tol=1e-8)
-    assert len(found.support) >= rows
-    if rows > 1:
-        below = lam_path(problem, [max(found.alpha / 1.03, 1.0001)], tol=1e-8)[0]
-        assert len(below.support) < rows
-
-
 def test_bad_requests_are_refused(rng):
     _, problem = kernel_problem(rng)
     with pytest.raises(InvalidInputError, match="alpha must be > 1"):
         lam_path(problem, [0.5])
-    with pytest.raises(InvalidInputError, match="n_rows must lie between 1 and the number of candidates 40; got 0"):
-        smallest_lam(problem, 0)
     with pytest.raises(InvalidInputError, match="k must lie between 1 and"):
         bound_for_k(problem, 41)
     with pytest.raises(InvalidInputError, match="ridge must be > 0"):
         bound_for_k(problem, 3, ridge=0.0)
-    F = np.random.default_rng(0).normal(size=(30, 1))
-    with pytest.raises(InvalidInputError, match="no strength up to 1e8"):
-        smallest_lam(DesignProblem(F, F.T @ F, 1.0), 20)
     with pytest.raises(InvalidInputError, match="no candidate resembles any target"):
         critical_lam(DesignProblem(np.zeros((3, 2)), np.eye(2), 1.0))

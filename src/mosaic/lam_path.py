@@ -1,4 +1,4 @@
-"""Solutions along lam, the strength that gives a wanted number of rows, and the bound for k.
+"""Solutions along lam, and the bound for k.
 
 The bound. Every E = M⁻¹T, whatever strength it came from, proves of *all* sets of k candidates at once how much they leave
 (``mosaic.bounds``). The strength matters for how tight that is, and the best one for k is found here.
@@ -101,47 +101,6 @@ def lam_path(
         if callback is not None:
             callback(points[-1])
     return points
-
-
-def smallest_lam(
-    problem: DesignProblem,
-    n_rows: int,
-    *,
-    tol: float = 1e-3,
-    precision: float = 0.02,
-    initial: IntArray | None = None,
-) -> PathPoint:
-    """The smallest strength, to a relative ``precision``, whose solution has at least ``n_rows`` rows.
-
-    The number of rows is not exactly monotone in lam; the answer has enough of them, and the strength 1 + precision
-    below it had fewer.
-    """
-    if not 1 <= n_rows <= problem.n:
-        raise InvalidInputError(f"n_rows must lie between 1 and the number of candidates {problem.n}; got {n_rows}.")
-    lam_crit = critical_lam(problem)
-
-    def at(log_alpha: float, start: FloatArray | None) -> PathPoint:
-        scaled = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
-        return _path_point(scaled, lam_crit, solve_design(scaled, tol=tol, initial=initial, start=start))
-
-    low, high = 0.0, np.log(2.0)
-    best = at(high, None)
-    while len(best.support) < n_rows:
-        if high > np.log(1e8):
-            raise InvalidInputError(
-                f"no strength up to 1e8 times the critical one gives {n_rows} rows; the data supports {len(best.support)}. "
-                "Points that others express exactly never get a row of their own: ask for fewer, or narrow the kernel."
-            )
-        low, high = high, high + np.log(2.0)
-        best = at(high, best.solution.value)
-    while high - low > np.log1p(precision):
-        middle = 0.5 * (low + high)
-        trial = at(middle, best.solution.value)
-        if len(trial.support) >= n_rows:
-            best, high = trial, middle
-        else:
-            low = middle
-    return best
 
 
 def bound_for_k(

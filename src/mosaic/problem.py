@@ -283,12 +283,6 @@ class DesignProblem:
         z = self.scores(point.E)
         return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
 
-    def coefficients(self, eta: FloatArray, rows: IntArray, targets: FloatArray) -> FloatArray:
-        """R[rows] for target features t_i (m×p): r_ji = η_j f_jᵀ M⁻¹ t_i."""
-        used = np.flatnonzero(eta)
-        directions = self.restrict(used).solve_M(eta[used], np.asarray(self.F[rows], np.float64).T)
-        return np.asarray((eta[rows][:, None] * directions.T) @ targets.T)
-
 
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.

@@ -32,11 +32,10 @@ DOUBLE = 1 << 20
 
 
 class Pick(NamedTuple):
-    """A candidate's number, how much it adds to the cover, and the weight of the points that prefer it to earlier picks."""
+    """A candidate's number, and how much it adds."""
 
     candidate: int
     gain: float
-    captured: float
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,12 @@ def cover(
         return float(weights @ np.maximum(S[:, candidate] - best, 0.0))
 
     def choose(candidate: int, gain: float) -> Pick:
-        captured = float(weights @ (S[:, candidate] > best))
         np.maximum(best, S[:, candidate], out=best)
         room[slots.of[candidate]] -= 1
         closed[twins == twins[candidate]] = True
         if too_similar is not None:
             closed[too_similar[candidate]] = True
-        return Pick(candidate, gain, captured)
+        return Pick(candidate, gain)
 
     for candidate in forced:
         yield choose(candidate, gain_of(candidate))

@@ -104,7 +104,7 @@ def explain_most(
         closed[twins == twins[candidate]] = True
         if too_similar is not None:
             closed[too_similar[candidate]] = True
-        return Pick(candidate, gain, gain)
+        return Pick(candidate, gain)
 
     for candidate in forced:
         yield choose(candidate)
