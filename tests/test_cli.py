@@ -51,8 +51,8 @@ def test_every_parameter_of_the_estimators_is_an_option():
 def test_options_reach_the_estimator(folder, monkeypatch, capsys):
     seen = {}
 
-    def fit(self, X, **demands):
-        seen.update(self.get_params(), **demands)
+    def fit(self, X, **constraints):
+        seen.update(self.get_params(), **constraints)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", fit)

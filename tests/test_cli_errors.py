@@ -190,7 +190,7 @@ def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
 
 
 def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, monkeypatch):
-    def fit(self, X, **demands):
+    def fit(self, X, **constraints):
         raise InvalidInputError("must_include names row 6, which is equal to another one that it names.")
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
@@ -264,7 +264,7 @@ def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, 
 
 @pytest.mark.parametrize("how", ["option", "environment", "not at all"])
 def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, capsys, monkeypatch, how):
-    def broken(self, X, **demands):
+    def broken(self, X, **constraints):
         raise RuntimeError("two and two")
 
     monkeypatch.setattr(MOSAIC, "fit", broken)
@@ -276,7 +276,7 @@ def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, caps
 
 
 def test_no_memory_at_all_is_told_apart_from_the_budget(folder, capsys, monkeypatch):
-    def hungry(self, X, **demands):
+    def hungry(self, X, **constraints):
         raise MemoryError
 
     monkeypatch.setattr(MOSAIC, "fit", hungry)
@@ -286,7 +286,7 @@ def test_no_memory_at_all_is_told_apart_from_the_budget(folder, capsys, monkeypa
 
 
 def test_an_interruption_is_json_when_json_was_asked_for(folder, capsys, monkeypatch):
-    def interrupted(self, X, **demands):
+    def interrupted(self, X, **constraints):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", interrupted)

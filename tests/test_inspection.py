@@ -33,7 +33,7 @@ from mosaic.inspection import (
     summary,
 )
 from mosaic.inspection._drawing import LIGHT, distinct_colours, frame
-from mosaic.inspection._plane import nystroem, plane_of_features, principal_axes
+from mosaic.inspection._projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection._summary import histogram_edges
 from mosaic.kernels import make_kernel
 from mosaic.outliers.cut import Rule

@@ -13,6 +13,7 @@ from mosaic.engines import open_source
 from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.program import encode
+from mosaic.roles import Roles
 from mosaic.sketch import (
     Basis,
     GramSum,
@@ -25,7 +26,6 @@ from mosaic.sketch import (
     triangle,
 )
 from mosaic.sketch.rounds import _needed, _solve
-from mosaic.wishes import Wishes
 
 X = datasets.swiss_roll(700, random_state=1)
 KERNELS = {
@@ -328,8 +328,8 @@ def test_copies_weigh_in_the_program_as_often_as_they_are_there():
     assert found.certificate.scale == pytest.approx(0.5 * found.problem.lam * 600)
     weights = np.ones(300)
     weights[:10] = 31.0
-    wishes = Wishes.read(300, weights)
-    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, wishes=wishes).certificate
+    roles = Roles.read(300, weights)
+    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, roles=roles).certificate
     assert found.certificate.dual <= optimum.primal
     assert optimum.dual <= found.certificate.primal
     assert found.certificate.gap < 1.5 * found.certificate.kernel_error + 0.02

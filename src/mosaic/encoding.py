@@ -88,14 +88,14 @@ def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
 
 
 @dataclass(frozen=True)
-class Groups:
+class EqualPoints:
     """Equal points are solved for once: ``first[g]`` is a point of group g, ``group[i]`` the group of point i."""
 
     first: IntArray
     group: IntArray
 
     @classmethod
-    def trivial(cls, n: int) -> Groups:
+    def trivial(cls, n: int) -> EqualPoints:
         """Every point by itself."""
         return cls(np.arange(n), np.arange(n))
 
@@ -203,7 +203,7 @@ class Encoding:
     kernel: Kernel = field(repr=False)
     factor: Factor = field(repr=False)
     #: Distinct points, their weights as targets, those with a non-zero row, and the rows.
-    groups: Groups = field(repr=False)
+    groups: EqualPoints = field(repr=False)
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, as_points, equal_rows, row_blocks, row_norms_squared
-from mosaic.encoding import FEW_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, Groups, rounding_slack
+from mosaic.encoding import FEW_ROUNDINGS, Certificate, DesignRows, Encoding, EqualPoints, GivenRows, rounding_slack
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import Factor, factorize
 from mosaic.kernels import Gamma, Kernel, make_kernel
@@ -25,8 +25,8 @@ from mosaic.problem import (
     project_out,
     weighted_gram,
 )
+from mosaic.roles import Roles
 from mosaic.solvers import ADMM, FISTA, Record, Solution, Solver, Status, run, solve_reference
-from mosaic.wishes import Wishes
 from mosaic.working_set import Round, solve_design
 
 SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper", "reference"]
@@ -125,13 +125,13 @@ def solve(
     if row_norm not in ("l2", "linf"):
         raise InvalidInputError(f"row_norm must be 'l2' or 'linf'; got {row_norm!r}.")
     X = as_points(X, "K" if kernel == "precomputed" else "X")
-    wishes = Wishes.read(X.shape[0], sample_weight, cost, candidates, must_include)
-    groups = Groups.trivial(X.shape[0])
+    roles = Roles.read(X.shape[0], sample_weight, cost, candidates, must_include)
+    groups = EqualPoints.trivial(X.shape[0])
     if row_norm == "l2":
         # A neighbour graph has a node for every copy, and copies need not have the same neighbours.
         equal = equal_rows(X) if kernel != "diffusion" else None
         if equal is not None:
-            groups = Groups(*equal)
+            groups = EqualPoints(*equal)
     elif sample_weight is not None or must_include is not None:
         raise InvalidInputError("row_norm='linf' takes no sample_weight and no must_include; use row_norm='l2'.")
 
@@ -155,7 +155,7 @@ def solve(
         max_iter=max_iter,
         max_rank=max_rank,
         memory_budget=memory_budget,
-        wishes=wishes,
+        roles=roles,
         groups=groups,
         random_state=random_state,
         callback=callback,
@@ -180,24 +180,24 @@ def encode(
     max_iter: int = 10_000,
     max_rank: int | None = None,
     memory_budget: float | None = None,
-    wishes: Wishes | None = None,
-    groups: Groups | None = None,
+    roles: Roles | None = None,
+    groups: EqualPoints | None = None,
     warm: Encoding | None = None,
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
-    """``solve`` for a kernel between distinct points, with checked wishes, and silent about a gap above ``tol``.
+    """``solve`` for a kernel between distinct points, with checked roles, and silent about a gap above ``tol``.
 
-    ``groups`` says which points are equal (``wishes`` then speak of all of them). ``warm`` is an encoding for the same
+    ``groups`` says which points are equal (``roles`` then speak of all of them). ``warm`` is an encoding for the same
     kernel, whose factor is used again and whose influence the solver starts from.
     """
-    groups = Groups.trivial(kernel.n) if groups is None else groups
-    wishes = Wishes.read(groups.n) if wishes is None else wishes
+    groups = EqualPoints.trivial(kernel.n) if groups is None else groups
+    roles = Roles.read(groups.n) if roles is None else roles
     if row_norm == "linf" or solver == "admm-paper":
-        _check_square_budget(len(wishes.allowed), kernel.n, memory_budget)
-    weights = np.asarray(np.bincount(groups.group, weights=wishes.weights), np.float64)
+        _check_square_budget(len(roles.allowed), kernel.n, memory_budget)
+    weights = np.asarray(np.bincount(groups.group, weights=roles.weights), np.float64)
     trace_tol = KERNEL_SHARE * tol
-    wished = wishes.on(groups)
+    of_points = roles.on(groups)
     factor = None if warm is None else warm.factor
     while True:
         if factor is None:
@@ -207,17 +207,17 @@ def encode(
                 max_rank=max_rank,
                 memory_budget=memory_budget,
                 weights=weights,
-                candidates=wished.allowed,
-                first=wished.anchors,
+                candidates=of_points.allowed,
+                first=of_points.anchors,
                 random_state=random_state,
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
-        setting = _Setting.build(factor, weights, wished, row_norm)
+        setting = _Setting.build(factor, weights, of_points, row_norm)
         task = _Task(
             kernel,
             factor,
             groups,
-            wishes,
+            roles,
             weights,
             row_norm,
             _strength(alpha, lam, setting.lam_crit),
@@ -262,25 +262,25 @@ class _Setting:
     initial: IntArray
 
     @classmethod
-    def build(cls, factor: Factor, weights: FloatArray, wishes: Wishes, row_norm: RowNorm) -> _Setting:
+    def build(cls, factor: Factor, weights: FloatArray, roles: Roles, row_norm: RowNorm) -> _Setting:
         F = factor.F
-        if len(wishes.anchors):
-            F, _ = project_out(F, wishes.anchors)
+        if len(roles.anchors):
+            F, _ = project_out(F, roles.anchors)
         C = weighted_gram(F, weights)
-        everyone = len(wishes.allowed) == len(F)
-        chosen = F if everyone else F[wishes.allowed]
+        everyone = len(roles.allowed) == len(F)
+        chosen = F if everyone else F[roles.allowed]
         cost = None
-        if wishes.cost is not None:
-            cost = wishes.cost[wishes.allowed]
+        if roles.cost is not None:
+            cost = roles.cost[roles.allowed]
             chosen = chosen / cost.astype(F.dtype)[:, None]
         hidden = 0.0
-        if len(wishes.anchors):
-            lengths = NOISE * float(np.finfo(F.dtype).eps) * row_norms_squared(factor.F[wishes.allowed])
+        if len(roles.anchors):
+            lengths = NOISE * float(np.finfo(F.dtype).eps) * row_norms_squared(factor.F[roles.allowed])
             lengths[row_norms_squared(chosen) > 0] = 0.0
             hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max())
-        plain = everyone and wishes.cost is None and not len(wishes.anchors) and bool((weights == 1).all())
+        plain = everyone and roles.cost is None and not len(roles.anchors) and bool((weights == 1).all())
         problem = DesignProblem(chosen, C, 1.0, square=plain and F.dtype == np.float64)
-        is_settled = len(wishes.anchors) > 0 and not (C.any() and _resemble(chosen, C))
+        is_settled = len(roles.anchors) > 0 and not (C.any() and _resemble(chosen, C))
         if is_settled:  # a strength to speak of is that without must-include points
             everything = DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0)
             lam_crit = critical_lam(everything)
@@ -290,9 +290,9 @@ class _Setting:
             blocks = row_blocks(len(chosen), len(F))
             lam_crit = critical_strength(np.concatenate([np.abs(chosen[rows] @ F.T).sum(axis=1) for rows in blocks]))
         place = np.full(len(F), -1, np.intp)
-        place[wishes.allowed] = np.arange(len(wishes.allowed))
+        place[roles.allowed] = np.arange(len(roles.allowed))
         initial = place[factor.pivots]
-        return cls(problem, lam_crit, is_settled, hidden, wishes.allowed, cost, wishes.anchors, initial[initial >= 0])
+        return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])
 
     def restrict(self, kept: BoolArray) -> _Setting:
         """The same with fewer candidates, all of them good to begin with."""
@@ -340,8 +340,8 @@ class _Task:
 
     kernel: Kernel
     factor: Factor
-    groups: Groups
-    wishes: Wishes
+    groups: EqualPoints
+    roles: Roles
     weights: FloatArray
     row_norm: RowNorm
     lam: float
@@ -488,7 +488,7 @@ class _Task:
 
     def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
         """‖r_j‖ of every point: equal ones share the row of theirs."""
-        groups, takes = self.groups, self.wishes.takers(self.groups)
+        groups, takes = self.groups, self.roles.takers(self.groups)
         by_group = np.zeros(len(groups.first))
         by_group[members] = norms
         copies = np.bincount(groups.group, weights=takes, minlength=len(groups.first))

@@ -193,7 +193,7 @@ class Selection:
         return Answers(counts, flagged, self.labels_at(Y, flagged), self.errors_at(Y))
 
     def outliers_at(self, Y: Any, counts: FloatArray) -> BoolArray:
-        """Who of some prepared rows with these counts is an outlier: as for the points, groups and wishes found by place."""
+        """Who of some prepared rows with these counts is an outlier; groups and rows to be included are found by place."""
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):

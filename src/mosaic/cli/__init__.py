@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
             if args is None:
                 return flush_or_leave(0)
             if not args.quiet and not args.json:
-                from mosaic.cli._life import sign_of_life
+                from mosaic.cli._first_line import sign_of_life
 
                 sign_of_life(args)
             home, _, name = args.run.partition(":")

@@ -10,7 +10,8 @@ from typing import Any
 
 from mosaic.cli._explanations import explanation_of
 from mosaic.cli._faults import writing
-from mosaic.cli._life import visible
+from mosaic.cli._first_line import visible
+from mosaic.cli._fitting import Work, check_outputs, opened
 from mosaic.cli._output import (
     MOST_ROWS,
     left_out,
@@ -22,7 +23,6 @@ from mosaic.cli._output import (
     write_wrapped,
 )
 from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
-from mosaic.cli._work import Work, check_outputs, opened
 from mosaic.inspection import Summary
 from mosaic.inspection._card import sentence
 from mosaic.inspection._summary import summarise

@@ -16,9 +16,9 @@ from mosaic import datasets
 from mosaic.cli._commands import Answer
 from mosaic.cli._explanations import explanation_of
 from mosaic.cli._faults import writing
+from mosaic.cli._fitting import Work
 from mosaic.cli._output import width, write, write_json, write_notes, write_wrapped
 from mosaic.cli._progress import Bar, warnings_as
-from mosaic.cli._work import Work
 from mosaic.estimators import MOSAIC
 from mosaic.io import check_output, write_rows
 from mosaic.io._records import InMemory

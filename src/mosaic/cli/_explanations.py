@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic.cli._work import Work
+from mosaic.cli._fitting import Work
 from mosaic.exceptions import InvalidInputError
 
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from mosaic.cli._life import visible
+from mosaic.cli._first_line import visible
+from mosaic.cli._option_names import in_options
 from mosaic.cli._parser import UsageError
 from mosaic.cli._signals import Ended, leave, say
-from mosaic.cli._words import in_options
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError, MosaicError
 
 #: Kinds of faults, and exit codes.

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.cli._faults import writing
-from mosaic.cli._life import visible
+from mosaic.cli._first_line import visible
+from mosaic.cli._fitting import Work, check_outputs, name_features, opened
 from mosaic.cli._options import DETECTOR_SETTINGS
 from mosaic.cli._output import (
     MOST_ROWS,
@@ -24,7 +25,6 @@ from mosaic.cli._output import (
     write_wrapped,
 )
 from mosaic.cli._picks import settings_of, values_of, with_columns
-from mosaic.cli._work import Work, check_outputs, name_features, opened
 from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
@@ -78,7 +78,7 @@ def _fit(work: Work) -> Any:
     """The detector; for rows that do not fit into memory, the selector, which also says who is an outlier."""
     X, weights = work.table.X, work.table.weights
     settings = work.settings(DETECTOR_SETTINGS)
-    demands = {} if weights is None else {"sample_weight": weights}
+    constraints = {} if weights is None else {"sample_weight": weights}
     budget = settings.get("memory_budget", DEFAULT_BUDGET)
     large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > IN_MEMORY * budget
     by_passes = is_source(X) or large
@@ -91,7 +91,7 @@ def _fit(work: Work) -> Any:
             work.warned.append("--max-samples is for data in memory; it was not used.")
     with work.using():
         model: Any = MOSAIC(strategy="sketch", **settings) if by_passes else MOSAICOutlierDetector(**settings)
-        model.fit(X, **demands)
+        model.fit(X, **constraints)
     name_features(model, work.table.feature_names)
     return model
 

@@ -12,7 +12,7 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from mosaic.cli._life import visible
+from mosaic.cli._first_line import visible
 from mosaic.cli._signals import say
 
 #: Rows of a table that a terminal is shown.

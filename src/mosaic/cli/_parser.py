@@ -129,7 +129,7 @@ def _explain(parser: Parser) -> None:
 
 
 def _path(parser: Parser) -> None:
-    parser.set_defaults(run="mosaic.cli._before:path")
+    parser.set_defaults(run="mosaic.cli._path:path")
     options.add_file(parser)
     parser.add_argument(
         "--max-representatives", type=int, default=100, metavar="N", help="length of the curve, at most (default: 100)"
@@ -139,7 +139,7 @@ def _path(parser: Parser) -> None:
 
 
 def _estimate(parser: Parser) -> None:
-    parser.set_defaults(run="mosaic.cli._before:estimate")
+    parser.set_defaults(run="mosaic.cli._path:estimate")
     options.add_file(parser)
     options.add_number(parser)
     options.add_output(parser)

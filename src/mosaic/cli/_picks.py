@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mosaic.cli._work import Work
+from mosaic.cli._fitting import Work
 from mosaic.inspection import Summary
 
 

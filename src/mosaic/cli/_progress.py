@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Self
 
-from mosaic.cli._life import readable_size, visible
-from mosaic.cli._words import in_options
+from mosaic.cli._first_line import readable_size, visible
+from mosaic.cli._option_names import in_options
 
 
 class Bar:

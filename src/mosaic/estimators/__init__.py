@@ -1,7 +1,7 @@
 """The friendly door: estimators that follow scikit-learn's contract, and the questions to ask before using them."""
 
-from mosaic.estimators._beforehand import CoverageCurve, estimate, path
 from mosaic.estimators._detector import MOSAICOutlierDetector
+from mosaic.estimators._estimate import CoverageCurve, estimate, path
 from mosaic.estimators._progress import listening
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 

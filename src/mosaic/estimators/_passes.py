@@ -39,8 +39,7 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
-from mosaic.encoding import DesignRows, Encoding
-from mosaic.encoding import Groups as Copies
+from mosaic.encoding import DesignRows, Encoding, EqualPoints
 from mosaic.engines import Journal, Source
 from mosaic.estimators._plan import Plan
 from mosaic.estimators._progress import Narrator
@@ -57,9 +56,9 @@ from mosaic.sketch import (
     Basis,
     GramSum,
     LargestScores,
-    Round,
     Sample,
     Sketch,
+    SketchRound,
     counted,
     draw,
     features,
@@ -255,7 +254,7 @@ def sketch_of(
     fetched: IntArray,
     must: IntArray,
     seed: int,
-    callback: Callable[[Round], None] | None,
+    callback: Callable[[SketchRound], None] | None,
 ) -> tuple[Sketch, Geometry, int]:
     """The rounds: sample, similarity, program. The similarity is over the points in memory, ``fetched`` rows among them.
 
@@ -338,7 +337,7 @@ def encoding_of(sketch: Sketch, kernel: PointKernel, n: int, tol: float = 1e-3) 
         certificate=sketch.certificate,
         kernel=kernel,
         factor=factor,
-        groups=Copies.trivial(kernel.n),
+        groups=EqualPoints.trivial(kernel.n),
         weights=sketch.sample.counts.astype(np.float64),
         members=members,
         member_rows=DesignRows(F, members, sketch.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, Self, TypeAlias
 
 from mosaic.program import Progress
-from mosaic.sketch import Round
+from mosaic.sketch import SketchRound
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -103,7 +103,7 @@ class Narrator:
         """A fit by passes over n rows begins."""
         self.n, self.most_rounds = n, 3 if most_rounds is None else most_rounds
 
-    def on_round(self, done: Round) -> None:
+    def on_round(self, done: SketchRound) -> None:
         """A round has ended."""
         self.round, self.gap = done.number + 1, done.gap
 

@@ -13,8 +13,8 @@ from mosaic.exceptions import ConvergenceWarning
 from mosaic.lam_path import bound_of_points
 from mosaic.metrics import unexplained
 from mosaic.program import encode
+from mosaic.roles import Roles
 from mosaic.solvers import Status
-from mosaic.wishes import Wishes
 
 #: A certificate weaker than this is worth a warning, even if all that limits it is memory.
 WEAK_GAP = 0.25
@@ -65,7 +65,7 @@ class InMemory:
             tol=settings.tol,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
-            wishes=Wishes.read(points.n, points.weights),
+            roles=Roles.read(points.n, points.weights),
             warm=self.warm,
             random_state=material.seed,
         )

@@ -7,8 +7,8 @@ is imported when the first one is drawn.
 from mosaic.inspection._card import card
 from mosaic.inspection._coverage_display import CoverageDisplay
 from mosaic.inspection._explain import explain
+from mosaic.inspection._facts import Summary
 from mosaic.inspection._outlier_display import OutlierDisplay
-from mosaic.inspection._parts import Summary
 from mosaic.inspection._selection_display import SelectionDisplay
 from mosaic.inspection._summary import summary
 

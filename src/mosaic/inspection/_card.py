@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mosaic.choosing import percent
-from mosaic.inspection._parts import PointMap, Summary, counted
-from mosaic.inspection._plane import framed
+from mosaic.inspection._facts import PointMap, Summary, counted
+from mosaic.inspection._projection import framed
 from mosaic.inspection._summary import summarise
 
 #: Points on the map, and rows in the table.

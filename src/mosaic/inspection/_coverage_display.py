@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._drawing import INK, QUIET, SECOND, axes_or_new, bare, head
-from mosaic.inspection._parts import Summary, counted
+from mosaic.inspection._facts import Summary, counted
 from mosaic.inspection._summary import summarise
 
 

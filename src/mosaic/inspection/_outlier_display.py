@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from mosaic.inspection._drawing import ALARM, INK, QUIET, axes_or_new, bare, head
-from mosaic.inspection._parts import Summary, counted
+from mosaic.inspection._facts import Summary, counted
 from mosaic.inspection._summary import summarise
 
 #: Where the threshold comes from, in few words.

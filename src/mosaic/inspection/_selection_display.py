@@ -22,7 +22,7 @@ from mosaic.inspection._drawing import (
     number_markers,
     pyplot,
 )
-from mosaic.inspection._parts import PointMap, Summary
+from mosaic.inspection._facts import PointMap, Summary
 from mosaic.inspection._pictures import Block, axes_beside, draw_pictures, new_figure
 from mosaic.inspection._summary import summarise
 

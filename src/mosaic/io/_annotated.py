@@ -14,7 +14,7 @@ from mosaic._arrays import IntArray
 from mosaic.engines._reading import library, listed
 from mosaic.engines.files import StoredArray, open_h5ad_array
 from mosaic.io._arrays import array_table, check_array, refuse_columns
-from mosaic.io._columns import Wishes
+from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside
 from mosaic.io._missing import dropped_note, refuse_bad
@@ -23,31 +23,31 @@ from mosaic.io._spool import Spool
 from mosaic.io._table import Table
 
 
-def open_h5ad(path: Path, wishes: Wishes, budget: float, array: str | None) -> Table:
+def open_h5ad(path: Path, choices: ColumnChoices, budget: float, array: str | None) -> Table:
     """An .h5ad file: X or another array of it, with the columns of obs."""
     h5py = library("h5py", path)
     with ExitStack() as stack:
         with readable(path):
             store = stack.enter_context(h5py.File(path, "r"))
-        return _annotated(path, "AnnData file", store, wishes, budget, array)
+        return _annotated(path, "AnnData file", store, choices, budget, array)
 
 
-def open_zarr(path: Path, wishes: Wishes, budget: float, array: str | None) -> Table:
+def open_zarr(path: Path, choices: ColumnChoices, budget: float, array: str | None) -> Table:
     """A Zarr array, one array of a group, or AnnData in Zarr."""
     zarr = library("zarr", path)
     with readable(path):
         store = zarr.open(str(path), mode="r")
         if hasattr(store, "members") and store.attrs.get("encoding-type") == "anndata":
-            return _annotated(path, "AnnData folder (Zarr)", store, wishes, budget, array)
+            return _annotated(path, "AnnData folder (Zarr)", store, choices, budget, array)
         node = _member(path, store, array) if hasattr(store, "members") else store
-    refuse_columns(path, wishes)
+    refuse_columns(path, choices)
     check_array(path, node.shape, node.dtype)
     if _bytes(node) <= budget / 4:
         with readable(path):
-            return array_table(path, "Zarr array", node[:], wishes, budget)
+            return array_table(path, "Zarr array", node[:], choices, budget)
     with readable(path):
         source = StoredArray(node, "Zarr array", str(path))
-    return _source_table(path, "Zarr array", source, wishes, SourceRecords(source))
+    return _source_table(path, "Zarr array", source, choices, SourceRecords(source))
 
 
 def _member(path: Path, group: Any, array: str | None) -> Any:
@@ -68,7 +68,7 @@ def _member(path: Path, group: Any, array: str | None) -> Any:
     )
 
 
-def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float, array: str | None) -> Table:
+def _annotated(path: Path, kind: str, store: Any, choices: ColumnChoices, budget: float, array: str | None) -> Table:
     """AnnData, wherever it is stored: only the array that is meant and obs are read."""
     io = library("anndata.io", path)
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
@@ -81,18 +81,18 @@ def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float,
     table, id_name = _obs_table(obs, path)
     records = InMemory(table)
     frame = Frame(path, kind, table.schema, records, table)
-    check_beside(frame, wishes, "column of obs", "Name another array with --array, for example --array obsm/X_pca.")
+    check_beside(frame, choices, "column of obs", "Name another array with --array, for example --array obsm/X_pca.")
     names = _var_names(io, store) if name == "X" or name.startswith("layers/") else None
     node = store[name]
     notes = [] if name == "X" else [f"The numbers are those of {name}."]
-    known: dict[str, Any] = {"id_name": wishes.id or id_name}
+    known: dict[str, Any] = {"id_name": choices.id or id_name}
     if _bytes(node) <= budget / 4:
         with readable(path):
             X = io.read_elem(node)
         if hasattr(X, "to_numpy"):  # a frame, whose columns have names
             X, names = X.to_numpy(), [str(column) for column in X.columns]
         X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
-        made = array_table(path, kind, X, wishes, budget, None, records, names, notes=notes, **known)
+        made = array_table(path, kind, X, choices, budget, None, records, names, notes=notes, **known)
     else:
         with readable(path):
             if kind == "AnnData file":
@@ -100,8 +100,8 @@ def _annotated(path: Path, kind: str, store: Any, wishes: Wishes, budget: float,
             else:
                 stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
                 source = StoredArray(stored, kind, str(path), names=names)
-        made = _source_table(path, kind, source, wishes, records, names, notes, **known)
-    return annotated(made, frame, wishes)
+        made = _source_table(path, kind, source, choices, records, names, notes, **known)
+    return annotated(made, frame, choices)
 
 
 def _obs_table(obs: Any, path: Path) -> tuple[Any, str]:
@@ -160,14 +160,14 @@ def _source_table(
     path: Path,
     kind: str,
     source: StoredArray,
-    wishes: Wishes,
+    choices: ColumnChoices,
     records: Records,
     names: Sequence[str] | None = None,
     notes: Sequence[str] = (),
     **known: Any,
 ) -> Table:
     """A table whose numbers stay in the file. Rows can be left out only by laying the others out on disk."""
-    if not wishes.drop_missing:  # the fit finds missing numbers on its first pass, and names the row
+    if not choices.drop_missing:  # the fit finds missing numbers on its first pass, and names the row
         close = _closing(source)
         return Table(path, kind, source, records, feature_names=names, notes=notes, clean=close, **known)
     if not isinstance(getattr(source.X, "ndim", None), int) or hasattr(source.X, "format"):

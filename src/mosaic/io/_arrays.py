@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.engines._reading import library, listed
-from mosaic.io._columns import Wishes
+from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside, finite
 from mosaic.io._records import Bare, Beside, Records, native
@@ -25,14 +25,14 @@ Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 SPARSE_MARKS = {"format", "shape", "data"}
 
 
-def open_npy(path: Path, wishes: Wishes, budget: float) -> Table:
+def open_npy(path: Path, choices: ColumnChoices, budget: float) -> Table:
     """A .npy file, mapped into memory whatever its size."""
     with readable(path):
         X = _mapped(path, path)
-    return array_table(path, "NumPy array", X, wishes, budget)
+    return array_table(path, "NumPy array", X, choices, budget)
 
 
-def open_npz(path: Path, wishes: Wishes, budget: float, array: str | None) -> Table:
+def open_npz(path: Path, choices: ColumnChoices, budget: float, array: str | None) -> Table:
     """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix.
 
     An array of more than a quarter of the budget is unpacked to a temporary file and mapped into memory.
@@ -40,7 +40,7 @@ def open_npz(path: Path, wishes: Wishes, budget: float, array: str | None) -> Ta
     with readable(path):
         shapes = _shapes(path)
         if set(shapes) >= SPARSE_MARKS and array is None:
-            return array_table(path, "sparse matrix (npz)", sp.load_npz(path).tocsr(), wishes, budget)
+            return array_table(path, "sparse matrix (npz)", sp.load_npz(path).tocsr(), choices, budget)
     name = _chosen(path, shapes, array)
     shape, dtype = shapes[name]
     check_array(path, shape, dtype, f"array {name!r}")
@@ -49,12 +49,12 @@ def open_npz(path: Path, wishes: Wishes, budget: float, array: str | None) -> Ta
     if size <= budget / 4:
         with readable(path), np.load(path, allow_pickle=False) as stored:
             X = stored[name]
-        return array_table(path, "NumPy archive", X, wishes, budget, beside=beside)
+        return array_table(path, "NumPy archive", X, choices, budget, beside=beside)
     with Spool(path, int(np.prod(shape[1:])), dtype, size) as spool:
         with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
             spool.unpack(member)
             X = _mapped(spool.path, path)
-        return array_table(path, "NumPy archive", X, wishes, budget, spool, beside=beside)
+        return array_table(path, "NumPy archive", X, choices, budget, spool, beside=beside)
 
 
 def _beside(path: Path, shapes: Shapes, n: int) -> Any:
@@ -66,7 +66,7 @@ def _beside(path: Path, shapes: Shapes, n: int) -> Any:
         return library("pyarrow", path).table({name: native(stored[name]) for name in names})
 
 
-def open_matrix_market(path: Path, wishes: Wishes, budget: float) -> Table:
+def open_matrix_market(path: Path, choices: ColumnChoices, budget: float) -> Table:
     """A .mtx file, as CSR or, where it is written in full, as an array."""
     from scipy.io import mminfo, mmread
 
@@ -84,14 +84,14 @@ def open_matrix_market(path: Path, wishes: Wishes, budget: float) -> Table:
         X = mmread(path)
         X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
     check_array(path, X.shape, X.dtype)
-    return array_table(path, "Matrix Market file", X, wishes, budget)
+    return array_table(path, "Matrix Market file", X, choices, budget)
 
 
 def array_table(
     path: Path,
     kind: str,
     X: Any,
-    wishes: Wishes,
+    choices: ColumnChoices,
     budget: float,
     spool: Spool | None = None,
     records: Records | None = None,
@@ -123,12 +123,12 @@ def array_table(
         records = Beside(beside, Bare(shown, names))
         frame = Frame(path, kind, beside.schema, records, beside)
         check_beside(
-            frame, wishes, "array of one entry for each row", "Leave the option out, or save it as CSV or Parquet."
+            frame, choices, "array of one entry for each row", "Leave the option out, or save it as CSV or Parquet."
         )
-        known["id_name"] = wishes.id
+        known["id_name"] = choices.id
     elif records is None:
-        refuse_columns(path, wishes)
-    numbers = finite(path, X, names, lambda number: None, wishes.drop_missing, budget / 4)
+        refuse_columns(path, choices)
+    numbers = finite(path, X, names, lambda number: None, choices.drop_missing, budget / 4)
 
     def clean() -> None:
         for one in (numbers.clean, None if spool is None else spool.close):
@@ -148,7 +148,7 @@ def array_table(
     )
     if isinstance(made, StackTable):
         made._stack = stack
-    return made if frame is None else annotated(made, frame, wishes)
+    return made if frame is None else annotated(made, frame, choices)
 
 
 def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
@@ -175,10 +175,10 @@ def check_array(path: Path, shape: Sequence[int], dtype: Any, what: str = "the a
         )
 
 
-def refuse_columns(path: Path, wishes: Wishes, what: str = "is an array, whose columns have no names") -> None:
+def refuse_columns(path: Path, choices: ColumnChoices, what: str = "is an array, whose columns have no names") -> None:
     """An array has no columns that could be named, and neither have pictures."""
-    given = {**{f"--{part}": column for column, part in wishes.named.items()}, "--columns": wishes.columns}
-    given["--exclude-columns"] = wishes.exclude_columns
+    given = {**{f"--{part}": column for column, part in choices.named.items()}, "--columns": choices.columns}
+    given["--exclude-columns"] = choices.exclude_columns
     for option, value in given.items():
         if value is not None:
             raise FileFault(

@@ -22,7 +22,7 @@ LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ColumnChoices:
     """What the user says of the columns."""
 
     id: str | None = None
@@ -112,7 +112,7 @@ def looks_like_id(name: str) -> bool:
 def lay_out(
     path: Path,
     schema: Any,
-    wishes: Wishes,
+    choices: ColumnChoices,
     distinct: Callable[[str], bool] | None,
     row_names: Sequence[str] = (),
 ) -> Layout:
@@ -122,27 +122,27 @@ def lay_out(
     ----------
     path : for messages
     schema : ``pyarrow.Schema``
-    wishes : what the user says
+    choices : what the user says
     distinct : whether all values of a column are there and different; None where nobody can look at all rows
     row_names : columns that the file itself says name rows, as the index of pandas
     """
     names = list(schema.names)
-    check_names(path, names, wishes)
-    exact, chosen = _matching(path, "columns", wishes.columns, names)
-    _, left_out = _matching(path, "exclude-columns", wishes.exclude_columns, names)
+    check_names(path, names, choices)
+    exact, chosen = _matching(path, "columns", choices.columns, names)
+    _, left_out = _matching(path, "exclude-columns", choices.exclude_columns, names)
     kinds = {f.name: f.type for f in schema}
     numbers = {name for name in names if is_number(kinds[name]) and name not in row_names}
     # What is named in --columns is computed with, whatever else it is for.
-    free = [name for name in names if name in exact - left_out or name not in {*left_out, *wishes.named}]
+    free = [name for name in names if name in exact - left_out or name not in {*left_out, *choices.named}]
     added = [name for name in free if name.startswith(ADDED) and name not in exact]
     free = [name for name in free if name not in added]
-    layout = Layout([], wishes.id, [])
-    if wishes.id is None:
+    layout = Layout([], choices.id, [])
+    if choices.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, row_names)
-    _no_text(path, wishes, exact, kinds, numbers)
-    if wishes.embedding is not None or wishes.elsewhere:
+    _no_text(path, choices, exact, kinds, numbers)
+    if choices.embedding is not None or choices.elsewhere:
         return layout
-    inside = free if wishes.columns is None else [name for name in free if name in chosen]
+    inside = free if choices.columns is None else [name for name in free if name in chosen]
     # Numbers that are called as ids are say nothing of a point, even if they repeat; text may hold whatever it likes.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in row_names)]
     layout.texts = [name for name in inside if is_text(kinds[name]) and name not in ids]
@@ -164,7 +164,7 @@ def lay_out(
     return layout
 
 
-def check_names(path: Path, names: list[str], wishes: Wishes) -> None:
+def check_names(path: Path, names: list[str], choices: ColumnChoices) -> None:
     """Columns must have names of their own, and those that the user names must be there."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -173,7 +173,7 @@ def check_names(path: Path, names: list[str], wishes: Wishes) -> None:
             f"has more than one column called {twice[0]!r}",
             "Rename them or leave out all but one when the file is written.",
         )
-    for name, part in wishes.named.items():
+    for name, part in choices.named.items():
         if name not in names:
             fault = unknown_name(path, "column", name, names)
             raise FileFault(path, f"{fault.fault} (--{part})", fault.remedy)
@@ -231,9 +231,9 @@ def _choose_id(
             return
 
 
-def _no_text(path: Path, wishes: Wishes, exact: set[str], kinds: dict[str, Any], numbers: set[str]) -> None:
+def _no_text(path: Path, choices: ColumnChoices, exact: set[str], kinds: dict[str, Any], numbers: set[str]) -> None:
     """Columns that the user wants to compute with must be numbers."""
-    for name in exact if wishes.embedding is None and not wishes.elsewhere else ():
+    for name in exact if choices.embedding is None and not choices.elsewhere else ():
         if name not in numbers and not is_text(kinds[name]):  # text is looked at cell by cell
             raise FileFault(
                 path,
@@ -241,17 +241,17 @@ def _no_text(path: Path, wishes: Wishes, exact: set[str], kinds: dict[str, Any],
                 "Convert it to numbers first; a column of lists is named with --embedding.",
                 column=name,
             )
-    check_weight(path, wishes, kinds)
+    check_weight(path, choices, kinds)
 
 
-def check_weight(path: Path, wishes: Wishes, kinds: dict[str, Any]) -> None:
+def check_weight(path: Path, choices: ColumnChoices, kinds: dict[str, Any]) -> None:
     """Weights must be numbers."""
-    if wishes.weight is not None and not is_number(kinds[wishes.weight]):
+    if choices.weight is not None and not is_number(kinds[choices.weight]):
         raise FileFault(
             path,
-            f"weights must be numbers; the column holds {kinds[wishes.weight]} (--weight)",
+            f"weights must be numbers; the column holds {kinds[choices.weight]} (--weight)",
             "Name another column.",
-            column=wishes.weight,
+            column=choices.weight,
         )
 
 

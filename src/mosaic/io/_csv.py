@@ -16,7 +16,7 @@ import numpy as np
 from mosaic.engines._reading import library
 from mosaic.io._bytes import COMPRESSIONS, Progress, decoded, ending_of, open_stream
 from mosaic.io._cells import MISSING, as_numbers, is_number_text, loses_digits
-from mosaic.io._columns import Wishes, looks_like_id
+from mosaic.io._columns import ColumnChoices, looks_like_id
 from mosaic.io._faults import FileFault
 
 #: Bytes at the beginning of a file that are looked at to find out how it is written.
@@ -42,7 +42,7 @@ class TextTable:
     notes : what was assumed
     zeros : columns of whole numbers that lose digits as numbers: leading zeros, or more digits than an integer holds
     row_bytes : of a row of the first lines, on average
-    wishes : what the user says of the columns
+    choices : what the user says of the columns
     """
 
     path: Path
@@ -54,7 +54,7 @@ class TextTable:
     notes: tuple[str, ...]
     zeros: tuple[str, ...]
     row_bytes: float
-    wishes: Wishes = field(default_factory=Wishes)
+    choices: ColumnChoices = field(default_factory=ColumnChoices)
 
     def reader(self, stream: Any, strict: bool = False) -> Any:
         """Records by the csv module of Python, which knows the lines that they are on."""
@@ -82,12 +82,12 @@ class TextTable:
     @property
     def computed(self) -> set[str]:
         """Columns that the user computes with: numbers, whatever they look like."""
-        return {*(self.wishes.columns or ()), *([] if self.wishes.weight is None else [self.wishes.weight])}
+        return {*(self.choices.columns or ()), *([] if self.choices.weight is None else [self.choices.weight])}
 
     @property
     def texts(self) -> list[str]:
         """Columns that are read as they are written: ids and groups, whose zeros and digits count."""
-        kept = {self.wishes.id, *({self.wishes.group} - self.computed), *self.zeros}
+        kept = {self.choices.id, *({self.choices.group} - self.computed), *self.zeros}
         return [name for name in self.names if name in kept or looks_like_id(name)]
 
     def read(self) -> tuple[Any, list[str]]:
@@ -127,11 +127,11 @@ class TextTable:
 
     def converted(self, table: Any, columns: Sequence[str]) -> Any:
         """A table whose text columns of these names are numbers again, where that loses nothing."""
-        kept = {self.wishes.group, *self.zeros} - self.computed
+        kept = {self.choices.group, *self.zeros} - self.computed
         for name in columns:
             if name not in kept:
                 place = table.schema.get_field_index(name)
-                ordinary = name in self.computed or not (name == self.wishes.id or looks_like_id(name))
+                ordinary = name in self.computed or not (name == self.choices.id or looks_like_id(name))
                 table = table.set_column(place, name, as_numbers(table.column(name), self.decimal, ordinary))
         return table
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.engines._reading import library
-from mosaic.io._columns import Layout, Wishes, all_different, check_weight, is_text, lay_out, matrix_of, plain
+from mosaic.io._columns import ColumnChoices, Layout, all_different, check_weight, is_text, lay_out, matrix_of, plain
 from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers
 from mosaic.io._faults import FileFault, unknown_name
@@ -69,33 +69,35 @@ class Numbers:
     clean: Callable[[], Any] | None = None
 
 
-def table_of(frame: Frame, wishes: Wishes, limit: float) -> Table:
+def table_of(frame: Frame, choices: ColumnChoices, limit: float) -> Table:
     """A table of the columns in memory.
 
     Parameters
     ----------
     frame : the columns
-    wishes : what the user says of them
+    choices : what the user says of them
     limit : bytes that X may take in memory
     """
     memory = frame.memory
-    layout = lay_out(frame.path, frame.schema, wishes, lambda name: all_different(memory.column(name)), frame.row_names)
-    check_ids(frame, wishes)
-    check_cells(frame, layout, wishes, memory)
+    layout = lay_out(
+        frame.path, frame.schema, choices, lambda name: all_different(memory.column(name)), frame.row_names
+    )
+    check_ids(frame, choices)
+    check_cells(frame, layout, choices, memory)
     names: list[str] | None = layout.features
-    if wishes.embedding is not None:
-        X, names = embedded(frame, memory.column(wishes.embedding), wishes.embedding), None
-        layout.notes.append(f"The numbers are those of column {wishes.embedding!r}, {X.shape[1]:,} for each row.")
-    elif wishes.elsewhere:
+    if choices.embedding is not None:
+        X, names = embedded(frame, memory.column(choices.embedding), choices.embedding), None
+        layout.notes.append(f"The numbers are those of column {choices.embedding!r}, {X.shape[1]:,} for each row.")
+    elif choices.elsewhere:
         X, names = np.zeros((memory.num_rows, 0)), None
     else:
         X = matrix_of(memory.select(layout.features))
-    numbers = finite(frame.path, X, names, frame.records.line, wishes.drop_missing, limit)
+    numbers = finite(frame.path, X, names, frame.records.line, choices.drop_missing, limit)
     kept = np.delete(np.arange(memory.num_rows), numbers.dropped) if len(numbers.dropped) else None
-    if wishes.group is not None:
-        numbers.groups = group_values(memory.column(wishes.group), kept)
-    if wishes.weight is not None:
-        numbers.weights = weight_values(frame, memory.column(wishes.weight), wishes.weight, kept)
+    if choices.group is not None:
+        numbers.groups = group_values(memory.column(choices.group), kept)
+    if choices.weight is not None:
+        numbers.weights = weight_values(frame, memory.column(choices.weight), choices.weight, kept)
     return finished(frame, layout, numbers, names)
 
 
@@ -136,51 +138,51 @@ def finite(
     return Numbers(X, bad, notes=[dropped_note(len(bad), n)], clean=clean)
 
 
-def check_ids(frame: Frame, wishes: Wishes) -> None:
+def check_ids(frame: Frame, choices: ColumnChoices) -> None:
     """Refuse ids that the user names and that do not tell rows apart."""
-    if wishes.id is None:
+    if choices.id is None:
         return
     compute = library("pyarrow.compute", frame.path)
-    column = plain(frame.memory.column(wishes.id))
+    column = plain(frame.memory.column(choices.id))
     missing = compute.is_null(column)
     if is_text(column.type):
         missing = compute.or_(missing, compute.equal(compute.fill_null(column, ""), ""))
     row = compute.index(missing, True).as_py()
     if row >= 0:
-        raise _id_fault(frame, wishes.id, "has no value (--id)", row)
+        raise _id_fault(frame, choices.id, "has no value (--id)", row)
     if compute.count_distinct(column).as_py() == len(column):
         return
     seen: dict[Any, int] = {}
     for number, value in enumerate(column.to_pylist()):
         if value in seen:
             first = place(frame, seen[value])
-            raise _id_fault(frame, wishes.id, f"{str(value)!r} is also the id of {first} (--id)", number)
+            raise _id_fault(frame, choices.id, f"{str(value)!r} is also the id of {first} (--id)", number)
         seen[value] = number
 
 
-def check_beside(frame: Frame, wishes: Wishes, what: str, remedy: str) -> None:
-    """Refuse wishes for columns beside an array that are not there, and choices among the array's own."""
-    if wishes.columns is not None or wishes.exclude_columns is not None or wishes.embedding is not None:
+def check_beside(frame: Frame, choices: ColumnChoices, what: str, remedy: str) -> None:
+    """Refuse columns beside an array that are not there, and a choice among the columns of the array."""
+    if choices.columns is not None or choices.exclude_columns is not None or choices.embedding is not None:
         raise FileFault(
             frame.path,
             "its numbers are an array, of which no columns are chosen (--columns, --exclude-columns, --embedding)",
             remedy,
         )
-    for column, part in wishes.named.items():
+    for column, part in choices.named.items():
         if column not in frame.memory.column_names:
             fault = unknown_name(frame.path, what, column, frame.memory.column_names)
             raise FileFault(frame.path, f"{fault.fault} (--{part})", fault.remedy)
-    check_weight(frame.path, wishes, {field.name: field.type for field in frame.schema})
-    check_ids(frame, wishes)
+    check_weight(frame.path, choices, {field.name: field.type for field in frame.schema})
+    check_ids(frame, choices)
 
 
-def annotated(made: Table, frame: Frame, wishes: Wishes) -> Table:
+def annotated(made: Table, frame: Frame, choices: ColumnChoices) -> Table:
     """The table of an array, with groups and weights from the columns beside it."""
     kept = made.numbers(np.arange(made.n))
-    if wishes.group is not None:
-        made.groups = group_values(frame.memory.column(wishes.group), kept)
-    if wishes.weight is not None:
-        made.weights = weight_values(frame, frame.memory.column(wishes.weight), wishes.weight, kept)
+    if choices.group is not None:
+        made.groups = group_values(frame.memory.column(choices.group), kept)
+    if choices.weight is not None:
+        made.weights = weight_values(frame, frame.memory.column(choices.weight), choices.weight, kept)
     return made
 
 
@@ -202,9 +204,9 @@ def place(frame: Frame, row: int) -> str:
     return f"row {row:,} (counted from 0)" if line is None else f"line {line:,}"
 
 
-def check_cells(frame: Frame, layout: Layout, wishes: Wishes, table: Any) -> None:
+def check_cells(frame: Frame, layout: Layout, choices: ColumnChoices, table: Any) -> None:
     """Refuse columns that should be numbers and are text, in text files because of a single cell; and a lack of numbers."""
-    exact = [name for name in layout.texts if name in (wishes.columns or ())]
+    exact = [name for name in layout.texts if name in (choices.columns or ())]
     if frame.text is not None:
         mostly_numbers(frame.text, {name: table.column(name) for name in layout.texts}, exact)
     if exact:

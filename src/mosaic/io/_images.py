@@ -18,7 +18,7 @@ from mosaic.engines._reading import library, listed
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._arrays import refuse_columns
 from mosaic.io._bytes import Progress
-from mosaic.io._columns import Wishes
+from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import group_values
 from mosaic.io._records import InMemory
@@ -125,7 +125,9 @@ class Album:
             return io.BytesIO(packed.read(LARGEST))
 
 
-def open_images(path: Path, wishes: Wishes, budget: float, size: int, colour: bool, progress: Progress | None) -> Table:
+def open_images(
+    path: Path, choices: ColumnChoices, budget: float, size: int, colour: bool, progress: Progress | None
+) -> Table:
     """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
 
     Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
@@ -133,27 +135,27 @@ def open_images(path: Path, wishes: Wishes, budget: float, size: int, colour: bo
     if not 1 <= size <= 4096:
         raise InvalidInputError(f"image_size must lie between 1 and 4096 pixels; got {size}.")
     pa = library("pyarrow", path)
-    if wishes.group not in (None, "folder"):
+    if choices.group not in (None, "folder"):
         raise FileFault(
-            path, f"pictures have no column {wishes.group!r} (--group)", "Use --group folder, or leave it out."
+            path, f"pictures have no column {choices.group!r} (--group)", "Use --group folder, or leave it out."
         )
-    refuse_columns(path, replace(wishes, group=None), "holds pictures, which have no columns")
+    refuse_columns(path, replace(choices, group=None), "holds pictures, which have no columns")
     album = Album(path)
     try:
         files = [
             os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names
         ]  # some are not called in UTF-8
         folders = [str(PurePosixPath(name).parent) for name in files]
-        table = pa.table({"file": files} | ({"folder": folders} if wishes.group or set(folders) > {"."} else {}))
+        table = pa.table({"file": files} | ({"folder": folders} if choices.group or set(folders) > {"."} else {}))
         notes = [f"{len(album.names):,} images resized to {size}×{size}, {'colour' if colour else 'grey'}."]
         if album.others:
             notes.append(f"Files that are no pictures were left out: {album.others:,}.")
         X, spool = (
             (np.zeros((len(album.names), 0)), None)
-            if wishes.elsewhere
+            if choices.elsewhere
             else _pixels(album, size, colour, budget, progress)
         )
-        if wishes.elsewhere:
+        if choices.elsewhere:
             notes = notes[1:]
     except BaseException:
         album.close()
@@ -167,7 +169,7 @@ def open_images(path: Path, wishes: Wishes, budget: float, size: int, colour: bo
     kind = "images in a folder" if path.is_dir() else "images in a zip file"
     made = PictureTable(path, kind, X, InMemory(table), id_name="file", notes=notes, clean=clean)
     made._album = album
-    if wishes.group is not None:
+    if choices.group is not None:
         made.groups = group_values(table.column("folder"))
     return made
 

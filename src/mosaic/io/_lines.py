@@ -10,7 +10,7 @@ from typing import Any
 
 from mosaic.engines._reading import library
 from mosaic.io._bytes import Progress, decoded, open_stream, wrong_encoding
-from mosaic.io._columns import Wishes, is_number, looks_like_id
+from mosaic.io._columns import ColumnChoices, is_number, looks_like_id
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
 from mosaic.io._records import InMemory, Streamed
@@ -21,7 +21,7 @@ from mosaic.io._table import Table
 BLOCK = 1 << 24
 
 
-def open_json_lines(path: Path, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
+def open_json_lines(path: Path, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:
     """A .jsonl file: one object a line. Files of more than an eighth of the budget are read block by block."""
     pa, arrow = library("pyarrow", path), library("pyarrow.json", path)
     with open_stream(path) as stream:
@@ -43,7 +43,7 @@ def open_json_lines(path: Path, wishes: Wishes, budget: float, progress: Progres
 
     with readable(path):
         try:
-            table = _as_written(parsed, wishes)
+            table = _as_written(parsed, choices)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, StopIteration) as error:
             raise _explained(path, error) from error
     if not table.num_rows:
@@ -52,17 +52,17 @@ def open_json_lines(path: Path, wishes: Wishes, budget: float, progress: Progres
         table = _whole_as_text(table)
         records = InMemory(table, lambda number: _line_of(path, number))
         frame = Frame(path, "JSON lines", table.schema, records, table)
-        return table_of(frame, wishes, budget / 4)
-    return table_of_stream(_large(path, table, wishes, size, progress), wishes, budget)
+        return table_of(frame, choices, budget / 4)
+    return table_of_stream(_large(path, table, choices, size, progress), choices, budget)
 
 
-def _as_written(parsed: Callable[[dict[str, Any]], Any], wishes: Wishes) -> Any:
+def _as_written(parsed: Callable[[dict[str, Any]], Any], choices: ColumnChoices) -> Any:
     """Records whose dates stay text and whose ids keep their digits: what pyarrow makes something else is read again."""
     pa, types = library("pyarrow", "JSON"), library("pyarrow.types", "JSON")
     first = parsed({})
     kinds = {field.name: pa.string() for field in first.schema if types.is_timestamp(field.type)}
-    floats = [f.name for f in first.schema if types.is_float64(f.type) and f.name not in (wishes.columns or ())]
-    ids = [name for name in floats if name in (wishes.id, wishes.group) or looks_like_id(name)]
+    floats = [f.name for f in first.schema if types.is_float64(f.type) and f.name not in (choices.columns or ())]
+    ids = [name for name in floats if name in (choices.id, choices.group) or looks_like_id(name)]
     if not kinds and not ids:
         return first
     try:
@@ -79,11 +79,11 @@ def _whole_as_text(data: Any) -> Any:
     return data.cast(pa.schema(kinds))
 
 
-def _large(path: Path, sample: Any, wishes: Wishes, size: float, progress: Progress | None) -> Frame:
+def _large(path: Path, sample: Any, choices: ColumnChoices, size: float, progress: Progress | None) -> Frame:
     """Records of a file whose types are those of its first block."""
     pa, arrow = library("pyarrow", path), library("pyarrow.json", path)
     types = library("pyarrow.types", path)
-    names = {wishes.id, wishes.group}
+    names = {choices.id, choices.group}
     names |= {name for name in sample.column_names if looks_like_id(name)}
     # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
     kinds = {
@@ -116,10 +116,10 @@ def _large(path: Path, sample: Any, wishes: Wishes, size: float, progress: Progr
     return Frame(path, "JSON lines", schema, records, expected=size / n_numbers, sample=sample, stream=stream)
 
 
-def open_text(path: Path, wishes: Wishes, budget: float) -> Table:
+def open_text(path: Path, choices: ColumnChoices, budget: float) -> Table:
     """A .txt file: one text a line. Its numbers come from another file."""
     pa = library("pyarrow", path)
-    if not wishes.elsewhere:
+    if not choices.elsewhere:
         raise FileFault(
             path,
             "is text, which has no numbers to compute with",
@@ -138,7 +138,7 @@ def open_text(path: Path, wishes: Wishes, budget: float) -> Table:
         raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
     table = pa.table({"text": lines})
     frame = Frame(path, "text, line by line", table.schema, InMemory(table, lambda number: number + 1), table)
-    return table_of(frame, wishes, budget / 4)
+    return table_of(frame, choices, budget / 4)
 
 
 def _filled_lines(path: Path) -> Iterator[tuple[int, str]]:

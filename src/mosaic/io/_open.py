@@ -11,7 +11,7 @@ from mosaic.budget import DEFAULT_BUDGET
 from mosaic.engines.files import ZARR_MARKS
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._bytes import COMPRESSIONS, Progress, ending_of
-from mosaic.io._columns import Wishes
+from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, check_there
 from mosaic.io._table import Table
 
@@ -104,14 +104,14 @@ def open_table(
         raise InvalidInputError(f"memory_budget must be a number of bytes larger than 0; got {memory_budget!r}.")
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("embedding and embeddings are both given. Name a column or a file, not both.")
-    wishes = Wishes(
+    choices = ColumnChoices(
         id, _names(columns), _names(exclude_columns), embedding, group, weight, drop_missing, embeddings is not None
     )
     kind = kind_of(file)
     has_arrays = kind in (".npz", ".zarr", ".h5ad")
     if array is not None and not has_arrays and embeddings is None:
         raise FileFault(file, "has no arrays to choose from (--array)", "Leave the option out.")
-    table = _open(file, kind, wishes, budget, array if has_arrays else None, image_size, colour, progress)
+    table = _open(file, kind, choices, budget, array if has_arrays else None, image_size, colour, progress)
     table.group_name = group
     if embeddings is None:
         return table
@@ -171,7 +171,7 @@ def _kind_of_folder(folder: Path) -> str:
 def _open(
     file: Path,
     kind: str,
-    wishes: Wishes,
+    choices: ColumnChoices,
     budget: float,
     array: str | None,
     image_size: int,
@@ -182,30 +182,30 @@ def _open(
     if kind in (".csv", ".tsv", ".tab"):
         from mosaic.io._text import open_text_table
 
-        return open_text_table(file, KINDS[kind], wishes, budget, progress)
+        return open_text_table(file, KINDS[kind], choices, budget, progress)
     if kind in (".parquet", ".feather", ".arrow"):
         from mosaic.io._stored import open_feather, open_parquet
 
         if kind == ".parquet":
-            return open_parquet(file, wishes, budget, progress)
-        return open_feather(file, KINDS[kind], wishes, budget, progress)
+            return open_parquet(file, choices, budget, progress)
+        return open_feather(file, KINDS[kind], choices, budget, progress)
     if kind in (".jsonl", ".ndjson", ".txt"):
         from mosaic.io._lines import open_json_lines, open_text
 
-        return open_text(file, wishes, budget) if kind == ".txt" else open_json_lines(file, wishes, budget, progress)
+        return open_text(file, choices, budget) if kind == ".txt" else open_json_lines(file, choices, budget, progress)
     if kind in (".npy", ".npz", ".mtx"):
         from mosaic.io._arrays import open_matrix_market, open_npy, open_npz
 
         if kind == ".npz":
-            return open_npz(file, wishes, budget, array)
-        return open_npy(file, wishes, budget) if kind == ".npy" else open_matrix_market(file, wishes, budget)
+            return open_npz(file, choices, budget, array)
+        return open_npy(file, choices, budget) if kind == ".npy" else open_matrix_market(file, choices, budget)
     if kind in (".zarr", ".h5ad"):
         from mosaic.io._annotated import open_h5ad, open_zarr
 
-        return (open_zarr if kind == ".zarr" else open_h5ad)(file, wishes, budget, array)
+        return (open_zarr if kind == ".zarr" else open_h5ad)(file, choices, budget, array)
     from mosaic.io._images import open_images
 
-    return open_images(file, wishes, budget, image_size, colour, progress)
+    return open_images(file, choices, budget, image_size, colour, progress)
 
 
 def _with_embeddings(

@@ -13,7 +13,7 @@ from mosaic._arrays import IntArray
 from mosaic.engines._reading import library
 from mosaic.engines.parquet import LITTLE, ParquetSource, parquet_files, row_names
 from mosaic.io._bytes import Progress
-from mosaic.io._columns import Wishes, is_number
+from mosaic.io._columns import ColumnChoices, is_number
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
 from mosaic.io._records import Columns, InMemory, Streamed
@@ -22,7 +22,7 @@ from mosaic.io._table import Table
 from mosaic.passes import BLOCK_ROWS
 
 
-def open_parquet(path: Path, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
+def open_parquet(path: Path, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:
     """A Parquet file, or the files of a folder in the order of their names.
 
     Numbers or columns that take more than a quarter of the budget stay in the file: X is then a source that is read in
@@ -58,17 +58,17 @@ def open_parquet(path: Path, wishes: Wishes, budget: float, progress: Progress |
         sample = next(records.batches(schema.names), None)
         frame = Frame(path, kind, schema, records, expected=8 * n, row_names=row_names(schema), sample=sample)
         frame.stream, frame.source = stream, source
-        return table_of_stream(frame, wishes, budget)
+        return table_of_stream(frame, choices, budget)
     parts = []
     for file, _, _ in filled:
         with readable(file), parquet.ParquetFile(file) as known:
             parts.append(known.read(use_threads=False))
     with readable(path):
         table = pa.concat_tables(parts, promote_options="permissive")
-    return _in_memory(path, kind, table, wishes, budget)
+    return _in_memory(path, kind, table, choices, budget)
 
 
-def open_feather(path: Path, kind: str, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
+def open_feather(path: Path, kind: str, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:
     """A Feather or Arrow file. Files of more than a sixth of the budget, which may be compressed, are read batch by batch."""
     size = path.stat().st_size
     if size <= budget / 6:
@@ -76,7 +76,7 @@ def open_feather(path: Path, kind: str, wishes: Wishes, budget: float, progress:
             table = reader.read_all()
         if not table.num_rows:
             raise FileFault(path, "has no rows", "Write it again with its rows, or name another one.")
-        return _in_memory(path, kind, table, wishes, budget)
+        return _in_memory(path, kind, table, choices, budget)
     with readable(path), _opened(path) as reader:
         schema = plain_schema(reader.schema)
 
@@ -91,7 +91,7 @@ def open_feather(path: Path, kind: str, wishes: Wishes, budget: float, progress:
     bytes_each = size / max(1, sum(is_number(field.type) for field in schema))
     records = Streamed(schema.names, read)
     frame = Frame(path, kind, schema, records, expected=bytes_each, row_names=row_names(schema), sample=sample)
-    return table_of_stream(frame, wishes, budget)
+    return table_of_stream(frame, choices, budget)
 
 
 class ParquetRecords(Columns):
@@ -164,10 +164,10 @@ def plain_schema(schema: Any) -> Any:
     return pa.schema([field.with_type(plainly(field.type)) for field in schema], schema.metadata)
 
 
-def _in_memory(path: Path, kind: str, table: Any, wishes: Wishes, budget: float) -> Table:
+def _in_memory(path: Path, kind: str, table: Any, choices: ColumnChoices, budget: float) -> Table:
     table = table.cast(plain_schema(table.schema))
     frame = Frame(path, kind, table.schema, InMemory(table), table, row_names=row_names(table.schema))
-    return table_of(frame, wishes, budget / 4)
+    return table_of(frame, choices, budget / 4)
 
 
 def _check_alike(opened: list[tuple[Path, Any, Any]]) -> None:

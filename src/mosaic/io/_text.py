@@ -11,7 +11,7 @@ from mosaic._arrays import IntArray
 from mosaic.engines._reading import library, listed
 from mosaic.io._bytes import Progress, wrong_encoding
 from mosaic.io._cells import as_numbers, filled_cells, loses_digits
-from mosaic.io._columns import Wishes, check_names, is_number
+from mosaic.io._columns import ColumnChoices, check_names, is_number
 from mosaic.io._csv import TextTable, look_at
 from mosaic.io._csv_faults import explain, line_of
 from mosaic.io._faults import FileFault, readable
@@ -21,26 +21,26 @@ from mosaic.io._streams import table_of_stream
 from mosaic.io._table import Table
 
 
-def open_text_table(path: Path, kind: str, wishes: Wishes, budget: float, progress: Progress | None) -> Table:
+def open_text_table(path: Path, kind: str, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:
     """A .csv or .tsv file, compressed or not.
 
     Parameters
     ----------
     path, kind : of the file
-    wishes : what the user says of its columns
+    choices : what the user says of its columns
     budget : bytes of memory. A file whose numbers would take more than an eighth of it, or whose text more than a sixth, is
         read block by block: read as a whole it takes four times as much while types are found
     progress : is told how far reading is
     """
     with readable(path):
         text = look_at(path)
-        text = replace(text, wishes=wishes)
+        text = replace(text, choices=choices)
         text = replace(text, zeros=tuple(name for name in text.zeros if name not in text.computed))
         size = text.size()
-    check_names(path, list(text.names), wishes)
+    check_names(path, list(text.names), choices)
     column_bytes = 8 * size / text.row_bytes
     if column_bytes * len(text.names) > budget / 8 or size > budget / 6:
-        return table_of_stream(_large(text, kind, wishes, column_bytes, progress), wishes, budget)
+        return table_of_stream(_large(text, kind, choices, column_bytes, progress), choices, budget)
     table, lossy = _read(text)
     if progress is not None:
         progress(path.stat().st_size, path.stat().st_size)
@@ -50,7 +50,7 @@ def open_text_table(path: Path, kind: str, wishes: Wishes, budget: float, progre
     frame = Frame(
         path, kind, table.schema, records, table, notes=[*text.notes, *digits_note([*text.zeros, *lossy])], text=text
     )
-    return table_of(frame, wishes, budget / 4)
+    return table_of(frame, choices, budget / 4)
 
 
 class WrittenRows(Streamed):
@@ -95,7 +95,7 @@ def _refuse_bytes(text: TextTable, table: Any) -> None:
         raise wrong_encoding(text.path) or FileFault(text.path, "is not UTF-8", "Write it again in UTF-8.")
 
 
-def _large(text: TextTable, kind: str, wishes: Wishes, column_bytes: float, progress: Progress | None) -> Frame:
+def _large(text: TextTable, kind: str, choices: ColumnChoices, column_bytes: float, progress: Progress | None) -> Frame:
     """Columns of a file whose types are those of its first block."""
     pa = library("pyarrow", text.path)
     first = next(_explained(text, dict.fromkeys(text.texts, pa.string()), None), None)

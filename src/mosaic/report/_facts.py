@@ -14,9 +14,9 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic.choosing import excess
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary
-from mosaic.inspection._parts import counted
-from mosaic.inspection._plain import finite
-from mosaic.inspection._plane import framed, plane_of_kernel
+from mosaic.inspection._facts import counted
+from mosaic.inspection._jsonable import finite
+from mosaic.inspection._projection import framed, plane_of_kernel
 from mosaic.inspection._summary import summarise
 from mosaic.metrics import unexplained_along
 from mosaic.report._entries import MOST_NAMES, bytes_of, entries_of

@@ -55,7 +55,7 @@ SOLVED_SHARE = 0.25
 LET_GO = 0.02
 
 
-class Round(NamedTuple):
+class SketchRound(NamedTuple):
     """How a round ended, for progress reports: the gap for all points, and the share of the kernel that is not expressed."""
 
     number: int
@@ -91,7 +91,7 @@ class Sketch:
     lam_crit: float
     missed: float
     certificate: Certificate
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[SketchRound, ...] = ()
     n_iter: int = 0
 
 
@@ -174,7 +174,7 @@ def run_sketch(
     rule: Rule = "violation",
     prepare: Prepare = AS_THEY_ARE,
     seed: int = 0,
-    callback: Callable[[Round], None] | None = None,
+    callback: Callable[[SketchRound], None] | None = None,
 ) -> Sketch:
     """Algorithm 3.
 
@@ -213,7 +213,7 @@ def run_sketch(
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
     most = MOST_ROUNDS if n_rounds is None else n_rounds
     best: Sketch | None = None
-    rounds: list[Round] = []
+    rounds: list[SketchRound] = []
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
         basis, pivots, candidates = Basis.of(kernel, candidates)
@@ -228,7 +228,7 @@ def run_sketch(
         certificate = Certificate(primal, dual, 0.5 * strength * trace, missed / trace, len(pivots))
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
-        rounds.append(Round(number, len(candidates), certificate.gap, missed / trace))
+        rounds.append(SketchRound(number, len(candidates), certificate.gap, missed / trace))
         if callback is not None:
             callback(rounds[-1])
         enough = max(tol, ENOUGH * missed / trace if n_rounds is None else 0.0)

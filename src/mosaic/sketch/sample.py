@@ -76,7 +76,7 @@ def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check:
     Two passes: a look, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
     proportion to theirs.
     """
-    look = run("look", Look(size, seed, check))
+    look = run("look", FirstPass(size, seed, check))
     codes, where = np.unique(np.concatenate([look["codes"], look["often_codes"]]), return_index=True)
     rows = np.concatenate([look["rows"], look["often_rows"]])[where]
     drawn = np.isin(codes, look["codes"])
@@ -115,7 +115,7 @@ def priority(codes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class Look:
+class FirstPass:
     """A first pass: a random sample of the distinct points, and all points that are there often.
 
     Every distinct point has a random number, and those with the smallest ones are the sample; so it does not depend on the

@@ -12,7 +12,7 @@ from mosaic.engines import is_source
 from mosaic.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from mosaic.cli._work import Work
+    from mosaic.cli._fitting import Work
 
 
 def check_options(args: Namespace) -> None:
@@ -32,7 +32,7 @@ def check_kind(args: Namespace, table: Any) -> None:
         raise InvalidInputError(f"{option} is for folders and zips of images; {table.path} is none. Leave it out.")
 
 
-def demands_of(work: Work) -> dict[str, Any]:
+def constraints_of(work: Work) -> dict[str, Any]:
     """Arguments of ``fit``, rows by their number among those that are compared."""
     args, table = work.args, work.table
     found: dict[str, Any] = {}
@@ -50,10 +50,10 @@ def demands_of(work: Work) -> dict[str, Any]:
     return found
 
 
-def _check_rows(work: Work, demands: dict[str, Any]) -> None:
+def _check_rows(work: Work, constraints: dict[str, Any]) -> None:
     """What the estimator would refuse in row numbers of its own, some of it after much work only."""
-    must = demands.get("must_include", np.zeros(0, np.intp))
-    both = np.intersect1d(must, demands.get("exclude", must[:0]))
+    must = constraints.get("must_include", np.zeros(0, np.intp))
+    both = np.intersect1d(must, constraints.get("exclude", must[:0]))
     if len(both):
         raise InvalidInputError(
             f"{work.called(both[0])} is in --must-include and in --exclude. Take it out of one of the two."
@@ -63,7 +63,7 @@ def _check_rows(work: Work, demands: dict[str, Any]) -> None:
         raise InvalidInputError(
             f"--must-include names {len(must)} rows, and -k asks for {k}. Name fewer or ask for more."
         )
-    weights = demands.get("sample_weight")
+    weights = constraints.get("sample_weight")
     without = must[:0] if weights is None else must[weights[must] == 0]
     if len(without):
         raise InvalidInputError(

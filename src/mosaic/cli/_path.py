@@ -10,12 +10,12 @@ from typing import Any
 
 import mosaic
 from mosaic.choosing import MOST_AUTOMATIC
-from mosaic.cli._demands import demands_of
+from mosaic.cli._constraints import constraints_of
 from mosaic.cli._faults import writing
-from mosaic.cli._life import visible
+from mosaic.cli._first_line import visible
+from mosaic.cli._fitting import check_outputs, opened
 from mosaic.cli._options import SETTINGS
 from mosaic.cli._output import width, write, write_csv, write_json, write_notes, write_wrapped
-from mosaic.cli._work import check_outputs, opened
 from mosaic.exceptions import InvalidInputError
 from mosaic.io import write_rows
 
@@ -32,12 +32,12 @@ def path(args: Namespace) -> int:
     if most < 1:
         raise InvalidInputError(f"--max-representatives must be at least 1; got {most}.")
     with opened(args) as work:
-        demands = demands_of(work)
+        constraints = constraints_of(work)
         numbered = ("n_representatives", "coverage", "min_support")
         settings = work.settings(tuple(name for name in SETTINGS if name not in numbered))
         with work.using():
             curve = mosaic.path(
-                work.table.X, max_representatives=max(most, MOST_AUTOMATIC), fit_params=demands, **settings
+                work.table.X, max_representatives=max(most, MOST_AUTOMATIC), fit_params=constraints, **settings
             )
         rows = curve.indices[:most]
         columns: dict[str, list[Any]] = {

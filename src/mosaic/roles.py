@@ -1,4 +1,4 @@
-"""What the user wants of single points, for the program: weights as targets, prices, who may and who must be chosen."""
+"""What points are in the program: targets with weights, candidates with prices, points that must be included."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import FloatArray, IntArray, as_indices, as_vector
-from mosaic.encoding import Groups
+from mosaic.encoding import EqualPoints
 from mosaic.exceptions import InvalidInputError
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the user wants of single points, checked: weights, costs, who may and who must be chosen."""
+class Roles:
+    """What points are in the program, checked: weights as targets, prices as candidates, who may and who must be chosen."""
 
     weights: FloatArray
     cost: FloatArray | None
@@ -29,7 +29,7 @@ class Wishes:
         cost: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
         must: ArrayLike | None = None,
-    ) -> Wishes:
+    ) -> Roles:
         """Check what the user gave for n points."""
         weights = np.ones(n) if weight is None else as_vector(weight, n, "sample_weight", minimum=0.0)
         if not weights.any():
@@ -43,8 +43,8 @@ class Wishes:
         anchors = np.zeros(0, np.intp) if must is None else as_indices(must, n, "must_include")
         return cls(weights, costs, np.sort(allowed), anchors)
 
-    def on(self, groups: Groups) -> Wishes:
-        """The same wishes for distinct points: a group may be chosen if a member may, at its lowest price."""
+    def on(self, groups: EqualPoints) -> Roles:
+        """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
         cost = None
         if self.cost is not None:
             cost = np.full(len(groups.first), np.inf)
@@ -58,9 +58,9 @@ class Wishes:
             raise InvalidInputError(
                 "must_include names every candidate, so nothing is left to choose. Name fewer, or more candidates."
             )
-        return Wishes(self.weights, cost, allowed, anchors)
+        return Roles(self.weights, cost, allowed, anchors)
 
-    def takers(self, groups: Groups) -> FloatArray:
+    def takers(self, groups: EqualPoints) -> FloatArray:
         """1 for the points among which a group's row is shared: those that may be chosen at the group's price."""
         takes = np.zeros(groups.n)
         takes[self.allowed] = 1.0

@@ -132,8 +132,8 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
     return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
 
 
-class Frame(NamedTuple):
-    """Points in shares of a frame's width and height, its corners, and who is beyond it and put to its edge."""
+class PlotArea(NamedTuple):
+    """Points in shares of the width and height of what is shown, its corners, and who is beyond it and put to its edge."""
 
     shares: FloatArray
     low: FloatArray
@@ -141,7 +141,7 @@ class Frame(NamedTuple):
     outside: BoolArray
 
 
-def framed(points: FloatArray, belongs: BoolArray) -> Frame:
+def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
     """A frame around those who belong, with a margin; a single outlier far away would else flatten everybody.
 
     Examples
@@ -159,4 +159,4 @@ def framed(points: FloatArray, belongs: BoolArray) -> Frame:
     low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
     high = np.where(high > low, high, low + 1.0)
     shares = np.clip((points - low) / (high - low), 0.0, 1.0)
-    return Frame(shares, low, high, ((points < low) | (points > high)).any(axis=1))
+    return PlotArea(shares, low, high, ((points < low) | (points > high)).any(axis=1))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.cli._demands import check_kind, check_options, demands_of
+from mosaic.cli._constraints import check_kind, check_options, constraints_of
 from mosaic.cli._faults import OutputError, using, writing
 from mosaic.cli._options import FILE_OPTIONS, SETTINGS
 from mosaic.cli._output import note
@@ -69,10 +69,10 @@ class Work:
 
     def fit(self) -> MOSAIC:
         """The selector that the options describe, fitted."""
-        demands = demands_of(self)
+        constraints = constraints_of(self)
         with self.using():
             model = MOSAIC(**self.settings())
-            model.fit(self.table.X, **demands)
+            model.fit(self.table.X, **constraints)
         name_features(model, self.table.feature_names)
         return model
 
