@@ -583,7 +583,7 @@ def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):
 
 
 def test_a_library_that_is_missing_is_called_as_it_is_installed(monkeypatch):
-    from mosaic.engines._reading import library
+    from mosaic._files import library
 
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(MissingDependencyError, match="pip install pillow"):

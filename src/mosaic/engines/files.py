@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.engines._reading import library, listed, readable
+from mosaic._files import library, listed, readable
 from mosaic.engines.base import Source, check_shape
 from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError

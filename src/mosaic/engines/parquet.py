@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.engines._reading import library, listed, readable
+from mosaic._files import library, listed, readable
 from mosaic.engines.base import check_shape
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import IntArray
-from mosaic.engines._reading import library, listed
+from mosaic._files import library, listed
 from mosaic.engines.files import StoredArray, open_h5ad_array
 from mosaic.io._arrays import array_table, check_array, refuse_columns
 from mosaic.io._columns import ColumnChoices

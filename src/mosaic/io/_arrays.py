@@ -10,7 +10,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.engines._reading import library, listed
+from mosaic._files import library, listed
 from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside, finite

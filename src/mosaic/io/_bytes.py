@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._faults import FileFault
 
 #: Is told now and then how many bytes are done, and of how many.

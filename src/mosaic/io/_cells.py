@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 
 NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
 #: What pyarrow takes as missing in a column of numbers, apart from nothing at all.

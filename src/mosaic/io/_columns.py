@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from mosaic._files import library, listed
 from mosaic._frames import to_matrix
-from mosaic.engines._reading import library, listed
 from mosaic.io._faults import FileFault, unknown_name
 
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.

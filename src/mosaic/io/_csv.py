@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._bytes import COMPRESSIONS, Progress, decoded, ending_of, open_stream
 from mosaic.io._cells import MISSING, as_numbers, is_number_text, loses_digits
 from mosaic.io._columns import ColumnChoices, looks_like_id

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._bytes import open_stream, wrong_encoding
 from mosaic.io._cells import MISSING, NUMBER
 from mosaic.io._csv import TextTable, long_cells

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from mosaic.engines._reading import listed
+from mosaic._files import listed
 from mosaic.exceptions import InvalidInputError, MosaicError
 
 #: How Git LFS begins the few lines that it leaves in the place of a large file.

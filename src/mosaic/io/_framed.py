@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._columns import ColumnChoices, Layout, all_different, check_weight, is_text, lay_out, matrix_of, plain
 from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers

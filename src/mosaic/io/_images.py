@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.engines._reading import library, listed
+from mosaic._files import library, listed
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._arrays import refuse_columns
 from mosaic.io._bytes import Progress

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._bytes import Progress, decoded, open_stream, wrong_encoding
 from mosaic.io._columns import ColumnChoices, is_number, looks_like_id
 from mosaic.io._faults import FileFault, readable

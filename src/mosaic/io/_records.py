@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import IntArray
-from mosaic.engines._reading import library
+from mosaic._files import library
 
 #: Bare numbers are shown as columns of a table if there are no more of them.
 SHOWN_FEATURES = 50

@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._columns import is_number, plain
 
 

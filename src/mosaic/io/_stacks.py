@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._table import Table
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import IntArray
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.engines.parquet import LITTLE, ParquetSource, parquet_files, row_names
 from mosaic.io._bytes import Progress
 from mosaic.io._columns import ColumnChoices, is_number

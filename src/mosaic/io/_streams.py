@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._columns import ColumnChoices, is_number, lay_out, matrix_of
 from mosaic.io._faults import FileFault
 from mosaic.io._framed import Frame, Numbers, check_cells, embedded, finished, group_values, weight_values

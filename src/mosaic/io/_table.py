@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import FloatArray, IntArray
+from mosaic._files import library
 from mosaic._frames import _row_numbers
-from mosaic.engines._reading import library
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._columns import plain
 from mosaic.io._faults import FileFault, close_to

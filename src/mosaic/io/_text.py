@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic._arrays import IntArray
-from mosaic.engines._reading import library, listed
+from mosaic._files import library, listed
 from mosaic.io._bytes import Progress, wrong_encoding
 from mosaic.io._cells import as_numbers, filled_cells, loses_digits
 from mosaic.io._columns import ColumnChoices, check_names, is_number

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mosaic.engines._reading import library
+from mosaic._files import library
 from mosaic.io._faults import FileFault
 from mosaic.io._rendered import csv_bytes, json_bytes, unwritable
 
