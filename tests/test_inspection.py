@@ -27,14 +27,14 @@ from mosaic.inspection import (
     OutlierDisplay,
     SelectionDisplay,
     Summary,
-    _explain,
     _outlier_display,
     explain,
+    explanations,
     summary,
 )
 from mosaic.inspection._drawing import LIGHT, distinct_colours, frame
-from mosaic.inspection._projection import nystroem, plane_of_features, principal_axes
-from mosaic.inspection._summary import histogram_edges
+from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
+from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import make_kernel
 from mosaic.outliers.cut import Rule
 
@@ -676,7 +676,7 @@ def test_outlier_display_marks_the_threshold_of_every_rule(settings: dict[str, o
 
 
 def test_every_rule_has_words_for_it() -> None:
-    assert set(_explain.RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set
+    assert set(explanations.RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set
     assert set(_outlier_display.RULES) == set(get_args(Rule)) - {"none"}
 
 

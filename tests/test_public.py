@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +35,15 @@ def test_import_alone_brings_nothing_heavy():
         check=True,
     )
     assert told.stdout.strip() == "[]"
+
+
+def test_packages_import_public_modules_of_one_another_only():
+    """What one package takes from another has a name without an underscore; _arrays, _frames and _files are for all."""
+    root = Path(mosaic.__file__).parent
+    reached = []
+    for path in root.rglob("*.py"):
+        package = path.relative_to(root).parts[0]
+        for target, module in re.findall(r"from mosaic\.(\w+)\.(_\w+) import", path.read_text(encoding="utf-8")):
+            if target != package:
+                reached.append(f"{path.relative_to(root)} takes from mosaic.{target}.{module}")
+    assert not reached

@@ -14,7 +14,7 @@ import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
-from mosaic.io._stacks import thumbnail, thumbnails
+from mosaic.io.stacks import thumbnail, thumbnails
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report

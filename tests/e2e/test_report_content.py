@@ -251,7 +251,7 @@ def test_cells_are_not_said_twice_where_they_are_many(visit: Any) -> None:
 def test_real_fit_reads_the_same_in_the_page_as_in_the_model(visit: Any, outliers: str) -> None:
     from mosaic import MOSAIC, datasets
     from mosaic.inspection import summary
-    from mosaic.inspection._card import sentence
+    from mosaic.inspection.cards import sentence
     from mosaic.report import report_html
 
     X = datasets.blobs_with_gross_outliers().X

@@ -24,8 +24,8 @@ from mosaic.cli._output import (
 )
 from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
 from mosaic.inspection import Summary
-from mosaic.inspection._card import sentence
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.cards import sentence
+from mosaic.inspection.summaries import summarise
 from mosaic.io import write_rows
 from mosaic.report import write_report
 

@@ -21,9 +21,9 @@ from mosaic.cli._output import width, write, write_json, write_notes, write_wrap
 from mosaic.cli._progress import Bar, warnings_as
 from mosaic.estimators import MOSAIC
 from mosaic.io import check_output, write_rows
-from mosaic.io._records import InMemory
-from mosaic.io._stacks import thumbnail
-from mosaic.io._table import Table
+from mosaic.io.records import InMemory
+from mosaic.io.stacks import thumbnail
+from mosaic.io.table import Table
 from mosaic.report import write_report
 
 #: Representatives, and how many of them a terminal shows as pictures.

@@ -22,7 +22,7 @@ from mosaic.cli._progress import Bar, warnings_as
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.io import check_output, open_table
-from mosaic.io._open import kind_of
+from mosaic.io.opening import kind_of
 
 
 @dataclass

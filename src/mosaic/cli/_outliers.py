@@ -29,7 +29,7 @@ from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, explain
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.summaries import summarise
 from mosaic.io import write_rows
 
 #: Part of the memory budget up to which all rows are taken into memory.

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._drawing import INK, QUIET, SECOND, axes_or_new, bare, head
-from mosaic.inspection._facts import Summary, counted
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.facts import Summary, counted
+from mosaic.inspection.summaries import summarise
 
 
 class CoverageDisplay:

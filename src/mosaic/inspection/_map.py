@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
-from mosaic.inspection._explain import check_estimator
-from mosaic.inspection._facts import CurvePart, PointMap, RowStatus
-from mosaic.inspection._projection import plane_of_kernel
+from mosaic.inspection.explanations import check_estimator
+from mosaic.inspection.facts import CurvePart, PointMap, RowStatus
+from mosaic.inspection.projection import plane_of_kernel
 
 #: Part of the rows shown that outliers may take.
 OUTLIER_SHARE = 0.25

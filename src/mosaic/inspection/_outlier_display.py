@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from mosaic.inspection._drawing import ALARM, INK, QUIET, axes_or_new, bare, head
-from mosaic.inspection._facts import Summary, counted
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.facts import Summary, counted
+from mosaic.inspection.summaries import summarise
 
 #: Where the threshold comes from, in few words.
 RULES = {

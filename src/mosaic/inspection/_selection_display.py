@@ -22,9 +22,9 @@ from mosaic.inspection._drawing import (
     number_markers,
     pyplot,
 )
-from mosaic.inspection._facts import PointMap, Summary
 from mosaic.inspection._pictures import Block, axes_beside, draw_pictures, new_figure
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.facts import PointMap, Summary
+from mosaic.inspection.summaries import summarise
 
 #: Features whose ranges differ by more than this are not drawn to one scale.
 MOST_UNEQUAL = 5.0

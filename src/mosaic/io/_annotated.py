@@ -18,9 +18,9 @@ from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside
 from mosaic.io._missing import dropped_note, refuse_bad
-from mosaic.io._records import Bare, InMemory, Records, native
 from mosaic.io._spool import Spool
-from mosaic.io._table import Table
+from mosaic.io.records import Bare, InMemory, Records, native
+from mosaic.io.table import Table
 
 
 def open_h5ad(path: Path, choices: ColumnChoices, budget: float, array: str | None) -> Table:

@@ -14,10 +14,10 @@ from mosaic._files import library, listed
 from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable, unknown_name
 from mosaic.io._framed import Frame, annotated, check_beside, finite
-from mosaic.io._records import Bare, Beside, Records, native
 from mosaic.io._spool import Spool
-from mosaic.io._stacks import StackTable, is_stack
-from mosaic.io._table import Table
+from mosaic.io.records import Bare, Beside, Records, native
+from mosaic.io.stacks import StackTable, is_stack
+from mosaic.io.table import Table
 
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 

@@ -15,8 +15,8 @@ from mosaic.io._csv import TextTable
 from mosaic.io._csv_faults import mostly_numbers
 from mosaic.io._faults import FileFault, unknown_name
 from mosaic.io._missing import bad_rows, dropped_note, refuse_bad, without_rows
-from mosaic.io._records import Columns
-from mosaic.io._table import Table
+from mosaic.io.records import Columns
+from mosaic.io.table import Table
 
 
 @dataclass

@@ -21,9 +21,9 @@ from mosaic.io._bytes import Progress
 from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import group_values
-from mosaic.io._records import InMemory
 from mosaic.io._spool import Spool
-from mosaic.io._table import Table
+from mosaic.io.records import InMemory
+from mosaic.io.table import Table
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.

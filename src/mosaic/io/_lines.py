@@ -13,9 +13,9 @@ from mosaic.io._bytes import Progress, decoded, open_stream, wrong_encoding
 from mosaic.io._columns import ColumnChoices, is_number, looks_like_id
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
-from mosaic.io._records import InMemory, Streamed
 from mosaic.io._streams import table_of_stream
-from mosaic.io._table import Table
+from mosaic.io.records import InMemory, Streamed
+from mosaic.io.table import Table
 
 #: Bytes that are parsed at a time. A record may not be longer.
 BLOCK = 1 << 24

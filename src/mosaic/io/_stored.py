@@ -16,9 +16,9 @@ from mosaic.io._bytes import Progress
 from mosaic.io._columns import ColumnChoices, is_number
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
-from mosaic.io._records import Columns, InMemory, Streamed
 from mosaic.io._streams import table_of_stream
-from mosaic.io._table import Table
+from mosaic.io.records import Columns, InMemory, Streamed
+from mosaic.io.table import Table
 from mosaic.passes import BLOCK_ROWS
 
 

@@ -12,7 +12,7 @@ from mosaic.io._faults import FileFault
 from mosaic.io._framed import Frame, Numbers, check_cells, embedded, finished, group_values, weight_values
 from mosaic.io._missing import dropped_note, refuse_bad
 from mosaic.io._spool import Spool
-from mosaic.io._table import Table
+from mosaic.io.table import Table
 
 
 def table_of_stream(frame: Frame, choices: ColumnChoices, budget: float) -> Table:

@@ -16,9 +16,9 @@ from mosaic.io._csv import TextTable, look_at
 from mosaic.io._csv_faults import explain, line_of
 from mosaic.io._faults import FileFault, readable
 from mosaic.io._framed import Frame, table_of
-from mosaic.io._records import InMemory, Streamed
 from mosaic.io._streams import table_of_stream
-from mosaic.io._table import Table
+from mosaic.io.records import InMemory, Streamed
+from mosaic.io.table import Table
 
 
 def open_text_table(path: Path, kind: str, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:

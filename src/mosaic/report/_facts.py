@@ -14,10 +14,10 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic.choosing import excess
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary
-from mosaic.inspection._facts import counted
-from mosaic.inspection._jsonable import finite
-from mosaic.inspection._projection import framed, plane_of_kernel
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.facts import counted
+from mosaic.inspection.jsonable import finite
+from mosaic.inspection.projection import framed, plane_of_kernel
+from mosaic.inspection.summaries import summarise
 from mosaic.metrics import unexplained_along
 from mosaic.report._entries import MOST_NAMES, bytes_of, entries_of
 from mosaic.report._fit import Bins, Fit

@@ -10,7 +10,7 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic.choosing import Material, Selection
-from mosaic.inspection._summary import histogram_edges
+from mosaic.inspection.summaries import histogram_edges
 
 #: Bins of the histogram, which are also the steps of the threshold.
 BINS = 120

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.inspection._explain import check_estimator
+from mosaic.inspection.explanations import check_estimator
 from mosaic.io import check_output, replacing
 from mosaic.report._facts import MOST_POINTS, facts_of
 from mosaic.report._subject import Subject, subject_of

@@ -12,7 +12,7 @@ import numpy as np
 from mosaic._arrays import IntArray
 from mosaic._frames import columns_as_lists, n_rows
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._stacks import thumbnails
+from mosaic.io.stacks import thumbnails
 
 #: Letters of a name that are shown, and that are saved; of a cell; and columns.
 LONGEST_NAME, LONGEST_FULL, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12

@@ -13,7 +13,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.io._bytes import COMPRESSIONS, Progress, ending_of
 from mosaic.io._columns import ColumnChoices
 from mosaic.io._faults import FileFault, check_there
-from mosaic.io._table import Table
+from mosaic.io.table import Table
 
 #: Endings of the files that are read, and what they are called.
 KINDS = {

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mosaic._files import library
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._table import Table
+from mosaic.io.table import Table
 
 #: Values of a pixel: grey, red-green-blue, and the latter with opacity.
 CHANNELS = (1, 3, 4)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mosaic.choosing import percent
-from mosaic.inspection._facts import PointMap, Summary, counted
-from mosaic.inspection._projection import framed
-from mosaic.inspection._summary import summarise
+from mosaic.inspection.facts import PointMap, Summary, counted
+from mosaic.inspection.projection import framed
+from mosaic.inspection.summaries import summarise
 
 #: Points on the map, and rows in the table.
 MOST_POINTS, MOST_ROWS = 500, 6

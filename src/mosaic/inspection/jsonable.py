@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
     Examples
     --------
     >>> plain({"tol": np.float64(0.5), "k": np.int64(3), "lam": float("inf"), "kernel": plain})
-    {'tol': 0.5, 'k': 3, 'lam': None, 'kernel': 'mosaic.inspection._jsonable.plain'}
+    {'tol': 0.5, 'k': 3, 'lam': None, 'kernel': 'mosaic.inspection.jsonable.plain'}
     """
     if isinstance(value, np.generic):
         value = value.item()

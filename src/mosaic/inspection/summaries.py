@@ -13,8 +13,9 @@ from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection._explain import check_estimator, count_threshold, explain_detected
-from mosaic.inspection._facts import (
+from mosaic.inspection._map import point_map
+from mosaic.inspection.explanations import check_estimator, count_threshold, explain_detected
+from mosaic.inspection.facts import (
     CertificatePart,
     CurvePart,
     OutlierPart,
@@ -23,8 +24,7 @@ from mosaic.inspection._facts import (
     Summary,
     TradeOff,
 )
-from mosaic.inspection._jsonable import finite, plain, versions
-from mosaic.inspection._map import point_map
+from mosaic.inspection.jsonable import finite, plain, versions
 from mosaic.outliers import group_sizes
 
 #: Outliers that are listed, and bins of the histogram, at most.

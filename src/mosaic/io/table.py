@@ -17,7 +17,7 @@ from mosaic._frames import _row_numbers
 from mosaic.exceptions import InvalidInputError
 from mosaic.io._columns import plain
 from mosaic.io._faults import FileFault, close_to
-from mosaic.io._records import Columns, Records
+from mosaic.io.records import Columns, Records
 
 #: Names that are compared with one that is not there.
 COMPARED = 100_000
