@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+import mosaic
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, NotPositiveSemidefiniteError
 
 NAMES = [f"x{j}" for j in range(10)]
 X = make_blobs(160, centers=8, n_features=10, random_state=5)[0]
@@ -308,3 +309,67 @@ def test_copies_among_similarities_are_found_by_their_rows():
     assert len(set(twice[model.representative_indices_])) == 30
     np.testing.assert_array_equal(model.labels_[::2], model.labels_[1::2])
     np.testing.assert_array_equal(model.predict(K), model.labels_)
+
+
+# Silent wrong answers of the past
+
+
+CLOUD = np.random.default_rng(0).normal(size=(60, 3))
+
+
+@pytest.mark.parametrize(
+    "use", [lambda X: mosaic.solve(X), lambda X: MOSAIC(3).fit(X), lambda X: MOSAICOutlierDetector().fit(X)]
+)
+def test_masked_entries_are_refused_and_masks_without_any_are_not(use):
+    X = np.ma.masked_array(CLOUD, mask=np.zeros_like(CLOUD, bool))
+    use(X)
+    X[3, 1] = np.ma.masked
+    with pytest.raises(InvalidInputError, match="X has 1 masked entries"):
+        use(X)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_missing_groups_are_refused(missing):
+    groups = np.array(["a", "b"] * 30, object)
+    groups[5] = missing
+    with pytest.raises(InvalidInputError, match="row 5 has none"):
+        MOSAIC(4).fit(CLOUD, groups=groups, quotas="equal")
+
+
+def test_a_number_and_its_text_are_different_groups():
+    groups = np.array([1, "1"] * 30, object)
+    rows = MOSAIC(4, outliers="keep").fit(CLOUD, groups=groups, quotas={1: 3, "1": 1}).representative_indices_
+    assert sorted(rows % 2) == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("must", [[3, 7], [3, 7, 1, 2, 9]])
+def test_coverage_keeps_all_rows_that_must_be_included(must):
+    assert set(must) <= set(MOSAIC(coverage=0.1).fit(CLOUD, must_include=must).representative_indices_)
+
+
+def test_a_path_shorter_than_the_rows_that_must_be_included_is_refused():
+    with pytest.raises(InvalidInputError, match="must_include names 3 rows, and max_representatives is 1"):
+        mosaic.path(CLOUD, max_representatives=1, fit_params={"must_include": [3, 7, 11]})
+    curve = mosaic.path(CLOUD, max_representatives=3, fit_params={"must_include": [3, 7, 11]})
+    assert sorted(curve.indices) == [3, 7, 11]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"tol": "a"}, "tol must be a finite number > 0; got 'a'"),
+        ({"max_iter": -1}, "max_iter must be a whole number >= 1; got -1"),
+        ({"max_rank": "b"}, "max_rank must be a whole number >= 1; got 'b'"),
+        ({"kernel": "polynomial", "degree": "x"}, "degree must be a whole number >= 1; got 'x'"),
+        ({"random_state": "q"}, "random_state must be a whole number >= 0"),
+        ({"sample_weight": ["a"] * 60}, "sample_weight must hold numbers, one for each of 60 points"),
+    ],
+)
+def test_wrong_types_are_refused_by_solve(arguments, told):
+    with pytest.raises(InvalidInputError, match=told):
+        mosaic.solve(CLOUD, **arguments)
+
+
+def test_length_of_a_path_is_a_whole_number():
+    with pytest.raises(InvalidInputError, match=r"max_representatives must be a whole number >= 1; got 2\.5"):
+        mosaic.path(CLOUD, max_representatives=2.5)

@@ -33,7 +33,7 @@ X = np.random.default_rng(5).normal(size=(40, 3))
         ({"solver": "magic"}, "solver must be .* got 'magic'"),
         ({"row_norm": "linf", "solver": "interior-point"}, "no interior-point solver"),
         ({"row_norm": "linf", "must_include": [1]}, "takes no sample_weight and no must_include"),
-        ({"max_rank": 0}, "max_rank must be at least 1; got 0"),
+        ({"max_rank": 0}, "max_rank must be a whole number >= 1; got 0"),
         ({"sample_weight": np.zeros(40)}, "all are 0"),
         ({"sample_weight": -np.ones(40)}, "sample_weight must be >= 0; entry 0 is -1"),
         ({"cost": np.zeros(40)}, "cost must be > 0"),

@@ -866,7 +866,7 @@ def test_curve_refuses_what_it_cannot_answer():
         curve.smallest(0.99)
     with pytest.raises(InvalidInputError, match="takes no coverage; read it off the curve"):
         mosaic.path(CLOUD, coverage=0.5)
-    with pytest.raises(InvalidInputError, match="max_representatives must be at least 1; got 0"):
+    with pytest.raises(InvalidInputError, match="max_representatives must be a whole number >= 1; got 0"):
         mosaic.path(CLOUD, max_representatives=0)
 
 

@@ -127,6 +127,7 @@ def as_points(X: Any, name: str = "X") -> Any:
             X.sum_duplicates()
         values = X.data
     else:
+        refuse_masked(X, name)
         try:
             X = np.asarray(X)
         except ValueError as error:  # ragged lists
@@ -148,6 +149,16 @@ def as_points(X: Any, name: str = "X") -> Any:
         values = X.data if sp.issparse(X) else X
     refuse_missing(X, None, name)
     return X
+
+
+def refuse_masked(X: Any, name: str = "X") -> None:
+    """Raise an InvalidInputError if entries of a masked array are masked: without its mask it would have numbers there."""
+    masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
+    if masked:
+        raise InvalidInputError(
+            f"{name} has {masked:,} masked entries, and what is masked cannot be compared. Fill them (numpy.ma.filled, an "
+            "imputer), or leave out their rows."
+        )
 
 
 def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
@@ -216,7 +227,10 @@ def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
 
 def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
     """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
-    vector = np.asarray(values, dtype=np.float64)
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold numbers, one for each of {length} points; {error}.") from error
     if vector.shape != (length,):
         raise InvalidInputError(f"{name} must have one entry for each of {length} points; got shape {vector.shape}.")
     if not np.isfinite(vector).all():

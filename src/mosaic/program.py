@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -120,8 +121,13 @@ def solve(
     >>> bool(np.allclose(np.linalg.norm(R, axis=1), encoding.influence[encoding.support], rtol=1e-2))
     True
     """
-    if not (np.isfinite(tol) and tol > 0):
-        raise InvalidInputError(f"tol must be a finite number > 0; got {tol}.")
+    if not (isinstance(tol, Real) and np.isfinite(tol) and tol > 0):
+        raise InvalidInputError(f"tol must be a finite number > 0; got {tol!r}.")
+    for name, value in (("max_iter", max_iter), ("max_rank", max_rank)):
+        if value is not None and not (isinstance(value, Integral) and not isinstance(value, bool) and value >= 1):
+            raise InvalidInputError(f"{name} must be a whole number >= 1; got {value!r}.")
+    if isinstance(random_state, str | float) or (isinstance(random_state, Integral) and random_state < 0):
+        raise InvalidInputError(f"random_state must be a whole number >= 0, a generator or None; got {random_state!r}.")
     if row_norm not in ("l2", "linf"):
         raise InvalidInputError(f"row_norm must be 'l2' or 'linf'; got {row_norm!r}.")
     X = as_points(X, "K" if kernel == "precomputed" else "X")

@@ -143,15 +143,23 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise InvalidInputError(f"groups must have one label for each of {n} rows; got shape {labels.shape}.")
-    if labels.dtype == object:
-        labels = np.array([str(label) for label in labels]) if len({type(v) for v in labels}) > 1 else labels
-    missing = labels != labels  # NaN is the only value that differs from itself
-    if np.any(missing):
+    missing = [_is_missing(label) for label in labels.tolist()]
+    if any(missing):
         raise InvalidInputError(
-            f"groups must not have missing labels; row {int(np.argmax(missing))} has none. Give such rows a label of their own."
+            f"groups must not have missing labels; row {missing.index(True)} has none. Give such rows a label of their own."
         )
+    if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
+        keys = [(isinstance(label, str), label) for label in labels.tolist()]
+        order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
+        place = {key: number for number, key in enumerate(order)}
+        return tuple(label for _, label in order), np.array([place[key] for key in keys], np.intp)
     names, numbers = np.unique(labels, return_inverse=True)
     return tuple(names.tolist()), numbers.astype(np.intp)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and what pandas has for missing values, which is not equal to itself or not comparable."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
 def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:

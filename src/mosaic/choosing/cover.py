@@ -125,9 +125,9 @@ def cover(
     heapq.heapify(heap)
     fresh = np.zeros(S.shape[1], np.intp)  # the number of picks that a gain was computed for
     picks = 0
-    while heap and room.any():
+    while heap and (room > 0).any():
         later, _, candidate = heapq.heappop(heap)
-        if closed[candidate] or not room[slots.of[candidate]]:
+        if closed[candidate] or room[slots.of[candidate]] <= 0:
             continue  # neither reopens
         if fresh[candidate] == picks:
             yield choose(candidate, gain_of(candidate))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,18 @@ def path(
     for name in ("n_representatives", "coverage", "min_support"):
         if name in settings:
             raise InvalidInputError(f"path shows all numbers at once and takes no {name}; read it off the curve.")
-    if max_representatives < 1:
-        raise InvalidInputError(f"max_representatives must be at least 1; got {max_representatives}.")
+    if (
+        not isinstance(max_representatives, Integral)
+        or isinstance(max_representatives, bool)
+        or max_representatives < 1
+    ):
+        raise InvalidInputError(f"max_representatives must be a whole number >= 1; got {max_representatives!r}.")
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
+    must = len(model.selection_.material.constraints.must)
+    if must > max_representatives:
+        raise InvalidInputError(
+            f"must_include names {must} rows, and max_representatives is {max_representatives}. Name fewer, or raise it."
+        )
     rows, similarity, coverage = rank(model.selection_, max_representatives)
     return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, knee(similarity), model)
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, validate_data
 
-from mosaic._arrays import Prepare, refuse_missing
+from mosaic._arrays import Prepare, refuse_masked, refuse_missing
 from mosaic._frames import column_names, numeric_part, to_matrix
 from mosaic.choosing import Settings, as_weights, preparation_of
 from mosaic.exceptions import InvalidInputError
@@ -21,6 +21,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     Frames give their columns of numbers; other columns are ids, which are not computed with.
     """
+    refuse_masked(X)
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     X = numeric_part(X, names=names)
     columns = column_names(X)

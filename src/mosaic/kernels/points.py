@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,8 @@ class Polynomial(Linear):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.degree != int(self.degree) or self.degree < 1:
-            raise InvalidInputError(f"degree must be a whole number >= 1; got {self.degree}.")
+        if not isinstance(self.degree, Real) or self.degree != int(self.degree) or self.degree < 1:
+            raise InvalidInputError(f"degree must be a whole number >= 1; got {self.degree!r}.")
         if self.coef0 < 0:
             raise InvalidInputError(
                 f"coef0 must be >= 0 for a positive semi-definite polynomial kernel; got {self.coef0}."
