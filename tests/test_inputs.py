@@ -361,6 +361,7 @@ def test_a_path_shorter_than_the_rows_that_must_be_included_is_refused():
         ({"max_iter": -1}, "max_iter must be a whole number >= 1; got -1"),
         ({"max_rank": "b"}, "max_rank must be a whole number >= 1; got 'b'"),
         ({"kernel": "polynomial", "degree": "x"}, "degree must be a whole number >= 1; got 'x'"),
+        ({"alpha": "c"}, "alpha must be a number or None; got 'c'"),
         ({"random_state": "q"}, "random_state must be a whole number >= 0"),
         ({"sample_weight": ["a"] * 60}, "sample_weight must hold numbers, one for each of 60 points"),
     ],
@@ -373,3 +374,12 @@ def test_wrong_types_are_refused_by_solve(arguments, told):
 def test_length_of_a_path_is_a_whole_number():
     with pytest.raises(InvalidInputError, match=r"max_representatives must be a whole number >= 1; got 2\.5"):
         mosaic.path(CLOUD, max_representatives=2.5)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_only_ratios_of_tiny_and_huge_weights_matter(unit):
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 60)
+    expected = MOSAIC(5).fit(CLOUD, sample_weight=weights)
+    model = MOSAIC(5).fit(CLOUD, sample_weight=unit * weights)
+    np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
+    np.testing.assert_allclose(model.effective_count_, expected.effective_count_)

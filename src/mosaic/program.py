@@ -326,6 +326,9 @@ def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> N
 
 def _strength(alpha: float | None, lam: float | None, lam_crit: float) -> float:
     """lam, as given or as a multiple of the critical strength."""
+    for name, value in (("alpha", alpha), ("lam", lam)):
+        if value is not None and not isinstance(value, Real):
+            raise InvalidInputError(f"{name} must be a number or None; got {value!r}.")
     if lam is not None:
         if alpha is not None:
             raise InvalidInputError(f"give alpha or lam, not both; got alpha={alpha:g} and lam={lam:g}.")

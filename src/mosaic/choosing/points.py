@@ -21,6 +21,8 @@ from mosaic._arrays import (
 )
 from mosaic.exceptions import InvalidInputError
 
+#: A row is not there more often than this; larger weights say how important it is beside others.
+MOST_COPIES = 2.0**53
 #: Distances from the centre that differ by less than this share of the largest are equal but for rounding.
 ROUNDING = 1e-9
 
@@ -55,7 +57,11 @@ class Points:
             raise InvalidInputError(
                 "all sample weights are zero, so there is nothing to represent. Give some point a positive weight."
             )
-        if not (weights == np.round(weights)).all():  # importance, not repetition: only ratios matter
+        largest = float(weights.max())
+        if (
+            largest > MOST_COPIES or not (weights == np.round(weights)).all()
+        ):  # importance, not repetition: ratios matter
+            weights = weights / largest
             weights = weights * (len(rows) / weights.sum())
         counted = X if len(rows) == n else X[rows]
         equal = equal_rows(counted)
