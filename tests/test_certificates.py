@@ -207,3 +207,11 @@ def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it(
     told = str(mosaic.solve(X, lam=1e10).certificate)
     assert "of the value of selecting nothing, which says little about the optimum" in told
     assert " % of the optimum" not in told
+
+
+def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_with_nobody_and_a_void_gap():
+    X, wishes = drawn(35461)
+    encoding = mosaic.solve(X, **(wishes | {"lam": 25549941411604.2}))
+    assert encoding.status is Status.STALLED
+    assert encoding.dual_gap >= 1
+    assert encoding.support.tolist() == [3]

@@ -121,7 +121,7 @@ def solve(
     >>> bool(np.allclose(np.linalg.norm(R, axis=1), encoding.influence[encoding.support], rtol=1e-2))
     True
     """
-    if not (isinstance(tol, Real) and np.isfinite(tol) and tol > 0):
+    if not (isinstance(tol, Real) and 0 < tol < np.inf):
         raise InvalidInputError(f"tol must be a finite number > 0; got {tol!r}.")
     for name, value in (("max_iter", max_iter), ("max_rank", max_rank)):
         if value is not None and not (isinstance(value, Integral) and not isinstance(value, bool) and value >= 1):
@@ -369,9 +369,10 @@ class _Task:
         problem = setting.problem.with_lam(self.lam)
         try:
             solution = self._run(problem, setting, start)
-        except np.linalg.LinAlgError:  # no solver can tell anything at this strength
+            return solution, self._encode(problem, setting, solution)
+        except np.linalg.LinAlgError:  # at this strength the arithmetic can tell nothing but that R = 0 is feasible
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
-        return solution, self._encode(problem, setting, solution)
+            return solution, self._encode(problem, setting, solution)
 
     def better(self, encoding: Encoding, fewer: _Setting) -> Encoding:
         """The encoding, or one with fewer candidates if its value is lower; what was proven holds for both."""
