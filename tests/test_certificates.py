@@ -215,3 +215,10 @@ def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_with_nobody_an
     assert encoding.status is Status.STALLED
     assert encoding.dual_gap >= 1
     assert encoding.support.tolist() == [3]
+
+
+def test_rows_whose_value_drowns_in_rounding_are_not_preferred_to_none():
+    X, wishes = drawn(30314)
+    encoding = mosaic.solve(X, **(wishes | {"lam": 1870930514197.432}))
+    program = Program(X, wishes, encoding.lam)
+    assert program.value(encoding.rows(np.arange(len(X)))) <= program.nobody() * (1 + 1e-4)

@@ -55,6 +55,11 @@ class Certificate:
         return self._difference / self.scale if self.scale > 0 else 0.0
 
     @property
+    def at_most(self) -> float:
+        """Value of the program at the encoding, whatever rounding has taken from it."""
+        return self.primal + self.slack
+
+    @property
     def suboptimality(self) -> float:
         """(primal − dual) / dual: the value is at most this share above the optimum."""
         if not self.scale > 0:

@@ -243,7 +243,7 @@ def encode(
     if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
         # Rows that the factor knows little about may do harm. Those of pivots cannot: they are as good as the factor says.
         encoding = task.better(encoding, setting.restrict(np.isin(setting.candidates, factor.pivots)))
-    if encoding.certificate.primal > (1.0 + tol) * encoding.certificate.scale:
+    if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
         encoding = task.better(encoding, setting.restrict(np.zeros(len(setting.candidates), dtype=bool)))
     if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
         encoding = replace(encoding, status=Status.KERNEL_ERROR)
@@ -377,7 +377,7 @@ class _Task:
     def better(self, encoding: Encoding, fewer: _Setting) -> Encoding:
         """The encoding, or one with fewer candidates if its value is lower; what was proven holds for both."""
         other = self.solve(fewer, None)[1]
-        if other.certificate.primal >= encoding.certificate.primal:
+        if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
         proven = min(encoding.certificate.dual, other.certificate.primal)
         return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
