@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -342,29 +342,29 @@ def _unit_shift(X: Any) -> int:
 
 
 def _rounded_lengths(X: Any, shift: int) -> NDArray[np.uint64]:
-    """‖2^shift x‖², which is at most 1, in steps of 2⁻³². Squares are added as whole numbers, exact in any order."""
+    """‖2^shift x‖², which is at most 1, in steps of 2⁻³². Squares are added as whole numbers."""
     bits = 60 - int(X.shape[1]).bit_length()
-    if sp.issparse(X):
-        squares = np.rint(np.ldexp(np.square(np.ldexp(X.data, shift), dtype=np.float64), bits)).astype(np.uint64)
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(squares, dtype=np.uint64)])
-        total = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    else:
-        total = np.empty(X.shape[0], dtype=np.uint64)
-        for part in row_blocks(*X.shape):
-            squares = np.square(np.ldexp(X[part], shift), dtype=np.float64)
-            total[part] = np.rint(np.ldexp(squares, bits)).astype(np.uint64).sum(axis=1, dtype=np.uint64)
-    return np.asarray(total >> np.uint64(bits - 32))
+
+    def squares(values: FloatArray) -> NDArray[np.uint64]:
+        return np.rint(np.ldexp(np.square(values, dtype=np.float64), bits)).astype(np.uint64)
+
+    return np.asarray(_row_sums(X, shift, squares) >> np.uint64(bits - 32))
 
 
 def _value_codes(X: Any, shift: int) -> NDArray[np.uint64]:
-    """A number for every row from its values times 2^shift, mixed one by one and added, which is exact in any order."""
+    """A number for every row from its values times 2^shift, mixed one by one and added."""
+    return _row_sums(X, shift, _mixed)
+
+
+def _row_sums(X: Any, shift: int, of: Callable[[FloatArray], NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Σ_j of(2^shift x_j) for every row, exact in any order of the columns; ``of`` has 0 for 0."""
     if sp.issparse(X):
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(np.ldexp(X.data, shift)), dtype=np.uint64)])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(of(np.ldexp(X.data, shift)), dtype=np.uint64)])
         return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-    codes = np.empty(X.shape[0], dtype=np.uint64)
+    total = np.empty(X.shape[0], dtype=np.uint64)
     for part in row_blocks(*X.shape):
-        codes[part] = _mixed(np.ldexp(X[part], shift)).sum(axis=1, dtype=np.uint64)
-    return codes
+        total[part] = of(np.ldexp(X[part], shift)).sum(axis=1, dtype=np.uint64)
+    return total
 
 
 def _placed_codes(X: Any, shift: int) -> NDArray[np.uint64]:

@@ -17,7 +17,8 @@ from mosaic.kernels import Kernel
 from mosaic.problem import SPANNED, DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers import Status
 
-#: Roundings, each of half an eps, that a certificate allows for: more than were seen in 20 000 small problems.
+#: Eps of the value of R = 0 that a certificate allows for. In 40 problems of 200 to 1500 points in single precision a
+#: twenty-fifth of that was the most by which primal and dual contradicted those of double precision.
 FEW_ROUNDINGS = 32
 #: Share of rounding in a gap from which it is named.
 VISIBLE_ROUNDING = 1e-9
