@@ -12,9 +12,9 @@ import pytest
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.data.stacks import thumbnail, thumbnails
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
-from mosaic.io.stacks import thumbnail, thumbnails
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report
@@ -451,7 +451,7 @@ def test_frames_give_cells_and_text_columns_come_first(blobs, model):
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.io import open_table
+    from mosaic.data import open_table
 
     X = datasets.swiss_roll(100).astype(str).tolist()
     X[0][1] = X[5][2] = ""

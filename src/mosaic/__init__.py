@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosaic import datasets, inspection, io, metrics, report
+    from mosaic import data, datasets, inspection, metrics, report
     from mosaic.choosing import Selection
     from mosaic.encoding import Certificate, Encoding
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
@@ -38,10 +38,10 @@ __all__ = [
     "Progress",
     "Selection",
     "SelectionWarning",
+    "data",
     "datasets",
     "estimate",
     "inspection",
-    "io",
     "metrics",
     "path",
     "report",

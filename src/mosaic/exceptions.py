@@ -1,10 +1,88 @@
-"""The errors and warnings of the library. Each message says the value, the fault and the remedy."""
+"""The errors and warnings of the library. Each error has parts: what it is about, the value, the fault and the remedy."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_NOT_GIVEN = object()
+#: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
+_MENTION = re.compile(r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_]+)(?:=(?P<value>[^`]*))?)`")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How parameters and rows are called where a message is read: in Python, or on a command line.
+
+    Attributes
+    ----------
+    parameter : turns a name, and the text of its value or None, into words
+    row : turns a row number, counted from 0, into words
+    """
+
+    parameter: Callable[[str, str | None], str]
+    row: Callable[[int], str]
+
+    def __call__(self, text: str) -> str:
+        """The text, with every mention between backticks in these words."""
+
+        def worded(mention: re.Match[str]) -> str:
+            if mention["row"] is not None:
+                return self.row(int(mention["row"]))
+            return self.parameter(mention["name"], mention["value"])
+
+        return _MENTION.sub(worded, text)
+
+
+def _as_keyword(name: str, value: str | None) -> str:
+    return name if value is None else f"{name}={value}"
+
+
+PYTHON = Wording(_as_keyword, lambda row: f"row {row}")
+
 
 class MosaicError(Exception):
-    """Anything that this library refuses to do."""
+    """Anything that this library refuses to do.
+
+    Parameters
+    ----------
+    fault : what is wrong. After a parameter it goes on from its name: "must be > 0"
+    remedy : what to do about it, in sentences
+    parameter : the parameter or argument that the fault is about
+    value : what was given for it
+
+    Notes
+    -----
+    1. Texts mention other parameters and rows between backticks, so that whoever prints them can use other words:
+       ```tol```, ```strategy='low-rank'```, ```row 7```. ``str`` uses the words of Python.
+
+    Examples
+    --------
+    >>> print(MosaicError("must be > 0", "Leave `tol` at 1e-4.", parameter="tol", value=-1))
+    tol must be > 0; got -1. Leave tol at 1e-4.
+    >>> print(MosaicError("there is nothing to choose from", "Give more rows."))
+    there is nothing to choose from. Give more rows.
+    """
+
+    def __init__(
+        self, fault: str = "", remedy: str | None = None, *, parameter: str | None = None, value: Any = _NOT_GIVEN
+    ):
+        super().__init__(fault)
+        self.fault, self.remedy, self.parameter = fault.removesuffix("."), remedy, parameter
+        self.value = None if value is _NOT_GIVEN else repr(value)
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """All parts as sentences, in the words of whoever reads them."""
+        subject = "" if self.parameter is None else f"`{self.parameter}` "
+        got = "" if self.value is None else f"; got {self.value}"
+        end = "" if self.fault.endswith(("?", "!")) else "."
+        remedy = "" if self.remedy is None else f" {self.remedy}"
+        return f"{wording(subject)}{wording(self.fault)}{got}{end}{wording(remedy)}"
+
+    def __str__(self) -> str:
+        return self.message() if self.fault else ""
 
 
 class InvalidInputError(MosaicError, ValueError):

@@ -23,10 +23,10 @@ from mosaic.cli._output import (
     write_wrapped,
 )
 from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
+from mosaic.data import write_rows
 from mosaic.inspection import Summary
 from mosaic.inspection.cards import sentence
 from mosaic.inspection.summaries import summarise
-from mosaic.io import write_rows
 from mosaic.report import write_report
 
 #: Outliers that a terminal is shown by name.

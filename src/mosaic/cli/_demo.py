@@ -19,11 +19,11 @@ from mosaic.cli._faults import writing
 from mosaic.cli._fitting import Work
 from mosaic.cli._output import width, write, write_json, write_notes, write_wrapped
 from mosaic.cli._progress import Bar, warnings_as
+from mosaic.data import check_output, write_rows
+from mosaic.data.records import InMemory
+from mosaic.data.stacks import thumbnail
+from mosaic.data.table import Table
 from mosaic.estimators import MOSAIC
-from mosaic.io import check_output, write_rows
-from mosaic.io.records import InMemory
-from mosaic.io.stacks import thumbnail
-from mosaic.io.table import Table
 from mosaic.report import write_report
 
 #: Representatives, and how many of them a terminal shows as pictures.

@@ -18,7 +18,7 @@ from mosaic.cli._first_line import visible
 from mosaic.cli._option_names import in_options
 from mosaic.cli._parser import UsageError
 from mosaic.cli._signals import Ended, leave, say
-from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError, MosaicError
+from mosaic.exceptions import PYTHON, InvalidInputError, MemoryBudgetError, MissingDependencyError, MosaicError, Wording
 
 #: Kinds of faults, and exit codes.
 CODES = {"unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130}
@@ -29,16 +29,24 @@ class OutputError(MosaicError):
     """A file that was asked for cannot be written."""
 
     def __init__(self, file: str, fault: str, remedy: str | None = None):
-        super().__init__(" ".join(part for part in (f"{file}: {fault}", remedy) if part))
-        self.file, self.fault, self.remedy = file, fault, remedy
+        super().__init__(fault, remedy)
+        self.file = file
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """Which file, and the other parts."""
+        return f"{self.file}: {super().message(wording)}"
 
 
 class DataError(InvalidInputError):
     """The file can be read, but what is in it cannot be used."""
 
     def __init__(self, file: str, fault: str):
-        super().__init__(f"{file}: {fault}")
-        self.file, self.fault = file, fault
+        super().__init__(fault)
+        self.file = file
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """Which file, and the other parts."""
+        return f"{self.file}: {super().message(wording)}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ def _is_optional(error: BaseException) -> bool:
 
 def _is_file_fault(error: BaseException) -> bool:
     """Whether reading has failed; where nothing was opened, nothing was read."""
-    files = sys.modules.get("mosaic.io")
+    files = sys.modules.get("mosaic.data")
     return files is not None and isinstance(error, files.FileFault)
 
 
@@ -151,10 +159,7 @@ def writing(path: str) -> Iterator[None]:
         if isinstance(error, OSError):
             remedy = "Make room, or write elsewhere." if error.errno in DISK_FULL else "Write to another place."
             raise OutputError(path, f"it cannot be written: {error.strerror or error}.", remedy) from error
-        fault = getattr(error, "fault", None)
-        if fault is None:
-            raise OutputError(path, str(error)) from error
-        raise OutputError(path, f"{str(fault).rstrip('.')}.", getattr(error, "remedy", None)) from error
+        raise OutputError(path, error.fault, error.remedy) from error
 
 
 @contextmanager
@@ -163,12 +168,12 @@ def using(path: str, called: Callable[[int], str]) -> Iterator[None]:
     try:
         yield
     except (InvalidInputError, MemoryBudgetError) as error:
-        if hasattr(error, "fault"):  # reading has failed, which has words of its own
+        if hasattr(error, "file"):  # reading has failed, which has words of its own
             raise
         text = in_options(str(error))
         if text.startswith("--must-include"):
             text = re.sub(r"\brow (\d+)", lambda row: called(int(row[1])), text)
         if text.startswith("X ") and kind_of(error) == "usage":
             raise DataError(path, text) from error
-        error.args = (text, *error.args[1:])
+        error.fault, error.remedy, error.parameter, error.value = text, None, None, None
         raise

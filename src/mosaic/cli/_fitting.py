@@ -19,10 +19,10 @@ from mosaic.cli._faults import OutputError, using, writing
 from mosaic.cli._options import FILE_OPTIONS, SETTINGS
 from mosaic.cli._output import note
 from mosaic.cli._progress import Bar, warnings_as
+from mosaic.data import check_output, open_table
+from mosaic.data.opening import kind_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError
-from mosaic.io import check_output, open_table
-from mosaic.io.opening import kind_of
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Work:
     Attributes
     ----------
     args : the options
-    table : ``mosaic.io.Table``, or what answers like one
+    table : ``mosaic.data.Table``, or what answers like one
     bar : how far the work is
     warned : what the library warned of
     """

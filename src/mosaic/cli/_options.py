@@ -18,7 +18,7 @@ SETTINGS = (
     "n_representatives", "coverage", "min_support", "outliers", "diversity", "objective", "mode", "op_threshold", "strategy",
     "n_initial", "n_added", "n_rounds", "checkpoint", "n_jobs", *(name for name in DETECTOR_SETTINGS if name != "max_samples"),
 )  # fmt: skip
-#: What becomes an argument of ``mosaic.io.open_table``.
+#: What becomes an argument of ``mosaic.data.open_table``.
 FILE_OPTIONS = (
     "id", "columns", "exclude_columns", "embedding", "embeddings", "array", "image_size", "colour", "drop_missing", "group",
     "weight",

@@ -25,12 +25,12 @@ from mosaic.cli._output import (
     write_wrapped,
 )
 from mosaic.cli._picks import settings_of, values_of, with_columns
+from mosaic.data import write_rows
 from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, explain
 from mosaic.inspection.summaries import summarise
-from mosaic.io import write_rows
 
 #: Part of the memory budget up to which all rows are taken into memory.
 IN_MEMORY = 0.25

@@ -74,7 +74,7 @@ def plain_value(value: Any) -> Any:
 
 def write_csv(table: Any) -> None:
     """A table as CSV on stdout. Columns of lists, which CSV cannot hold, are left out, as in files."""
-    from mosaic.io import csv_bytes
+    from mosaic.data import csv_bytes
 
     write_bytes(csv_bytes(table))
 

@@ -16,8 +16,8 @@ from mosaic.cli._first_line import visible
 from mosaic.cli._fitting import check_outputs, opened
 from mosaic.cli._options import SETTINGS
 from mosaic.cli._output import width, write, write_csv, write_json, write_notes, write_wrapped
+from mosaic.data import write_rows
 from mosaic.exceptions import InvalidInputError
-from mosaic.io import write_rows
 
 #: Lines and, at most, columns of the chart.
 CHART_HEIGHT, CHART_WIDTH = 10, 72

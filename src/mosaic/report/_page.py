@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from mosaic.data import check_output, replacing
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection.explanations import check_estimator
-from mosaic.io import check_output, replacing
 from mosaic.report._facts import MOST_POINTS, facts_of
 from mosaic.report._subject import Subject, subject_of
 
@@ -40,7 +40,7 @@ def report_html(
     Parameters
     ----------
     model : fitted MOSAIC or MOSAICSampler
-    table : what ``mosaic.io.open_table`` gave: names, cells, pictures and groups come from there
+    table : what ``mosaic.data.open_table`` gave: names, cells, pictures and groups come from there
     names, columns, images, groups : instead of a table, one entry for each row: what rows are called, a frame or a mapping from
         names of columns to values, pictures as arrays, labels
     title : of the page

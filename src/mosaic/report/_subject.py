@@ -11,8 +11,8 @@ import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._frames import columns_as_lists, n_rows
+from mosaic.data.stacks import thumbnails
 from mosaic.exceptions import InvalidInputError
-from mosaic.io.stacks import thumbnails
 
 #: Letters of a name that are shown, and that are saved; of a cell; and columns.
 LONGEST_NAME, LONGEST_FULL, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
@@ -22,7 +22,7 @@ SIDE, SMALL = 96, 48
 
 @dataclass(frozen=True)
 class Subject:
-    """Rows of a table, as ``mosaic.io.Table`` gives them; all that it has may be missing.
+    """Rows of a table, as ``mosaic.data.Table`` gives them; all that it has may be missing.
 
     Attributes
     ----------

@@ -14,8 +14,8 @@ from types import FrameType
 from typing import Any
 
 from mosaic._files import library
-from mosaic.io._faults import FileFault
-from mosaic.io._rendered import csv_bytes, json_bytes, unwritable
+from mosaic.data._faults import FileFault
+from mosaic.data._rendered import csv_bytes, json_bytes, unwritable
 
 #: Endings that rows are written with.
 WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".json", ".jsonl")

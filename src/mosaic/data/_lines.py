@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from mosaic._files import library
-from mosaic.io._bytes import Progress, decoded, open_stream, wrong_encoding
-from mosaic.io._columns import ColumnChoices, is_number, looks_like_id
-from mosaic.io._faults import FileFault, readable
-from mosaic.io._framed import Frame, table_of
-from mosaic.io._streams import table_of_stream
-from mosaic.io.records import InMemory, Streamed
-from mosaic.io.table import Table
+from mosaic.data._bytes import Progress, decoded, open_stream, wrong_encoding
+from mosaic.data._columns import ColumnChoices, is_number, looks_like_id
+from mosaic.data._faults import FileFault, readable
+from mosaic.data._framed import Frame, table_of
+from mosaic.data._streams import table_of_stream
+from mosaic.data.records import InMemory, Streamed
+from mosaic.data.table import Table
 
 #: Bytes that are parsed at a time. A record may not be longer.
 BLOCK = 1 << 24

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from mosaic.budget import DEFAULT_BUDGET
+from mosaic.data._bytes import COMPRESSIONS, Progress, ending_of
+from mosaic.data._columns import ColumnChoices
+from mosaic.data._faults import FileFault, check_there
+from mosaic.data.table import Table
 from mosaic.engines.files import ZARR_MARKS
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._bytes import COMPRESSIONS, Progress, ending_of
-from mosaic.io._columns import ColumnChoices
-from mosaic.io._faults import FileFault, check_there
-from mosaic.io.table import Table
 
 #: Endings of the files that are read, and what they are called.
 KINDS = {
@@ -154,7 +154,7 @@ def _kind_of_folder(folder: Path) -> str:
     def holds(endings: Sequence[str], files: Iterable[Path]) -> bool:
         return any(one.suffix.lower() in endings and one.name[0] not in "._" for one in files)
 
-    from mosaic.io._images import PICTURES
+    from mosaic.data._images import PICTURES
 
     if holds([".parquet"], folder.iterdir()):
         if holds(PICTURES, folder.iterdir()):
@@ -180,30 +180,30 @@ def _open(
 ) -> Table:
     """By the one who reads this kind; imported when needed, so that a missing library is missed only then."""
     if kind in (".csv", ".tsv", ".tab"):
-        from mosaic.io._text import open_text_table
+        from mosaic.data._text import open_text_table
 
         return open_text_table(file, KINDS[kind], choices, budget, progress)
     if kind in (".parquet", ".feather", ".arrow"):
-        from mosaic.io._stored import open_feather, open_parquet
+        from mosaic.data._stored import open_feather, open_parquet
 
         if kind == ".parquet":
             return open_parquet(file, choices, budget, progress)
         return open_feather(file, KINDS[kind], choices, budget, progress)
     if kind in (".jsonl", ".ndjson", ".txt"):
-        from mosaic.io._lines import open_json_lines, open_text
+        from mosaic.data._lines import open_json_lines, open_text
 
         return open_text(file, choices, budget) if kind == ".txt" else open_json_lines(file, choices, budget, progress)
     if kind in (".npy", ".npz", ".mtx"):
-        from mosaic.io._arrays import open_matrix_market, open_npy, open_npz
+        from mosaic.data._arrays import open_matrix_market, open_npy, open_npz
 
         if kind == ".npz":
             return open_npz(file, choices, budget, array)
         return open_npy(file, choices, budget) if kind == ".npy" else open_matrix_market(file, choices, budget)
     if kind in (".zarr", ".h5ad"):
-        from mosaic.io._annotated import open_h5ad, open_zarr
+        from mosaic.data._annotated import open_h5ad, open_zarr
 
         return (open_zarr if kind == ".zarr" else open_h5ad)(file, choices, budget, array)
-    from mosaic.io._images import open_images
+    from mosaic.data._images import open_images
 
     return open_images(file, choices, budget, image_size, colour, progress)
 

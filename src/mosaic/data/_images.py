@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._files import library, listed
+from mosaic.data._arrays import refuse_columns
+from mosaic.data._bytes import Progress
+from mosaic.data._columns import ColumnChoices
+from mosaic.data._faults import FileFault, readable
+from mosaic.data._framed import group_values
+from mosaic.data._spool import Spool
+from mosaic.data.records import InMemory
+from mosaic.data.table import Table
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._arrays import refuse_columns
-from mosaic.io._bytes import Progress
-from mosaic.io._columns import ColumnChoices
-from mosaic.io._faults import FileFault, readable
-from mosaic.io._framed import group_values
-from mosaic.io._spool import Spool
-from mosaic.io.records import InMemory
-from mosaic.io.table import Table
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.

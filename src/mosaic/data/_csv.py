@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from mosaic._files import library
-from mosaic.io._bytes import COMPRESSIONS, Progress, decoded, ending_of, open_stream
-from mosaic.io._cells import MISSING, as_numbers, is_number_text, loses_digits
-from mosaic.io._columns import ColumnChoices, looks_like_id
-from mosaic.io._faults import FileFault
+from mosaic.data._bytes import COMPRESSIONS, Progress, decoded, ending_of, open_stream
+from mosaic.data._cells import MISSING, as_numbers, is_number_text, loses_digits
+from mosaic.data._columns import ColumnChoices, looks_like_id
+from mosaic.data._faults import FileFault
 
 #: Bytes at the beginning of a file that are looked at to find out how it is written.
 LOOKED_AT = 1 << 18

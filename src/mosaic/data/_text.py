@@ -9,16 +9,16 @@ from typing import Any
 
 from mosaic._arrays import IntArray
 from mosaic._files import library, listed
-from mosaic.io._bytes import Progress, wrong_encoding
-from mosaic.io._cells import as_numbers, filled_cells, loses_digits
-from mosaic.io._columns import ColumnChoices, check_names, is_number
-from mosaic.io._csv import TextTable, look_at
-from mosaic.io._csv_faults import explain, line_of
-from mosaic.io._faults import FileFault, readable
-from mosaic.io._framed import Frame, table_of
-from mosaic.io._streams import table_of_stream
-from mosaic.io.records import InMemory, Streamed
-from mosaic.io.table import Table
+from mosaic.data._bytes import Progress, wrong_encoding
+from mosaic.data._cells import as_numbers, filled_cells, loses_digits
+from mosaic.data._columns import ColumnChoices, check_names, is_number
+from mosaic.data._csv import TextTable, look_at
+from mosaic.data._csv_faults import explain, line_of
+from mosaic.data._faults import FileFault, readable
+from mosaic.data._framed import Frame, table_of
+from mosaic.data._streams import table_of_stream
+from mosaic.data.records import InMemory, Streamed
+from mosaic.data.table import Table
 
 
 def open_text_table(path: Path, kind: str, choices: ColumnChoices, budget: float, progress: Progress | None) -> Table:

@@ -12,15 +12,15 @@ import scipy.sparse as sp
 
 from mosaic._arrays import IntArray
 from mosaic._files import library, listed
+from mosaic.data._arrays import array_table, check_array, refuse_columns
+from mosaic.data._columns import ColumnChoices
+from mosaic.data._faults import FileFault, readable, unknown_name
+from mosaic.data._framed import Frame, annotated, check_beside
+from mosaic.data._missing import dropped_note, refuse_bad
+from mosaic.data._spool import Spool
+from mosaic.data.records import Bare, InMemory, Records, native
+from mosaic.data.table import Table
 from mosaic.engines.files import StoredArray, open_h5ad_array
-from mosaic.io._arrays import array_table, check_array, refuse_columns
-from mosaic.io._columns import ColumnChoices
-from mosaic.io._faults import FileFault, readable, unknown_name
-from mosaic.io._framed import Frame, annotated, check_beside
-from mosaic.io._missing import dropped_note, refuse_bad
-from mosaic.io._spool import Spool
-from mosaic.io.records import Bare, InMemory, Records, native
-from mosaic.io.table import Table
 
 
 def open_h5ad(path: Path, choices: ColumnChoices, budget: float, array: str | None) -> Table:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._files import library
+from mosaic.data.table import Table
 from mosaic.exceptions import InvalidInputError
-from mosaic.io.table import Table
 
 #: Values of a pixel: grey, red-green-blue, and the latter with opacity.
 CHANNELS = (1, 3, 4)

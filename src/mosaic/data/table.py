@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import library
 from mosaic._frames import _row_numbers
+from mosaic.data._columns import plain
+from mosaic.data._faults import FileFault, close_to
+from mosaic.data.records import Columns, Records
 from mosaic.exceptions import InvalidInputError
-from mosaic.io._columns import plain
-from mosaic.io._faults import FileFault, close_to
-from mosaic.io.records import Columns, Records
 
 #: Names that are compared with one that is not there.
 COMPARED = 100_000
@@ -26,7 +26,7 @@ COMPARED = 100_000
 class Table:
     """Rows of a file: their numbers as ``MOSAIC.fit`` takes them, their names, and all their columns.
 
-    Made by :func:`mosaic.io.open_table`. A context manager; leaving it removes temporary files.
+    Made by :func:`mosaic.data.open_table`. A context manager; leaving it removes temporary files.
 
     Attributes
     ----------

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mosaic import MOSAIC
+from mosaic.data import open_table, write_rows
 from mosaic.exceptions import InvalidInputError
-from mosaic.io import open_table, write_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mosaic._files import library
-from mosaic.io._columns import ColumnChoices, is_number, lay_out, matrix_of
-from mosaic.io._faults import FileFault
-from mosaic.io._framed import Frame, Numbers, check_cells, embedded, finished, group_values, weight_values
-from mosaic.io._missing import dropped_note, refuse_bad
-from mosaic.io._spool import Spool
-from mosaic.io.table import Table
+from mosaic.data._columns import ColumnChoices, is_number, lay_out, matrix_of
+from mosaic.data._faults import FileFault
+from mosaic.data._framed import Frame, Numbers, check_cells, embedded, finished, group_values, weight_values
+from mosaic.data._missing import dropped_note, refuse_bad
+from mosaic.data._spool import Spool
+from mosaic.data.table import Table
 
 
 def table_of_stream(frame: Frame, choices: ColumnChoices, budget: float) -> Table:

@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 from mosaic._files import library
-from mosaic.io._bytes import open_stream, wrong_encoding
-from mosaic.io._cells import MISSING, NUMBER
-from mosaic.io._csv import TextTable, long_cells
-from mosaic.io._faults import FileFault
+from mosaic.data._bytes import open_stream, wrong_encoding
+from mosaic.data._cells import MISSING, NUMBER
+from mosaic.data._csv import TextTable, long_cells
+from mosaic.data._faults import FileFault
 
 #: Share of the cells of a column of text that are numbers, from which on the others are taken for mistakes.
 MOSTLY = 0.5

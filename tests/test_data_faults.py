@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import scipy.io
 
+from mosaic.data import FileFault, open_table
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.io import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -134,7 +134,7 @@ def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
 
 
 def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.io._csv.BLOCK", 1 << 16)
+    monkeypatch.setattr("mosaic.data._csv.BLOCK", 1 << 16)
     many = "a,b\n" + "1,2\n" * 99_999 + "1.5,2\n"
     fault = fault_of(write(tmp_path, many + "1,2\n,4\n"), memory_budget=TINY)
     assert fault.where == "line 100,003, column 'a'"
@@ -150,7 +150,7 @@ def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypat
 
 
 def test_a_text_far_down_that_is_not_utf8_is_found_when_it_is_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.io._csv.BLOCK", 1 << 16)
+    monkeypatch.setattr("mosaic.data._csv.BLOCK", 1 << 16)
     path = write(tmp_path, b"x,name\n" + b"1.5,Ada\n" * 70_000 + b"2,M\xfcller\n" + b"1.5,Ada\n")
     with open_table(path, exclude_columns=["name"], memory_budget=TINY) as table, pytest.raises(FileFault) as caught:
         table.rows([70_001])
@@ -200,7 +200,7 @@ def test_bad_json_lines_say_where(content, where, said, budget, tmp_path):
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 def test_bad_json_lines_far_down_say_where(budget, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.io._lines.BLOCK", 1 << 16)
+    monkeypatch.setattr("mosaic.data._lines.BLOCK", 1 << 16)
     good = '{"name": "Ada", "x": 1}\n' * 80_000
     cases = {
         '{"name": "Ada", "x": "one"}\n': ("line 80,001, column 'x'", "holds a text, line 1 a number"),
@@ -413,7 +413,7 @@ def test_packed_pictures_that_are_locked_or_huge_are_refused(tmp_path, monkeypat
     fault = fault_of(write(tmp_path, bytes(packed), "locked.zip"))
     assert fault.file.endswith("locked.zip/a.png")
     assert "is encrypted" in fault.fault
-    monkeypatch.setattr("mosaic.io._images.LARGEST", 10)
+    monkeypatch.setattr("mosaic.data._images.LARGEST", 10)
     assert "unpacks to" in fault_of(tmp_path / "a.zip").fault
 
 
@@ -450,7 +450,7 @@ def test_a_disk_that_is_too_small_is_known_before_it_is_full(tmp_path, monkeypat
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
 def test_a_disk_that_is_full_sooner_than_thought_says_so(tmp_path):
-    from mosaic.io._spool import Spool
+    from mosaic.data._spool import Spool
 
     with Spool(tmp_path / "points.csv", 2) as spool:
         folder = spool.path.parent

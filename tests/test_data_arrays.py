@@ -14,7 +14,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from mosaic import MOSAIC
-from mosaic.io import FileFault, open_table
+from mosaic.data import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from mosaic._files import library
-from mosaic.io._columns import ColumnChoices, Layout, all_different, check_weight, is_text, lay_out, matrix_of, plain
-from mosaic.io._csv import TextTable
-from mosaic.io._csv_faults import mostly_numbers
-from mosaic.io._faults import FileFault, unknown_name
-from mosaic.io._missing import bad_rows, dropped_note, refuse_bad, without_rows
-from mosaic.io.records import Columns
-from mosaic.io.table import Table
+from mosaic.data._columns import ColumnChoices, Layout, all_different, check_weight, is_text, lay_out, matrix_of, plain
+from mosaic.data._csv import TextTable
+from mosaic.data._csv_faults import mostly_numbers
+from mosaic.data._faults import FileFault, unknown_name
+from mosaic.data._missing import bad_rows, dropped_note, refuse_bad, without_rows
+from mosaic.data.records import Columns
+from mosaic.data.table import Table
 
 
 @dataclass

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from mosaic._files import library
-from mosaic.io._columns import is_number, plain
+from mosaic.data._columns import is_number, plain
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from mosaic._files import library
-from mosaic.io._faults import FileFault
+from mosaic.data._faults import FileFault
 
 #: Is told now and then how many bytes are done, and of how many.
 Progress: TypeAlias = Callable[[int, int], None]

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import IntArray
-from mosaic.io._faults import FileFault
-from mosaic.io._spool import Spool
+from mosaic.data._faults import FileFault
+from mosaic.data._spool import Spool
 
 #: Numbers that are looked at together.
 AT_ONCE = 1 << 22

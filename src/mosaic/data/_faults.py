@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from mosaic._files import listed
-from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 
 #: How Git LFS begins the few lines that it leaves in the place of a large file.
 LFS_POINTER = b"version https://git-lfs"
@@ -35,28 +35,23 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         self,
         file: str | PathLike[str],
         fault: str,
-        remedy: str,
+        remedy: str | None,
         *,
         line: int | None = None,
         column: str | None = None,
         where: str | None = None,
     ):
-        self.file, self.fault, self.remedy, self.line, self.column = str(file), fault.rstrip("."), remedy, line, column
+        super().__init__(fault, remedy)
+        self.file, self.line, self.column = str(file), line, column
         parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
         self.where = ", ".join(part for part in parts if part) or None
-        super().__init__(f"{self.file}{', ' + self.where if self.where else ''}: {self.fault}. {remedy}")
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """Which file, where in it, and the other parts."""
+        return f"{self.file}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _again, (self.file, self.fault, self.remedy, self.line, self.column, self.where, str(self))
-
-
-def _again(
-    file: str, fault: str, remedy: str, line: int | None, column: str | None, where: str | None, text: str
-) -> FileFault:
-    """A fault that comes from another process."""
-    same = FileFault(file, fault, remedy, line=line, column=column)
-    same.where, same.args = where, (text,)
-    return same
+        return FileFault, (self.file, self.fault, self.remedy), vars(self)
 
 
 @contextmanager

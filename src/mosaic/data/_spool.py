@@ -14,7 +14,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 
 from mosaic._arrays import FloatArray
-from mosaic.io._faults import FileFault
+from mosaic.data._faults import FileFault
 
 
 class Spool:

@@ -11,14 +11,14 @@ import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._files import library
+from mosaic.data._bytes import Progress
+from mosaic.data._columns import ColumnChoices, is_number
+from mosaic.data._faults import FileFault, readable
+from mosaic.data._framed import Frame, table_of
+from mosaic.data._streams import table_of_stream
+from mosaic.data.records import Columns, InMemory, Streamed
+from mosaic.data.table import Table
 from mosaic.engines.parquet import LITTLE, ParquetSource, parquet_files, row_names
-from mosaic.io._bytes import Progress
-from mosaic.io._columns import ColumnChoices, is_number
-from mosaic.io._faults import FileFault, readable
-from mosaic.io._framed import Frame, table_of
-from mosaic.io._streams import table_of_stream
-from mosaic.io.records import Columns, InMemory, Streamed
-from mosaic.io.table import Table
 from mosaic.passes import BLOCK_ROWS
 
 

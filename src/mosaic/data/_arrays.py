@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._files import library, listed
-from mosaic.io._columns import ColumnChoices
-from mosaic.io._faults import FileFault, readable, unknown_name
-from mosaic.io._framed import Frame, annotated, check_beside, finite
-from mosaic.io._spool import Spool
-from mosaic.io.records import Bare, Beside, Records, native
-from mosaic.io.stacks import StackTable, is_stack
-from mosaic.io.table import Table
+from mosaic.data._columns import ColumnChoices
+from mosaic.data._faults import FileFault, readable, unknown_name
+from mosaic.data._framed import Frame, annotated, check_beside, finite
+from mosaic.data._spool import Spool
+from mosaic.data.records import Bare, Beside, Records, native
+from mosaic.data.stacks import StackTable, is_stack
+from mosaic.data.table import Table
 
 Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 

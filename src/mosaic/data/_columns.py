@@ -11,7 +11,7 @@ from typing import Any
 
 from mosaic._files import library, listed
 from mosaic._frames import to_matrix
-from mosaic.io._faults import FileFault, unknown_name
+from mosaic.data._faults import FileFault, unknown_name
 
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")

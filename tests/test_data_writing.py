@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import pytest
 
-from mosaic.io import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
+from mosaic.data import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -202,7 +202,7 @@ def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
 
 CHILD = """
 import signal, sys, time
-from mosaic.io import replacing
+from mosaic.data import replacing
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests under nohup ignores it
 with replacing(sys.argv[1], force=True) as temporary:
     with temporary.open("w") as file:
