@@ -1,10 +1,10 @@
-"""What every room does with arrays: check them once, walk over rows in blocks, find equal rows."""
+"""What every module does with arrays: check them once, walk over rows in blocks, find equal rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -123,7 +123,7 @@ def as_points(X: Any, name: str = "X") -> Any:
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format:
-            X = X.copy()  # the caller's arrays are shared and must not be sorted under their feet
+            X = X.copy()  # the arrays belong to the caller and must not be sorted in place
             X.sum_duplicates()
         values = X.data
     else:
@@ -131,19 +131,22 @@ def as_points(X: Any, name: str = "X") -> Any:
         try:
             X = np.asarray(X)
         except ValueError as error:  # ragged lists
-            raise InvalidInputError(f"{name} must be a rectangular array of numbers; {error}.") from error
+            raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
         if X.ndim != 2:
             raise InvalidInputError(
-                f"{name} must have two dimensions (points × features); got shape {X.shape}. "
-                f"For points with one feature use {name}.reshape(-1, 1)."
+                f"must have two dimensions (points × features); got shape {X.shape}",
+                f"For points with one feature use {name}.reshape(-1, 1).",
+                parameter=name,
             )
         values = X
     if values.dtype.kind not in "fiub":
         raise InvalidInputError(
-            f"{name} must hold real numbers; got dtype {values.dtype}. Convert or drop the columns that are not numeric."
+            f"must hold real numbers; got dtype {values.dtype}",
+            "Convert or drop the columns that are not numeric.",
+            parameter=name,
         )
     if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InvalidInputError(f"{name} must have at least one point and one feature; got shape {X.shape}.")
+        raise InvalidInputError(f"must have at least one point and one feature; got shape {X.shape}", parameter=name)
     if values.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
         values = X.data if sp.issparse(X) else X
@@ -152,12 +155,13 @@ def as_points(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Raise an InvalidInputError if entries of a masked array are masked: without its mask it would have numbers there."""
+    """Raise an InvalidInputError if entries of a masked array are masked: without the mask they would be taken for numbers."""
     masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
     if masked:
         raise InvalidInputError(
-            f"{name} has {masked:,} masked entries, and what is masked cannot be compared. Fill them (numpy.ma.filled, an "
-            "imputer), or leave out their rows."
+            f"has {masked:,} masked entries, and what is masked cannot be compared",
+            "Fill them (numpy.ma.filled, an imputer), or leave out their rows.",
+            parameter=name,
         )
 
 
@@ -166,7 +170,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
 
     Parameters
     ----------
-    matrix : dense or sparse; sparse ones are looked at in CSR format, where only stored entries can be at fault
+    matrix : dense or sparse; of a sparse one only the stored entries are checked
     names : of the columns, for the message
     name : what the matrix is called in the message
     first_row : number of the first row, where the matrix is a part of a larger one
@@ -182,7 +186,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
     values = matrix.data if sp.issparse(matrix) else matrix
     if values.dtype.kind != "f":
         return
-    # A finite sum proves that all is finite without a temporary; only a suspicious sum is looked into.
+    # A finite sum proves that all is finite without a temporary; entries are examined only if the sum is not finite.
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -202,9 +206,10 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
         "Replace inf by finite numbers or drop these rows.": n_inf,
     }
     raise InvalidInputError(
-        f"{name} must be finite; entries that are not: {counts}. The first is {name}[{row}, {column}] = {value}, "
-        f"in row {row}, column {column if names is None else repr(str(names[column]))}, counted from 0. "
-        + " ".join(remedy for remedy, count in remedies.items() if count)
+        f"must be finite; entries that are not: {counts}. The first is {name}[{row}, {column}] = {value}, "
+        f"in `row {row}`, column {column if names is None else repr(str(names[column]))}, counted from 0",
+        " ".join(remedy for remedy, count in remedies.items() if count),
+        parameter=name,
     )
 
 
@@ -230,16 +235,17 @@ def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, stri
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers, one for each of {length} points; {error}.") from error
+        fault = f"must hold numbers, one for each of {length} points: {error}"
+        raise InvalidInputError(fault, parameter=name) from error
     if vector.shape != (length,):
-        raise InvalidInputError(f"{name} must have one entry for each of {length} points; got shape {vector.shape}.")
+        fault = f"must have one entry for each of {length} points; got shape {vector.shape}"
+        raise InvalidInputError(fault, parameter=name)
     if not np.isfinite(vector).all():
-        raise InvalidInputError(f"{name} must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not.")
+        raise InvalidInputError(f"must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not", parameter=name)
     wrong = vector <= minimum if strict else vector < minimum
     if wrong.any():
-        first = int(np.argmax(wrong))
-        sign = ">" if strict else ">="
-        raise InvalidInputError(f"{name} must be {sign} {minimum:g}; entry {first} is {vector[first]:g}.")
+        first, sign = int(np.argmax(wrong)), ">" if strict else ">="
+        raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
     return vector
 
 
@@ -248,47 +254,110 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
     array = np.asarray(indices)
     if array.dtype == np.bool_:
         if array.shape != (length,):
-            raise InvalidInputError(f"{name}, as a mask, must have length {length}; got shape {array.shape}.")
+            raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)
         return np.flatnonzero(array)
     if array.size == 0:
         return np.zeros(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidInputError(f"{name} must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}.")
+        fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
+        raise InvalidInputError(fault, parameter=name)
     array = array.astype(np.intp)
     if array.min() < 0 or array.max() >= length:
-        raise InvalidInputError(f"{name} must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}.")
-    if len(np.unique(array)) != len(array):
-        raise InvalidInputError(
-            f"{name} must not repeat a row number; {len(array)} given, {len(np.unique(array))} distinct."
-        )
+        fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
+        raise InvalidInputError(fault, parameter=name)
+    distinct = len(np.unique(array))
+    if distinct != len(array):
+        fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
+        raise InvalidInputError(fault, parameter=name)
     return array
 
 
-def equal_rows(X: Any) -> tuple[IntArray, IntArray] | None:
-    """First occurrence of each distinct row and, for every row, its group; None when all rows differ.
+class EqualRows(NamedTuple):
+    """Groups of equal rows, by first occurrence: ``first[g]`` is the first row of group g, ``group[i]`` the group of row i.
 
-    Rows are compared by their bits through an exact integer hash, then verified, so the answer does not
-    depend on rounding. Groups are numbered in order of first occurrence.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> equal = equal_rows(np.array([[3.0], [1.0], [3.0], [2.0], [1.0]]))
+    >>> equal.first.tolist(), equal.group.tolist(), equal.n, equal.is_trivial
+    ([0, 1, 3], [0, 1, 0, 2, 1], 5, False)
     """
+
+    first: IntArray
+    group: IntArray
+
+    @classmethod
+    def trivial(cls, n: int) -> EqualRows:
+        """Each of n rows in a group of its own."""
+        return cls(np.arange(n), np.arange(n))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.group)
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether all rows differ."""
+        return len(self.first) == len(self.group)
+
+    def sums(self, values: FloatArray | BoolArray) -> FloatArray:
+        """The sum of a value over the rows of each group."""
+        return np.asarray(np.bincount(self.group, weights=values, minlength=len(self.first)), np.float64)
+
+
+def equal_rows(X: Any, codes: NDArray[np.uint64] | None = None) -> EqualRows:
+    """Groups of rows that are equal, to the bit: rows with equal ``row_codes`` are compared. ``codes`` spares computing them."""
     n = X.shape[0]
-    codes = row_codes(X)
+    codes = row_codes(X) if codes is None else codes
     ordered = np.sort(codes)
     if not (ordered[1:] == ordered[:-1]).any():
-        return None
+        return EqualRows.trivial(n)
     order = np.argsort(codes, kind="stable")
     same = codes[order[1:]] == codes[order[:-1]]
     pairs = np.flatnonzero(same)
     for block in row_blocks(len(pairs), X.shape[1]):
         left, right = order[pairs[block]], order[pairs[block] + 1]
-        same[pairs[block]] = _rows_equal(X, left, right)
-    if not same.any():
-        return None
+        same[pairs[block]] = rows_equal(X[left], X[right])
     group_in_order = np.concatenate([[0], np.cumsum(~same)])
     first_in_order = order[np.concatenate([[True], ~same])]  # stable sort: the smallest index of each group
     rank = np.argsort(np.argsort(first_in_order))
     group = np.empty(n, dtype=np.intp)
     group[order] = rank[group_in_order]
-    return np.sort(first_in_order), group
+    return EqualRows(np.sort(first_in_order), group)
+
+
+def rows_equal(A: Any, B: Any) -> BoolArray:
+    """Whether a_i = b_i in all entries, for two matrices that are both dense or both sparse."""
+    if sp.issparse(A):
+        return np.asarray(abs(A - B).sum(axis=1) == 0).ravel()
+    return np.asarray((A == B).all(axis=1))
+
+
+class KnownRows(NamedTuple):
+    """Rows that can be recognised by their codes: ``codes`` in ascending order, and the row that each belongs to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = KnownRows.of(row_codes(np.array([[3.0], [1.0]])))
+    >>> known.find(row_codes(np.array([[1.0], [2.0], [3.0]]))).tolist()
+    [1, -1, 0]
+    """
+
+    codes: NDArray[np.uint64]
+    row: IntArray
+
+    @classmethod
+    def of(cls, codes: NDArray[np.uint64]) -> KnownRows:
+        """From the codes of rows, in the order of the rows."""
+        order = np.argsort(codes)
+        return cls(codes[order], order)
+
+    def find(self, codes: NDArray[np.uint64]) -> IntArray:
+        """The known row that has each code, -1 where there is none."""
+        place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+        return np.where(self.codes[place] == codes, self.row[place], -1)
 
 
 def row_codes(X: Any) -> NDArray[np.uint64]:
@@ -399,10 +468,3 @@ def _bits(values: FloatArray) -> NDArray[np.uint64]:
 def _multipliers(count: int) -> NDArray[np.uint64]:
     rng = np.random.default_rng(0x6D6F73616963)
     return rng.integers(0, 2**63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-
-
-def _rows_equal(X: Any, left: IntArray, right: IntArray) -> BoolArray:
-    if sp.issparse(X):
-        difference = X[left] - X[right]
-        return np.asarray(abs(difference).sum(axis=1) == 0).ravel()
-    return np.asarray((X[left] == X[right]).all(axis=1))

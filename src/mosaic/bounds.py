@@ -9,6 +9,9 @@ tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ
 where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
 squares without a ridge. Proofs: docs/math/bound.md.
 
+Every E = M⁻¹T, whatever strength it came from, gives a dual bound. The strength decides how tight it is: ``lam_path`` solves
+along strengths, ``best_for_k`` at nearly the best one for k.
+
 Notes
 -----
 1. Sets leave at least as much of K = F Fᵀ + Δ as they leave of F Fᵀ (Δ ⪰ 0), so bounds for a factor hold for the kernel.
@@ -16,26 +19,40 @@ Notes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
-from mosaic._arrays import FloatArray, row_blocks
+from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._checks import check_strength, real_number
+from mosaic.exceptions import InvalidInputError
+from mosaic.factor import Factor
 from mosaic.kernels import Kernel
+from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
+from mosaic.solvers import Solution
+from mosaic.working_set import solve_design
 
 #: Scores and lengths that are kept, largest first; those that come after count as much as the last one kept.
-MOST_KEPT = 1000
-#: Multiplications for which the kernel itself is looked at and not only its factor: n²p for scores, n³ for eigenvalues. A second
-#: or two of one core; of 500 columns it is 3,400 points, for eigenvalues 1,800.
-MOST_OPERATIONS = 6e9
+MOST_KEPT_SCORES = 1000
+#: Multiplications for which a bound uses the kernel itself and not only its factor: n²p for scores, n³ for eigenvalues. A second
+#: or two of one core; with a rank of 500 this is 3,400 points, for eigenvalues 1,800.
+MOST_BOUND_OPERATIONS = 6e9
+#: Multiplications that one similarity is counted as, at least.
+OPERATIONS_OF_A_SIMILARITY = 100
 #: A factor that misses a smaller share of the kernel's trace than this is the kernel.
-EXACT = 1e-9
-#: Every bound is lowered by this multiple of the precision of the factor times tr K, for rounding; factorisations stop there.
-ROUNDING = 50.0
+EXACT_FACTOR_ERROR = 1e-9
+#: Every bound is lowered by this many eps of the factor's precision times tr K, for rounding; factorisations stop there.
+EPS_OF_A_BOUND = 50.0
+#: Relative gap that the program behind a bound is solved to (a gap of 1e-2 would cost a percent of the bound); where a bound uses
+#: the factor only, this share of what the factor misses is enough.
+BOUND_TOLERANCE, SHARE_OF_MISSED = 1e-4, 0.01
+#: Candidates on which the best strength for k is found.
+STRENGTH_CANDIDATES = 300
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ class Largest:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: ArrayLike, most: int = MOST_KEPT) -> Self:
+    def of(cls, values: ArrayLike, most: int = MOST_KEPT_SCORES) -> Self:
         """The largest ``most`` of them."""
         descending = -np.sort(-np.asarray(values, np.float64))
         return cls(tuple(descending[:most].tolist()))
@@ -183,3 +200,168 @@ def with_residual(
     c = float(minimize_scalar(value, bounds=(0.0, 2.0 * lam), method="bounded", options={"xatol": 1e-3 * lam}).x)
     inner, energy, z2 = at(c)
     return Bound(inner, energy, Largest.of(z2), bound.ridge, bound.outside, bound.spectrum)
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """A solution at one strength, with the numbers that the bound needs."""
+
+    lam: float
+    alpha: float
+    solution: Solution
+    inner: float  # ⟨E, T⟩
+    energy: float  # ‖E‖²
+    scores: Largest  # z_j² over all candidates
+
+    @property
+    def largest_score(self) -> float:
+        """max_j z_j over all candidates."""
+        return float(np.sqrt(self.scores.values[0]))
+
+    @property
+    def support(self) -> IntArray:
+        """Candidates with a non-zero row."""
+        return np.flatnonzero(self.solution.value)
+
+    def dual_point(self, problem: DesignProblem) -> DualPoint:
+        """E, for the problem that this solves."""
+        return problem.with_lam(self.lam).dual_point(self.solution.value)
+
+    def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
+        """The bound that it proves, for sets of any size."""
+        return Bound(self.inner, self.energy, self.scores, ridge, outside)
+
+    def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
+        """⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) + outside ≤ err_g(S) for every S of k candidates."""
+        return self.bounds(ridge, outside).at(k)
+
+
+def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:
+    point = problem.dual_point(solution.value)
+    # Over all candidates: screening is safe for the program, but the bound speaks of every set.
+    scores = Largest.of(problem.scores(point.E) ** 2)
+    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, scores)
+
+
+def lam_path(
+    problem: DesignProblem,
+    alphas: Sequence[float],
+    *,
+    tol: float = 1e-3,
+    initial: IntArray | None = None,
+    callback: Callable[[PathPoint], None] | None = None,
+) -> list[PathPoint]:
+    """Solutions at lam = alpha · lam_crit for increasing alpha, each started from the one before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> F = np.random.default_rng(0).normal(size=(60, 4))
+    >>> path = lam_path(DesignProblem(F, F.T @ F, 1.0), [2.0, 5.0, 20.0])
+    >>> [point.solution.gap <= 1e-3 for point in path]
+    [True, True, True]
+    """
+    lam_crit = critical_lam(problem)
+    points: list[PathPoint] = []
+    start: FloatArray | None = None
+    for alpha in sorted(float(a) for a in alphas):
+        check_strength(alpha, None)
+        at = problem.with_lam(alpha * lam_crit)
+        solution = solve_design(at, tol=tol, initial=initial, start=start)
+        start = solution.value
+        points.append(_path_point(at, lam_crit, solution))
+        if callback is not None:
+            callback(points[-1])
+    return points
+
+
+def best_for_k(
+    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
+) -> PathPoint:
+    """The solution at nearly the strength whose bound for k is the best: ``best_for_k(problem, k, ridge=g).bound(k, g)``.
+
+    The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
+    dD/dlam is half the misfit. It is found on few candidates; the bound holds at any strength. (That is the best strength
+    where k times the largest z² stands for the k largest, which are about equal at a solution.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> F = np.random.default_rng(0).normal(size=(40, 3))
+    >>> problem = DesignProblem(F, F.T @ F, 1.0)
+    >>> few = F[:5]  # what these five leave: tr(C (I + A/g)⁻¹)
+    >>> 0 < best_for_k(problem, 5).bound(5, 1.0) <= np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few))
+    True
+    """
+    if not 1 <= k <= problem.n:
+        fault = f"must lie between 1 and the number of candidates {problem.n}"
+        raise InvalidInputError(fault, parameter="k", value=k)
+    real_number("ridge", ridge, above=0)
+    lam_crit = critical_lam(problem)
+    few = problem.restrict(_some_candidates(problem.n, initial))
+
+    def excess(log_alpha: float) -> float:
+        lam = float(np.exp(log_alpha)) * lam_crit
+        total = float(solve_design(few.with_lam(lam), tol=0.01, thin=False).row_norms.sum())
+        return float(np.log(max(lam * ridge * total, 1e-12 * k) / k))
+
+    low, high = np.log(1.05), np.log(1e4)
+    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.02)
+    at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
+    solution = solve_design(at, tol=tol, initial=initial, thin=False)
+    return _path_point(at, lam_crit, solution)
+
+
+def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int, ridge: float) -> Bound:
+    """What every set of k points leaves at least, for the kernel as given: dual and spectral bound, from its factor.
+
+    Where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), it uses the kernel itself and not only its factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.factor import factorize
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.random.default_rng(0).normal(size=(40, 3)), "rbf", gamma=0.5)
+    >>> bound = bound_of_points(kernel, factorize(kernel, max_rank=10), np.ones(40), 5, ridge=1.0)
+    >>> 20 < bound.at(5) < 40, 5 < bound.without_ridge(5) < 40
+    (True, True)
+    """
+    n, F = kernel.n, factor.F
+    C, whole = weighted_gram(F, weights), factor.error <= EXACT_FACTOR_ERROR * factor.trace
+    residual = not whole and float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
+    tol = bound_tolerance(0.0 if residual else factor.relative_error)
+    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
+    rounding = EPS_OF_A_BOUND * float(np.finfo(F.dtype).eps) * factor.trace
+    if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
+        spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
+    else:
+        G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
+        spectrum = Spectrum.of_factor(C, G, Largest.of(row_norms_squared(F)))
+    bound = replace(best.bounds(ridge, -rounding), spectrum=spectrum)
+    if not residual:
+        return bound
+    at, eta = DesignProblem(F, C, best.lam), best.solution.value
+    used = np.flatnonzero(eta)
+    A = at.restrict(used).solve_M(eta[used], np.asarray(F.T, np.float64))
+    return with_residual(kernel, F, weights, A, bound, best.lam, k)
+
+
+def bound_tolerance(missed: float) -> float:
+    """The gap that a program behind a bound is solved to, if its factor misses this share of the kernel.
+
+    Examples
+    --------
+    >>> bound_tolerance(0.0), bound_tolerance(0.05)
+    (0.0001, 0.0005)
+    """
+    return max(BOUND_TOLERANCE, SHARE_OF_MISSED * missed)
+
+
+def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:
+    """Pivots of a factorisation, which are spread over the data, or a random few."""
+    if n <= size:
+        return np.arange(n)
+    if initial is not None and len(initial) >= size:
+        return np.sort(initial[:size])
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_trapezoid
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, as_points
+from mosaic._checks import one_of, real_number, whole_number
 from mosaic.exceptions import InvalidInputError
 
 __all__ = [
@@ -31,8 +32,8 @@ Kind: TypeAlias = Literal[
     "uniform", "repetitive", "dependent", "clustered", "heavy-tailed", "images", "shuffled", "columns", "far"
 ]
 
-#: Pieces into which a curve is cut to invert its arc length; the error is about the square of 1 / PIECES.
-PIECES = 4096
+#: Pieces into which a curve is cut to invert its arc length; the error is about the square of 1 / ARC_PIECES.
+ARC_PIECES = 4096
 #: Clusters of outliers: their standard deviation in mean sides of the box, and how much wider the box of their centres.
 CLUSTER_WIDTH, CLUSTER_BOX = 0.02, 2.0
 #: Far outliers: least and largest factor away from the mean, and their noise in standard deviations of each column.
@@ -64,8 +65,8 @@ def sphere(n: int, *, radius: float = 1.0, intrinsic: int = 2, random_state: See
     >>> sphere(100, intrinsic=4).shape
     (100, 5)
     """
-    n, intrinsic = _count(n, "n", 1), _count(intrinsic, "intrinsic", 1)
-    radius = _number(radius, "radius", above=0.0)
+    n, intrinsic = whole_number("n", n), whole_number("intrinsic", intrinsic)
+    radius = real_number("radius", radius, above=0)
     return radius * _unit(np.random.default_rng(random_state).normal(size=(n, intrinsic + 1)))
 
 
@@ -89,7 +90,7 @@ def trefoil(n: int, *, width: float = 0.0, random_state: Seed = 0) -> FloatArray
     >>> trefoil(200, width=0.1).shape
     (200, 3)
     """
-    n, width = _count(n, "n", 1), _number(width, "width", least=0.0)
+    n, width = whole_number("n", n), real_number("width", width, at_least=0)
     rng = np.random.default_rng(random_state)
     t = _uniform_in_length(lambda t: np.linalg.norm(_trefoil_velocity(t), axis=1), 0.0, 2 * np.pi, n, rng)
     knot = np.column_stack([np.sin(t) + 2 * np.sin(2 * t), np.cos(t) - 2 * np.cos(2 * t), -np.sin(3 * t)])
@@ -115,7 +116,7 @@ def swiss_roll(n: int, *, height: float = 21.0, random_state: Seed = 0) -> Float
     >>> swiss_roll(300).shape
     (300, 3)
     """
-    n, height = _count(n, "n", 1), _number(height, "height", above=0.0)
+    n, height = whole_number("n", n), real_number("height", height, above=0)
     rng = np.random.default_rng(random_state)
     t = _uniform_in_length(lambda t: np.sqrt(1 + t**2), 1.5 * np.pi, 4.5 * np.pi, n, rng)
     return np.column_stack([t * np.cos(t), rng.uniform(0.0, height, n), t * np.sin(t)])
@@ -146,19 +147,20 @@ def union(
     """
     clouds = [_dense(part, f"parts[{k}]") for k, part in enumerate(parts)]
     if not clouds:
-        raise InvalidInputError("parts must hold at least one cloud of points; got none.")
+        raise InvalidInputError("must hold at least one cloud of points; got none", parameter="parts")
     d = max(cloud.shape[1] for cloud in clouds)
     clouds = [np.pad(cloud, ((0, 0), (0, d - cloud.shape[1]))) for cloud in clouds]
     if isinstance(offsets, str):
         if offsets != "apart":
-            raise InvalidInputError(f"offsets must be 'apart', None or an array; got {offsets!r}.")
+            raise InvalidInputError("must be 'apart', None or an array", parameter="offsets", value=offsets)
         shifts = _apart(clouds)
     else:
         shifts = np.zeros((len(clouds), d)) if offsets is None else _dense(offsets, "offsets")
     if shifts.shape != (len(clouds), d):
         raise InvalidInputError(
-            f"offsets must have one row for each of {len(clouds)} parts and {d} columns, the most features of a part; "
-            f"got shape {shifts.shape}."
+            f"must have one row for each of {len(clouds)} parts and {d} columns, the most features of a part; "
+            f"got shape {shifts.shape}",
+            parameter="offsets",
         )
     X = np.vstack([cloud + shift for cloud, shift in zip(clouds, shifts, strict=True)])
     return X, np.repeat(np.arange(len(clouds)), [len(cloud) for cloud in clouds])
@@ -181,11 +183,13 @@ def embed(X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: See
     (100, 50)
     """
     X = _dense(X, "X")
-    dimension, noise = _count(dimension, "dimension", 1), _number(noise, "noise", least=0.0)
+    dimension, noise = whole_number("dimension", dimension), real_number("noise", noise, at_least=0)
     if dimension < X.shape[1]:
         raise InvalidInputError(
-            f"dimension must be at least the {X.shape[1]} features of X, or distances could not be kept; "
-            f"got {dimension}. Reduce X first (for example with sklearn.decomposition.PCA)."
+            f"must be at least the {X.shape[1]} features of X, or distances could not be kept",
+            "Reduce X first (for example with sklearn.decomposition.PCA).",
+            parameter="dimension",
+            value=dimension,
         )
     rng = np.random.default_rng(random_state)
     Q, R = np.linalg.qr(rng.normal(size=(dimension, X.shape[1])))
@@ -262,14 +266,16 @@ def contaminate(
     (True, 0)
     """
     X = _dense(X, "X")
-    if kind not in get_args(Kind):
-        raise InvalidInputError(f"kind must be one of {', '.join(map(repr, get_args(Kind)))}; got {kind!r}.")
+    one_of("kind", kind, get_args(Kind))
     if kind == "images" and images is None:
-        raise InvalidInputError("kind='images' takes its outliers from images, which is None; pass an array of them.")
+        raise InvalidInputError(
+            "`kind='images'` takes its outliers from `images`, which is None", "Pass an array of them."
+        )
     if kind != "images" and images is not None:
-        raise InvalidInputError(f"images are used by kind='images' only; got kind={kind!r}. Leave out one of the two.")
-    scale, share = _number(scale, "scale", above=0.0), _number(share, "share", least=0.0, below=1.0)
-    clusters, n = _count(clusters, "clusters", 1), _amount(amount, len(X))
+        fault = f"are used by `kind='images'` only; got `kind={kind!r}`"
+        raise InvalidInputError(fault, "Leave out one of the two.", parameter="images")
+    scale, share = real_number("scale", scale, above=0), real_number("share", share, at_least=0, below=1)
+    clusters, n = whole_number("clusters", clusters), _amount(amount, len(X))
     rng = np.random.default_rng(random_state)
     outliers = X[:0] if n == 0 else _outliers(kind, X, n, scale, share, clusters, images, rng)
     rows = np.vstack([X, outliers.astype(X.dtype)])
@@ -287,13 +293,16 @@ def noise_images(n: int, like: ArrayLike, *, random_state: Seed = 0) -> FloatArr
     >>> noise_images(5, load_digits().images).shape
     (5, 8, 8)
     """
-    n, like = _count(n, "n", 1), np.asarray(like)
+    n, like = whole_number("n", n), np.asarray(like)
     if like.ndim < 2:
-        raise InvalidInputError(f"like must be an array of images, one for each first index; got shape {like.shape}.")
+        fault = f"must be an array of images, one for each first index; got shape {like.shape}"
+        raise InvalidInputError(fault, parameter="like")
     values = _dense(like.reshape(len(like), -1), "like")
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise InvalidInputError(f"like must hold at least two different values to span a range; all are {low:g}.")
+        raise InvalidInputError(
+            f"must hold at least two different values to span a range; all are {low:g}", parameter="like"
+        )
     return np.random.default_rng(random_state).uniform(low, high, size=(n, *like.shape[1:]))
 
 
@@ -326,7 +335,7 @@ def _uniform_in_length(
     speed: Callable[[FloatArray], FloatArray], start: float, stop: float, n: int, rng: np.random.Generator
 ) -> FloatArray:
     """Solutions t of s(t) = u, u uniform in [0, s(stop)], where s(t) = ∫_start^t speed."""
-    grid = np.linspace(start, stop, PIECES + 1)
+    grid = np.linspace(start, stop, ARC_PIECES + 1)
     length = cumulative_trapezoid(speed(grid), grid, initial=0.0)
     return np.asarray(np.interp(rng.uniform(0.0, length[-1], n), length, grid))
 
@@ -401,7 +410,9 @@ def _structured(outliers: FloatArray, kind: Kind, share: float, rng: np.random.G
     if share == 0:
         return outliers
     if n <= parents:
-        raise InvalidInputError(f"kind={kind!r} needs at least {parents + 1} outliers; amount gives {n}. Ask for more.")
+        raise InvalidInputError(
+            f"`kind={kind!r}` needs at least {parents + 1} outliers; `amount` gives {n}", "Ask for more."
+        )
     replaced = min(max(round(share * n), 1), n - parents)
     free = n - replaced
     a = rng.integers(free, size=replaced)
@@ -430,11 +441,11 @@ def _drawn(images: Any, n: int, features: int, rng: np.random.Generator) -> Floa
         images = images.reshape(len(images), -1)
     images = _dense(images, "images")
     if images.shape[1] != features:
-        raise InvalidInputError(
-            f"images must have the {features} features of X; they have {images.shape[1]}. Resize them first."
-        )
+        fault = f"must have the {features} features of X; they have {images.shape[1]}"
+        raise InvalidInputError(fault, "Resize them first.", parameter="images")
     if len(images) < n:
-        raise InvalidInputError(f"images must hold at least {n} rows; got {len(images)}. Give more or ask for fewer.")
+        fault = f"must hold at least {n} rows; got {len(images)}"
+        raise InvalidInputError(fault, "Give more or ask for fewer.", parameter="images")
     return np.asarray(images[rng.choice(len(images), n, replace=False)])
 
 
@@ -443,7 +454,7 @@ def _permuted(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
     usable = np.flatnonzero(np.ptp(X, axis=1) > 0)
     if len(usable) == 0:
         raise InvalidInputError(
-            "kind='shuffled' needs rows with different entries; all rows of X are constant. Use another kind."
+            "`kind='shuffled'` needs rows with different entries; all rows of X are constant", "Use another kind."
         )
     rounds = -(-n // len(usable))  # ⌈n / usable⌉: every row is used once before any is used again
     originals: FloatArray = X[np.concatenate([rng.permutation(usable) for _ in range(rounds)])[:n]]
@@ -459,7 +470,8 @@ def _recombined(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
     _check_spans(X)
     if X.shape[1] < 2:
         raise InvalidInputError(
-            "kind='columns' needs at least two features, or its outliers would be rows of X; X has 1. Use another kind."
+            "`kind='columns'` needs at least two features, or its outliers would be rows of X; X has 1",
+            "Use another kind.",
         )
     return np.asarray(np.take_along_axis(X, rng.integers(len(X), size=(n, X.shape[1])), axis=0))
 
@@ -476,34 +488,20 @@ def _moved_away(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
 def _check_spans(X: FloatArray) -> None:
     if not np.ptp(X, axis=0).any():
         raise InvalidInputError(
-            f"X must hold at least two different rows, or it says no scale for outliers; all {len(X)} are equal. "
-            "Use kind='images' or 'shuffled', or more points."
+            f"must hold at least two different rows to give outliers a scale; all {len(X)} are equal",
+            "Use `kind='images'` or 'shuffled', or more points.",
+            parameter="X",
         )
 
 
 def _dense(X: Any, name: str) -> FloatArray:
     if sp.issparse(X):
-        raise InvalidInputError(f"{name} must be a dense array; got a sparse one. Use {name}.toarray().")
+        raise InvalidInputError("must be a dense array; got a sparse one", f"Use {name}.toarray().", parameter=name)
     return np.asarray(as_points(X, name))
 
 
 def _amount(amount: float, n_inliers: int) -> int:
     """Number of outliers: an int as it is, a float times the inliers."""
     if isinstance(amount, Integral):
-        return _count(amount, "amount", 0)
-    return round(_number(amount, "amount", least=0.0) * n_inliers)
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise InvalidInputError(f"{name} must be a whole number >= {least}; got {value!r}.")
-    return int(value)
-
-
-def _number(value: Any, name: str, *, least: float = -np.inf, above: float = -np.inf, below: float = np.inf) -> float:
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
-    if not (np.isfinite(number) and number >= least and above < number < below):
-        low = f">= {least:g}" if above == -np.inf else f"> {above:g}"
-        high = "" if below == np.inf else f" and < {below:g}"
-        raise InvalidInputError(f"{name} must be a finite number {low}{high}; got {value!r}.")
-    return number
+        return whole_number("amount", amount, at_least=0)
+    return round(real_number("amount", amount, at_least=0) * n_inliers)

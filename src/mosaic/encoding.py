@@ -1,4 +1,12 @@
-"""The rows of R* that matter, asked for when needed: influence, rows, effective counts, errors, certificate."""
+"""What a solution says: influence, rows of R, effective counts of points in the data or outside of it, errors, certificate.
+
+Effective counts. Row y of lam·K(I − R) is, up to its scale, q_y(i) = f_yᵀ (t_i − F_Sᵀ r_i). For a point with a non-zero row of R
+it is a multiple of that row, so m_y = ‖q_y‖₁ / ‖q_y‖_∞ is the paper's measure there, (n − 1)·(1 − OP) + 1; and it is defined for
+every other point too, whether it has a zero row or was never seen.
+
+The entry of y itself is what most depends on how well F renders y: the residual Δ_yy of the factor, which no other
+point shares, belongs to it. A point that the factor has missed altogether has all of its row in that entry, m_y = 1.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +16,36 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, subsample_of_weights
-from mosaic.counts import CountModel, counts_against
+from mosaic._arrays import (
+    EqualRows,
+    FloatArray,
+    IntArray,
+    KnownRows,
+    in_double,
+    row_blocks,
+    row_codes,
+    row_norms_squared,
+    subsample_of_weights,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
-from mosaic.problem import SPANNED, DesignProblem, RowNorm, weighted_gram
+from mosaic.problem import SPANNED_SHARE, DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers import Status
 
-#: Eps of the value of R = 0 that a certificate allows for. In 40 problems of 200 to 1500 points in single precision a
-#: twenty-fifth of that was the most by which primal and dual contradicted those of double precision.
-FEW_ROUNDINGS = 32
+#: Eps of the value of R = 0 that a certificate allows for. In 40 problems of 200 to 1500 points in single precision, primal and
+#: dual contradicted those of double precision by at most a twenty-fifth of that.
+ALLOWED_ROUNDINGS = 32
 #: Share of rounding in a gap from which it is named.
 VISIBLE_ROUNDING = 1e-9
-#: Multiplications that computing all effective counts may take before targets are sampled (some seconds).
-MOST_OPERATIONS = 2e10
-#: Targets that effective counts sum over where the points are a sample of more.
-SAMPLED_TARGETS = 2048
+#: Multiplications that computing all effective counts may take before targets are sampled (some seconds),
+MOST_COUNTING_OPERATIONS = 2e10
+#: and the smallest sample of targets.
+FEWEST_SAMPLED_TARGETS = 1000
+#: Targets that effective counts sum over where the points are themselves a sample.
+TARGETS_OF_A_SAMPLE = 2048
 
 
 @dataclass(frozen=True)
@@ -89,26 +109,8 @@ class Certificate:
 
 
 def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
-    """What rounding in this precision can change of a value of the program that was put together from sums of this size."""
-    return FEW_ROUNDINGS * float(np.finfo(dtype).eps) * value
-
-
-@dataclass(frozen=True)
-class EqualPoints:
-    """Equal points are solved for once: ``first[g]`` is a point of group g, ``group[i]`` the group of point i."""
-
-    first: IntArray
-    group: IntArray
-
-    @classmethod
-    def trivial(cls, n: int) -> EqualPoints:
-        """Every point by itself."""
-        return cls(np.arange(n), np.arange(n))
-
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return len(self.group)
+    """What rounding in this precision can change of a value of the program that is computed from sums of this size."""
+    return ALLOWED_ROUNDINGS * float(np.finfo(dtype).eps) * value
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,9 @@ class DesignRows:
         if not len(self.anchors):
             return maps
         left = np.eye(self.F.shape[1]) - np.asarray(self.F[self.members], np.float64).T @ maps
-        return np.vstack([np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T, rcond=SPANNED) @ left, maps])
+        return np.vstack(
+            [np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T, rcond=SPANNED_SHARE) @ left, maps]
+        )
 
     def _priced(self, places: IntArray) -> FloatArray:
         """b_j of some of the members."""
@@ -187,12 +191,12 @@ class GivenRows:
 
 @dataclass(frozen=True)
 class Encoding:
-    """The solved program: who represents whom, how strongly, and how close to the optimum.
+    """The solved program: which points represent which, how strongly, and how close this is to the optimum.
 
     Attributes
     ----------
     influence : ‖r_j‖ for every point, zero for most; equal points share
-    support : points with a non-zero row, most influential first
+    support : points with a non-zero row and must-include points, most influential first
     lam, alpha : strength, absolute and as a multiple of the critical one
     status : how the solver ended
     n_iter : steps of the solver
@@ -209,22 +213,23 @@ class Encoding:
     kernel: Kernel = field(repr=False)
     factor: Factor = field(repr=False)
     #: Distinct points, their weights as targets, those with a non-zero row, and the rows.
-    groups: EqualPoints = field(repr=False)
+    groups: EqualRows = field(repr=False)
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)
     #: Of a random sample of points, for how many each stands.
     stands_for: FloatArray | None = field(default=None, repr=False)
+    must_include: IntArray = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property
     def total(self) -> float:
-        """Weight of all the points that one could stand for."""
+        """Weight of all points that a point could stand for."""
         return float((self.weights if self.stands_for is None else self.stands_for).sum())
 
     @cached_property
     def support(self) -> IntArray:
-        """Points with a non-zero row, most influential first."""
-        used = np.flatnonzero(self.influence)
+        """Points with a non-zero row and must-include points, most influential first."""
+        used = np.union1d(np.flatnonzero(self.influence), self.must_include)
         return used[np.argsort(-self.influence[used], kind="stable")]
 
     @property
@@ -247,8 +252,8 @@ class Encoding:
 
     @cached_property
     def _share(self) -> FloatArray:
-        """Part of its group's row that falls to each point."""
-        copies = np.bincount(self.groups.group, weights=self.influence > 0, minlength=len(self.groups.first))
+        """The share of its group's row that each point has."""
+        copies = self.groups.sums(self.influence > 0)
         return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
 
     @cached_property
@@ -262,7 +267,7 @@ class Encoding:
         -----
         1. The extension to zero rows is ours. Must-include points and the non-zero rows of ℓ_∞ encodings use r_j itself.
         2. Where n²·rank is too large the sums run over a fixed random sample of the targets, scaled up.
-        3. What the factor misses of a point counts as its own entry (see ``counts``).
+        3. What the factor misses of a point counts as its own entry (see the head of this module).
         """
         F, n = self.factor.F, len(self.groups.first)
         targets, weights = self._targets
@@ -285,27 +290,30 @@ class Encoding:
         """Distinct points that effective counts sum over, and their weights: all, or a sample that stands for all."""
         n = len(self.groups.first)
         if self.stands_for is not None:
-            return subsample_of_weights(self.stands_for, SAMPLED_TARGETS, 0)
-        if float(n) * n * self.factor.rank <= MOST_OPERATIONS:
+            return subsample_of_weights(self.stands_for, TARGETS_OF_A_SAMPLE, 0)
+        if float(n) * n * self.factor.rank <= MOST_COUNTING_OPERATIONS:
             return np.arange(n), self.weights
-        return subsample_of_weights(self.weights, max(1000, int(MOST_OPERATIONS / (n * self.factor.rank))), 0)
+        return subsample_of_weights(
+            self.weights, max(FEWEST_SAMPLED_TARGETS, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank))), 0
+        )
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
         """Effective counts for any point, new or known. ``codes`` are ``row_codes`` of the distinct points."""
         factor = self.factor
         if not isinstance(self.member_rows, DesignRows):
-            raise InvalidInputError("effective counts of new points need row_norm='l2'; this encoding is for 'linf'.")
+            raise InvalidInputError(
+                "effective counts of new points need `row_norm='l2'`; this encoding is for 'linf'", "Solve with 'l2'."
+            )
         explicit = not len(factor.pivots)
         targets, weights = self._targets
-        order = np.argsort(codes)
         return CountModel(
             pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
             triangle=None if explicit else np.asarray(factor.F[factor.pivots], np.float64),
             complement=self._complement,
             left=self._left_over(targets),
             weights=weights,
-            codes=codes[order],
-            known_counts=self.effective_count[self.groups.first][order],
+            known=KnownRows.of(codes),
+            known_counts=self.effective_count[self.groups.first],
         )
 
     @cached_property
@@ -340,3 +348,74 @@ class Encoding:
             f"Encoding of {n:,} points by {k:,}: {self.certificate}. "
             f"alpha={self.alpha:.3g}, lam={self.lam:.3g}, {self.status.name.lower()} in {self.n_iter} steps."
         )
+
+
+def counts_against(
+    f: FloatArray,
+    f_left: FloatArray,
+    residual: FloatArray,
+    weight: FloatArray,
+    place: IntArray,
+    left: FloatArray,
+    weights: FloatArray,
+) -> FloatArray:
+    """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
+
+    Parameters
+    ----------
+    f : rows of F of the points y
+    f_left : left_y, one a row
+    residual : Δ_yy
+    weight : ω_y
+    place : number of y among the targets, -1 where it is not among them
+    left : left_i of the targets, as columns
+    weights : ω_i of the targets, scaled up where they are a sample
+    """
+    Q = np.abs(f @ left)
+    own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual
+    among = np.flatnonzero(place >= 0)
+    Q[among, place[among]] = 0.0  # a sampled target counts for many, but y counts for itself only once
+    largest = np.maximum(Q.max(axis=1, initial=0.0), own)
+    total = Q @ weights + weight * own
+    return np.asarray(np.divide(total, largest, out=np.ones(len(f)), where=largest > 0)).clip(1.0)
+
+
+@dataclass(frozen=True)
+class CountModel:
+    """What effective counts of new points need: the factor's map, left_i of the targets, and the points that are known already.
+
+    A point that was in the data keeps its count; a new one is counted as if it had been added, with weight one, to
+    the data that the encoding was made for. So an answer depends on the point alone and not on its batch.
+    """
+
+    #: The kernel over the pivots only, and L = F[pivots]; for explicit features, the kernel and None.
+    pivots: Kernel
+    triangle: FloatArray | None
+    #: I − F_Sᵀ B, which takes f_y to left_y.
+    complement: FloatArray
+    left: FloatArray
+    weights: FloatArray
+    #: Known points and their counts. These are not computed again, because a kernel need not know the similarity of a known
+    #: point to itself (precomputed), and rows of must-include points are no multiples of q.
+    known: KnownRows
+    known_counts: FloatArray
+
+    def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
+        """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
+        if self.triangle is None:
+            f = in_double(self.pivots.features_at(Y))
+            return f, np.zeros(len(f))
+        f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
+        return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)
+
+    def counts(self, Y: Any) -> FloatArray:
+        """m_y for every row of Y."""
+        found = self.known.find(row_codes(Y))
+        result = self.known_counts[found]
+        new = np.flatnonzero(found < 0)
+        for block in row_blocks(len(new), len(self.weights) + len(self.complement)):
+            rows = new[block]
+            f, residual = self.map(Y[rows])
+            once, nowhere = np.ones(len(f)), np.full(len(f), -1)
+            result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
+        return result

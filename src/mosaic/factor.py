@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
+from mosaic._checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel
 
 Method: TypeAlias = Literal["random", "greedy", "exact"]
 Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
 
-#: Pivots drawn together. Wide enough for matrix products to run at full speed, narrow enough to waste few draws.
-BLOCK = 64
-#: A sparse explicit factor with more columns than this is not made dense.
-SPARSE_COLUMNS = 1024
+#: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
+PIVOTS_PER_BLOCK = 64
+#: Columns up to which a sparse explicit factor is made dense.
+MOST_DENSE_COLUMNS = 1024
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,16 @@ def factorize(
     (True, True)
     """
     n = kernel.n
-    if method not in ("random", "greedy", "exact"):
-        raise InvalidInputError(f"method must be 'random', 'greedy' or 'exact'; got {method!r}.")
-    if max_rank is not None and max_rank < 1:
-        raise InvalidInputError(f"max_rank must be at least 1; got {max_rank}.")
+    one_of("method", method, get_args(Method))
+    if max_rank is not None:
+        whole_number("max_rank", max_rank, remedy="None sets no limit.")
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
     trace = float(ω @ diagonal)
     if not trace > 0:
         raise InvalidInputError(
-            "all similarities are zero, so nothing can stand for anything. Check the data (all rows zero?) or the kernel."
+            "all similarities are zero, so no point can represent another",
+            "Check the data (all rows zero?) or the `kernel`.",
         )
     explicit = kernel.explicit_factor()
     features = 0 if explicit is None else explicit.shape[1]
@@ -106,28 +107,28 @@ def factorize(
         explicit is not None
         and features < n
         and features <= limit
-        and not (sp.issparse(explicit) and features > SPARSE_COLUMNS)
+        and not (sp.issparse(explicit) and features > MOST_DENSE_COLUMNS)
     ):
         F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     first = np.zeros(0, np.intp) if first is None else first
     if len(first) > limit:
         raise InvalidInputError(
-            f"max_rank or memory_budget allow {limit} columns, but {len(first)} points must be included, which take one each. "
-            "Raise the limit, or include fewer."
+            f"`max_rank` or `memory_budget` allow {limit} columns, but {len(first)} points must be included, which take one each",
+            "Raise the limit, or include fewer.",
         )
     rows_matter = np.zeros(n)
-    if candidates is not None:
+    if candidates is not None and len(candidates):
         rows_matter[candidates] = float(ω.sum()) / len(candidates)
     state = _Pivoting(kernel, ω, rows_matter, diagonal, method, np.random.default_rng(random_state))
-    for at in range(0, len(first), BLOCK):
-        state.include(first[at : at + BLOCK])
+    for at in range(0, len(first), PIVOTS_PER_BLOCK):
+        state.include(first[at : at + PIVOTS_PER_BLOCK])
     # Below this the residual is rounding noise of the products.
     floor = 50 * float(np.finfo(kernel.dtype).eps)
     target = floor if method == "exact" else max(tol, floor)
     stopped: Stop = "exact" if target == floor else "tolerance"
     while state.largest_error > target * trace:
-        room = min(limit - state.rank, 1 if method == "greedy" else BLOCK)
+        room = min(limit - state.rank, 1 if method == "greedy" else PIVOTS_PER_BLOCK)
         if room <= 0:
             stopped = "memory" if max_rank is None or limit < max_rank else "rank"
             if limit >= n:
@@ -141,16 +142,17 @@ def factorize(
 
 
 def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:
-    """Columns that may be used. Twice the factor is reckoned: growing may copy it, and so may what comes after."""
+    """Columns that may be used. Memory for two factors is counted: growing may copy it, and so may what comes after."""
     limit = n if max_rank is None else min(n, max_rank)
     if memory_budget is None:
         return limit
     affordable = int(memory_budget // (2 * n * itemsize))
     if affordable < 1:
         raise MemoryBudgetError(
-            f"memory_budget of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes "
-            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * BLOCK:,}. "
-            "Raise the budget or pass fewer points."
+            f"of {memory_budget:,.0f} bytes holds no factor of {n:,} points: one column takes "
+            f"{2 * n * itemsize:,} bytes at its peak, a usual factor {2 * n * itemsize * PIVOTS_PER_BLOCK:,}",
+            "Raise the budget or pass fewer points.",
+            parameter="memory_budget",
         )
     return min(limit, affordable)
 
@@ -196,7 +198,7 @@ class _Pivoting:
         self.residual[pivots] = 0.0
 
     def extend(self, room: int) -> bool:
-        """Add up to ``room`` pivots; False when none is left that stands out of the rounding noise."""
+        """Add up to ``room`` pivots; False when all that is left of the points is rounding."""
         for _ in range(3):
             drawn = self._draw(room)
             gram = self._residual_gram(drawn)
@@ -222,7 +224,7 @@ class _Pivoting:
         """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
 
         This makes a block of draws follow the law of drawing one after another. A point drawn twice is accepted once:
-        nothing is left of it for its second draw.
+        nothing is left of it at its second draw.
         """
         left = gram.copy()
         drawn_for = np.diagonal(gram).copy()
@@ -255,8 +257,8 @@ class _Pivoting:
             j = int(self.residual.argmin())
             raise NotPositiveSemidefiniteError(
                 f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "
-                f"that is left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g}). "
-                "Clip the negative eigenvalues or choose a positive semi-definite kernel."
+                f"that is left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g})",
+                "Clip the negative eigenvalues or choose a positive semi-definite kernel.",
             )
         np.maximum(self.residual, 0.0, out=self.residual)
         self.residual[pivots] = 0.0

@@ -1,4 +1,4 @@
-"""How good a set of points is, whoever chose it: what it covers and explains, how far away and how alike its members are.
+"""How good a set of points is, however it was chosen: what it covers and explains, how far away and how alike its members are.
 
 Everything is a function of the data (points, or a kernel bound to them) and the chosen row numbers, so sets of different
 origin can be compared. Derivations and what the program has to do with coverage: docs/math/coverage.md.
@@ -16,17 +16,34 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_vector, in_double, row_blocks
+from mosaic._checks import real_number
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
 
+__all__ = [
+    "diversity",
+    "explained_share",
+    "gauge",
+    "hausdorff_radius",
+    "hull_coverage",
+    "redundancy",
+    "shared_information_distance",
+    "unexplained",
+    "unexplained_along",
+]
+
 #: Directions of K_SS, scaled to unit diagonal, with a smaller share than this are rounding and not information.
-RELATIVE_CUT = 1e-12
+SMALLEST_EIGENVALUE = 1e-12
 #: A point is in the span of others if what is left of it is at most this share of its length.
 SPAN_TOLERANCE = 1e-8
 #: A ray that leaves the hull before this length, in coordinates where the span is well scaled, does not enter it.
 SHORTEST_RAY = 1e-9
 #: Non-zeros of one linear program: many rays share one, as stating a small program takes longer than solving it.
-PROGRAM_ENTRIES = 1 << 13
+MOST_PROGRAM_ENTRIES = 1 << 13
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
@@ -61,7 +78,8 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
     points, corners = in_double(as_points(Y, "Y")), in_double(as_points(S, "S"))
     if points.shape[1] != corners.shape[1]:
         raise InvalidInputError(
-            f"Y and S must have the same features; got {points.shape[1]} and {corners.shape[1]}. Take S from rows of Y."
+            f"Y and S must have the same features; got {points.shape[1]} and {corners.shape[1]}",
+            "Take S from rows of Y.",
         )
     return _gauge(points, corners, symmetric)
 
@@ -92,7 +110,7 @@ def _ray_lengths(rays: FloatArray, corners: FloatArray) -> FloatArray:
     """1/γ = max { t : t·y = Σ_i c_i s_i, Σ_i c_i ≤ 1, c ≥ 0, t ≥ 0 } for every ray y, corners s_i."""
     k, p = corners.shape
     lengths = np.empty(len(rays))
-    step = max(1, PROGRAM_ENTRIES // corners.size)
+    step = max(1, MOST_PROGRAM_ENTRIES // corners.size)
     for start in range(0, len(rays), step):
         some = rays[start : start + step]
         each = sp.eye_array(len(some))
@@ -107,7 +125,7 @@ def _ray_lengths(rays: FloatArray, corners: FloatArray) -> FloatArray:
         )
         if found.status != 0:
             raise MosaicError(
-                f"the linear program of the gauge was not solved: {found.message} Check Y and S for scale."
+                f"the linear program of the gauge was not solved: {found.message}", "Check the scale of Y and S."
             )
         lengths[start : start + step] = found.x[len(some) * k :]
     return lengths
@@ -162,11 +180,10 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     array([ 0.,  0., 16.])
     """
     chosen = _members(kernel, chosen)
-    if not (np.isfinite(ridge) and ridge >= 0):
-        raise InvalidInputError(f"ridge must be a finite number >= 0; got {ridge}.")
+    real_number("ridge", ridge, at_least=0)
     errors = np.array(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
     scale, w, U = _unit_spectrum(kernel, chosen, ridge)
-    keep = w > RELATIVE_CUT * w.max(initial=0.0)
+    keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
     root = scale[:, None] * U[:, keep] / np.sqrt(w[keep])
     for rows in row_blocks(len(errors), max(len(chosen), 1)):
         A = (kernel.block(rows, chosen) if at is None else kernel.cross(at[rows], chosen)) @ root
@@ -189,8 +206,7 @@ def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: 
     >>> np.allclose(left[1], unexplained(kernel, [4, 7], 0.1).sum())
     True
     """
-    if not (np.isfinite(ridge) and ridge >= 0):
-        raise InvalidInputError(f"ridge must be a finite number >= 0; got {ridge}.")
+    real_number("ridge", ridge, at_least=0)
     ranked = as_indices(ranked, kernel.n, "ranked")
     kept, L = _independent(kernel.block(ranked, ranked) + ridge * np.eye(len(ranked)))
     gained = np.zeros(len(ranked))
@@ -239,9 +255,8 @@ def explained_share(
     if sample_weight is not None:
         weights = np.asarray(as_vector(sample_weight, kernel.n, "sample_weight", minimum=0.0))
         if not weights.any():
-            raise InvalidInputError(
-                "sample_weight must have a positive entry; all are 0, so there is nothing to explain."
-            )
+            fault = "must have a positive entry; all are 0, so there is nothing to explain"
+            raise InvalidInputError(fault, parameter="sample_weight")
     total = float(weights @ kernel.diagonal())
     return 1.0 - float(weights @ errors) / total if total > 0 else 1.0
 
@@ -264,8 +279,7 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
     >>> hausdorff_radius(X, [1]), hausdorff_radius(X, [1], quantile=0.75)
     (8.0, 1.0)
     """
-    if not 0 < quantile <= 1:
-        raise InvalidInputError(f"quantile must lie in (0, 1]; got {quantile}. 1 asks for every point.")
+    real_number("quantile", quantile, above=0, at_most=1, remedy="1 asks for every point.")
     if isinstance(kernel_or_points, Kernel):
         kernel, diagonal = kernel_or_points, kernel_or_points.diagonal()
         n = kernel.n
@@ -359,7 +373,7 @@ def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
         return 0.0
     scale, w, U = _unit_spectrum(kernel, members, 0.0)
     # Not the pseudo-inverse: a point with a part in the null space has an infinite (K⁻¹)_jj, and the floor keeps it so.
-    inverse = (U**2 / np.maximum(w, RELATIVE_CUT * w.max())).sum(axis=1)
+    inverse = (U**2 / np.maximum(w, SMALLEST_EIGENVALUE * w.max())).sum(axis=1)
     # A point that is zero in feature space is expressed by any others.
     return float(np.where(scale > 0, np.clip(1.0 - 1.0 / inverse, 0.0, 1.0), 1.0).mean())
 
@@ -381,6 +395,8 @@ def _members(kernel: Kernel, indices: ArrayLike, name: str = "chosen") -> IntArr
     """Row numbers, checked against the number of points."""
     if not isinstance(kernel, Kernel):
         raise InvalidInputError(
-            f"kernel must be a Kernel; got {type(kernel).__name__}. Make one by mosaic.kernels.make_kernel(X, 'rbf')."
+            f"must be a Kernel; got {type(kernel).__name__}",
+            "Make one by mosaic.kernels.make_kernel(X, 'rbf').",
+            parameter="kernel",
         )
     return as_indices(indices, kernel.n, name)

@@ -40,15 +40,13 @@ SQUARE_SPACE_RATIO = 2.0
 #: Candidates per feature up to which the candidate-space formulas are used: about 4.3 n³ operations against
 #: 2n²p + 4np² + n³/3 + 4p³/3. By the count the change-over is later; products of the feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
-
-
 #: Directions in which must-include points have less than this share of their longest one are not expressed by them.
-SPANNED = 1e-10
-#: Squared lengths below so many eps of what they were before something was taken away are rounding.
-NOISE = 50.0
-#: Problems of up to this size whose rank is at least a quarter of it are solved whole (``working_set``): there the support
-#: is no small part of all, and a few steps on everybody cost less than many rounds. Square ones then keep K = F Fᵀ.
-WHOLE_SIZE = 4000
+SPANNED_SHARE = 1e-10
+#: What is left of a squared length after a projection is rounding, if it is less than this many eps of the length before.
+ROUNDING_OF_SQUARES = 50.0
+#: Problems of up to this many candidates whose rank is at least a quarter of it are solved whole (``working_set``): there the
+#: support is no small part of all, and a few steps on all candidates cost less than many rounds. Square ones then keep K = F Fᵀ.
+MOST_SOLVED_WHOLE = 4000
 
 
 class Bounds(NamedTuple):
@@ -304,7 +302,7 @@ def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float)
 
 def critical_lam(problem: DesignProblem) -> float:
     """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
-    if problem.square and problem.in_candidate_space and problem.n <= WHOLE_SIZE:
+    if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
         return critical_strength(np.sqrt(row_norms_squared(problem._grams[0])))
     T = problem.T
     # The trailing columns of a pivoted factor carry next to nothing; leaving them out spares most of the product.
@@ -318,7 +316,7 @@ def critical_strength(lengths: FloatArray) -> float:
     largest = float(lengths.max())
     if largest == 0:
         raise InvalidInputError(
-            "no candidate resembles any target, so no strength selects anything. Check candidates and kernel."
+            "no candidate resembles any target, so no strength selects anything", "Check `candidates` and `kernel`."
         )
     return 1.0 / largest
 
@@ -340,10 +338,10 @@ def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArra
     which less is left than the similarity can tell, 50 eps of its squared length, is zero: the rest is rounding.
     """
     U, singular, _ = np.linalg.svd(np.asarray(F[anchors], np.float64).T, full_matrices=False)
-    B = U[:, singular > SPANNED * singular.max(initial=0.0)]
+    B = U[:, singular > SPANNED_SHARE * singular.max(initial=0.0)]
     projected = F - ((F @ B.astype(F.dtype)) @ B.T.astype(F.dtype))
     left, eps = row_norms_squared(projected), float(np.finfo(F.dtype).eps)
-    projected[left <= NOISE * eps * row_norms_squared(F)] = 0.0
+    projected[left <= ROUNDING_OF_SQUARES * eps * row_norms_squared(F)] = 0.0
     projected[anchors] = 0.0
     return projected, B
 

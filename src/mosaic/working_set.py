@@ -21,13 +21,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
-from mosaic.problem import WHOLE_SIZE, DesignProblem, feasible_scale, screen
+from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
 
-#: Problems of this size are solved whole, and so are those of up to ``WHOLE_SIZE`` and of high rank. Larger ones start from
-#: as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the working set
-#: still cost less than a pass over all points.
-INITIAL_SIZE = 300
+#: Problems of this many candidates are solved whole, and so are those of up to ``MOST_SOLVED_WHOLE`` and of high rank. Larger
+#: ones start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the
+#: working set still cost less than a pass over all points.
+MOST_INITIAL_MEMBERS = 300
 #: From this many members on (or four times the rank) the set grows slowly: steps keep five matrices of its size squared.
 MOST_MEMBERS = 3000
 #: Violators that are compared with the members of the working set, at most.
@@ -35,13 +35,13 @@ MOST_COMPARED = 20_000
 #: A subproblem is solved to this share of the gap of the whole.
 SUBPROBLEM_SHARE = 0.1
 #: Share of the primal progress of a round that thinning may give back.
-GIVEN_BACK = 0.01
+GIVEN_BACK_SHARE = 0.01
 #: Thinning is tried when it promises to leave at most this share of the members.
-WORTHWHILE = 0.9
+THINNED_SHARE = 0.9
 #: Steps of interior point that one subproblem may take.
-MOST_STEPS = 50
+MOST_SUBPROBLEM_STEPS = 50
 #: From this many members on the first steps are made in single precision, at half the price,
-SINGLE_SIZE = 500
+FEWEST_SINGLE_MEMBERS = 500
 #: until the gap is this: values are known to a few 1e-6 of P(0) there, and steps are as good as in double precision.
 SINGLE_GAP = 1e-5
 
@@ -105,7 +105,7 @@ def solve_design(
         if state.gap < 0.5 * before:
             # Giving back more than a share of what the round has won would let the same points come and go for ever.
             won = min(primal - state.best_primal, state.gap * problem.scale)
-            state.thin(state.best_primal + GIVEN_BACK * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
+            state.thin(state.best_primal + GIVEN_BACK_SHARE * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
     if thin and state.gap < tol:
         state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
@@ -124,12 +124,12 @@ class _WorkingSet:
         self.lengths = np.sqrt(row_norms_squared(problem.F)).astype(np.float64)
         self.left: IntArray = np.arange(n)
         self.rows = problem.F  # F[left]
-        size = max(min(max(problem.p, 60), INITIAL_SIZE), int(0.1 * np.sqrt(n * problem.p)))
+        size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
         first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
         if start is not None:
             first = np.union1d(first, np.flatnonzero(start))
-        if n <= INITIAL_SIZE or n <= min(WHOLE_SIZE, 4 * problem.p):
+        if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * problem.p):
             self.members = np.arange(n)
         else:
             extra = rng.choice(n, min(n, max(self.size // 6, self.size - len(first))), replace=False)
@@ -188,9 +188,9 @@ class _WorkingSet:
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if WORTHWHILE * len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
+        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
             keep = min(keep, int(shrink * len(order)))
-        while 0 < keep <= WORTHWHILE * len(order):
+        while 0 < keep <= THINNED_SHARE * len(order):
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen], for_steps=True)
             try:
@@ -266,14 +266,14 @@ def _interior_point(problem: DesignProblem, tol: float, start: FloatArray | None
     Only a target that is out of reach is given up on the word of single precision, which proves nothing.
     """
     solver, steps = InteriorPoint(), 0
-    if problem.n >= SINGLE_SIZE:
+    if problem.n >= FEWEST_SINGLE_MEMBERS:
         rough = _rough(problem, max(tol, SINGLE_GAP), start, target)
         if rough is not None:
             if rough.dual > target > -np.inf:
                 return rough
             steps, start = rough.iterations, rough.value
             solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-    found = run(solver, problem, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
+    found = run(solver, problem, tol=tol, max_iter=MOST_SUBPROBLEM_STEPS, start=start, target=target)
     return replace(found, iterations=steps + found.iterations)
 
 
@@ -282,7 +282,7 @@ def _rough(problem: DesignProblem, tol: float, start: FloatArray | None, target:
     solver = InteriorPoint(patience=3)
     with np.errstate(all="ignore"):
         try:
-            rough = run(solver, problem.single, tol=tol, max_iter=MOST_STEPS, start=start, target=target)
+            rough = run(solver, problem.single, tol=tol, max_iter=MOST_SUBPROBLEM_STEPS, start=start, target=target)
         except np.linalg.LinAlgError:
             return None
     return rough if np.isfinite(rough.value).all() and rough.gap < 1.0 else None

@@ -13,8 +13,7 @@ from mosaic.budget import SAMPLE
 from mosaic.choosing.constraints import Constraints
 from mosaic.choosing.geometry import Geometry
 from mosaic.choosing.points import Points
-from mosaic.counts import CountModel
-from mosaic.encoding import Encoding
+from mosaic.encoding import CountModel, Encoding
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.outliers import EffectiveCounts
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import (
+    EqualRows,
     FloatArray,
     IntArray,
     Prepare,
@@ -25,7 +26,7 @@ from mosaic._arrays import (
     row_priorities,
     subsample,
 )
-from mosaic.bounds import MOST_KEPT, ROUNDING, Largest, Spectrum
+from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k, bound_tolerance
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -39,7 +40,7 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
-from mosaic.encoding import DesignRows, Encoding, EqualPoints
+from mosaic.encoding import DesignRows, Encoding
 from mosaic.engines import Journal, Source
 from mosaic.estimators._plan import Plan
 from mosaic.estimators._progress import Narrator
@@ -48,7 +49,6 @@ from mosaic.estimators._reading import seed_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import PointKernel
-from mosaic.lam_path import best_for_k, bound_tolerance
 from mosaic.outliers import EffectiveCounts
 from mosaic.passes import PerRow, Small, TakeRows, Task, Together
 from mosaic.problem import DesignProblem
@@ -162,15 +162,15 @@ class ByPasses:
         picks = Basis(kernel.take(chosen), np.eye(k, order="F"))
         tasks: dict[str, Task] = {
             "gram": GramSum(picks, self.prepare),
-            "scores": LargestScores(sketch.basis, triangle(point.E), max(k, MOST_KEPT), self.prepare),
+            "scores": LargestScores(sketch.basis, triangle(point.E), max(k, MOST_KEPT_SCORES), self.prepare),
         }
         found = self.journal.run(f"bound for {_digest(chosen)}", Together(tasks))
         K, gram = kernel.block(chosen, chosen), symmetric(found["gram:G"])
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
         lengths = Largest((float(found["scores:longest"]),))
         bounds = replace(
-            best.bounds(ridge, -ROUNDING * float(np.finfo(np.float64).eps) * trace),
-            scores=Largest.of(found["scores:values"], max(k, MOST_KEPT)),
+            best.bounds(ridge, -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace),
+            scores=Largest.of(found["scores:values"], max(k, MOST_KEPT_SCORES)),
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
         plain = min(_without_ridge(K, gram, trace), error)  # a price never lowers what is left
@@ -337,7 +337,7 @@ def encoding_of(sketch: Sketch, kernel: PointKernel, n: int, tol: float = 1e-3) 
         certificate=sketch.certificate,
         kernel=kernel,
         factor=factor,
-        groups=EqualPoints.trivial(kernel.n),
+        groups=EqualRows.trivial(kernel.n),
         weights=sketch.sample.counts.astype(np.float64),
         members=members,
         member_rows=DesignRows(F, members, sketch.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),

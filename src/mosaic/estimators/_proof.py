@@ -6,14 +6,14 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
+from mosaic.bounds import bound_of_points
 from mosaic.budget import DEFAULT_ALPHA
 from mosaic.choosing import Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning
-from mosaic.lam_path import bound_of_points
 from mosaic.metrics import unexplained
+from mosaic.posing import Roles
 from mosaic.program import encode
-from mosaic.roles import Roles
 from mosaic.solvers import Status
 
 #: A certificate weaker than this is worth a warning, even if all that limits it is memory.

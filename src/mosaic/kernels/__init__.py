@@ -4,11 +4,20 @@ A kernel is bound to its points, so everything above speaks of row numbers only:
 K[rows][:, columns], computed when asked. New points come in by ``kernel.cross(Y)``.
 """
 
-from mosaic.kernels.bandwidth import EffectiveCount, Gamma, resolve_gamma
-from mosaic.kernels.base import Kernel, PointKernel, Rows
 from mosaic.kernels.diffusion import Diffusion, heat_features
-from mosaic.kernels.make import make_kernel
-from mosaic.kernels.points import FEW_FEATURES, RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial
+from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma
+from mosaic.kernels.points import (
+    FEW_FEATURES,
+    RBF,
+    Cosine,
+    FromCallable,
+    Kernel,
+    Laplacian,
+    Linear,
+    PointKernel,
+    Polynomial,
+    Rows,
+)
 from mosaic.kernels.precomputed import DEFINITENESS_TEST_SIZE, Precomputed
 
 __all__ = [

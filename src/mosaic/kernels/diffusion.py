@@ -10,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import KDTree
 
-from mosaic._arrays import BoolArray, IntArray, row_blocks
-from mosaic.exceptions import InvalidInputError
-from mosaic.kernels.base import in_format_of
-from mosaic.kernels.points import Linear, normalised_rows, squared_distances
+from mosaic._arrays import IntArray, row_blocks, rows_equal
+from mosaic._checks import whole_number
+from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 
 
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
@@ -31,9 +30,7 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
     """
     n = X.shape[0]
-    k = min(n_neighbors, n - 1)
-    if n_neighbors < 1 or time < 1:
-        raise InvalidInputError(f"n_neighbors and time must be >= 1; got {n_neighbors} and {time}.")
+    k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
     if k == 0:
         return sp.csr_array(np.ones((1, 1)))
     neighbours = _nearest(X, k)
@@ -57,7 +54,7 @@ class Diffusion(Linear):
     Notes
     -----
     1. The extension to new points is ours: a neighbour graph says nothing about points that are not on it.
-    2. Of several points of the graph that coincide with y, whose rows may differ, the first that is found serves.
+    2. If several points of the graph coincide with y, the first that is found is used; their rows may differ.
     3. After ``take`` the whole graph is kept, because any of its points may be near a new one.
 
     Examples
@@ -99,7 +96,8 @@ class Graph:
         m, n = Y.shape[0], self.points.shape[0]
         k = min(self.n_neighbors, n)
         found = self._search.nearest(Y, k)
-        same = np.column_stack([_equal(self.points[column], Y) for column in found.T])
+        # Computed distances of sparse rows are rounded, so they cannot tell whether two rows are equal.
+        same = np.column_stack([rows_equal(self.points[column], Y) for column in found.T])
         counts = np.ones((m, k), dtype=bool)
         known = same.any(axis=1)
         counts[known] = same[known].argmax(axis=1)[:, None] == np.arange(k)
@@ -141,10 +139,3 @@ def _nearest(X: Any, k: int) -> IntArray:
     own = found == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     return np.asarray(found[~own].reshape(n, k))
-
-
-def _equal(A: Any, B: Any) -> BoolArray:
-    """Whether a_i = b_i exactly. Computed distances of sparse rows are rounded, so zero is not to be read off them."""
-    if sp.issparse(A):
-        return np.asarray(abs(A - B).sum(axis=1) == 0).ravel()
-    return np.asarray((A == B).all(axis=1))

@@ -1,17 +1,56 @@
-"""From a name to a kernel."""
+"""From a name to a kernel; rules for the bandwidth γ: by the spread of the data, distances, or the number of similar points."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from mosaic._arrays import Seed, as_points
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq
+
+from mosaic._arrays import Seed, as_points, subsample
+from mosaic._checks import real_number
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels.bandwidth import Gamma, resolve_gamma, variance
-from mosaic.kernels.base import Kernel
 from mosaic.kernels.diffusion import Diffusion
-from mosaic.kernels.points import RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial, normalised_rows
+from mosaic.kernels.points import RBF, Cosine, FromCallable, Kernel, Laplacian, Linear, Polynomial, normalised_rows
 from mosaic.kernels.precomputed import Precomputed
+
+#: ``gamma="median"`` is found from the distances between this many points.
+MEDIAN_SAMPLE = 2000
+#: ``EffectiveCount`` is met on average over this many points, each compared with that many: 8 MB of distances at most.
+COUNTING_POINTS, COUNTED_POINTS = 512, 2048
+#: Logarithm of the largest γ that is tried, times the typical distance: single precision holds it.
+LARGEST_LOG_GAMMA = 80.0
+
+
+@dataclass(frozen=True)
+class EffectiveCount:
+    """Bandwidth rule: the ``quantile`` of Σ_i k(x_i, x_j)² over the points j equals ``m0``.
+
+    With a unit diagonal Σ_i k_ij² is the effective number of points that resemble j, itself included, so
+    this rule is stated in points instead of distances. Use a high quantile when many points may be outliers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> kernel = make_kernel(X, "rbf", gamma=EffectiveCount(12.0))
+    >>> float(np.round(np.median((kernel.columns(np.arange(200)) ** 2).sum(axis=0)), 3))
+    12.0
+    """
+
+    m0: float
+    quantile: float = 0.5
+
+    def __post_init__(self) -> None:
+        real_number("m0", self.m0, above=1, meaning="a point always resembles itself")
+        real_number("quantile", self.quantile, above=0, below=1)
+
+
+Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 
 
 def make_kernel(
@@ -64,13 +103,84 @@ def make_kernel(
         case "polynomial" | "poly":
             if not isinstance(gamma, (int, float)):
                 if gamma != "scale":
-                    raise InvalidInputError(
-                        f"gamma for a polynomial kernel must be a number or 'scale'; got {gamma!r}."
-                    )
+                    fault = "must be a number or 'scale' for a polynomial kernel"
+                    raise InvalidInputError(fault, parameter="gamma", value=gamma)
                 spread = variance(X)
                 gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
             return Polynomial(X, float(gamma), degree, coef0)
     raise InvalidInputError(
-        f"kernel must be 'rbf', 'laplacian', 'polynomial', 'linear', 'cosine', 'diffusion', 'precomputed' "
-        f"or a function of two sets of points; got {kernel!r}."
+        "must be 'rbf', 'laplacian', 'polynomial', 'linear', 'cosine', 'diffusion', 'precomputed' "
+        "or a function of two sets of points",
+        parameter="kernel",
+        value=kernel,
     )
+
+
+def resolve_gamma(kernel: RBF | Laplacian, gamma: Gamma, random_state: Seed = 0) -> float:
+    """The number γ behind a bandwidth rule. Constant data has no scale: any bandwidth serves, 1 is returned.
+
+    ``"scale"`` is 1 / (d · variance) for the rbf and 1 / (d · deviation) for the laplacian, ``"median"`` is
+    1 / median distance, both as the kernel measures distance; ``EffectiveCount`` is solved for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_gamma(RBF(np.array([[0.0], [2.0]])), "median")
+    0.25
+    """
+    if isinstance(gamma, EffectiveCount):
+        return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            spread = variance(kernel.X) if isinstance(kernel, RBF) else float(np.sqrt(variance(kernel.X)))
+            return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
+        if gamma == "median":
+            rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
+            D = kernel.distances(rows, rows)
+            typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
+            return 1.0 / typical if typical > 0 else 1.0
+        fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
+        raise InvalidInputError(fault, parameter="gamma", value=gamma)
+    return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
+
+
+def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: np.random.Generator) -> float:
+    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; on a subsample sums are scaled up to n."""
+    n = kernel.n
+    if rule.m0 >= n:
+        raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
+    others = subsample(n, COUNTED_POINTS, rng)
+    centres = subsample(len(others), COUNTING_POINTS, rng)
+    D = kernel.distances(others, others[centres])
+    D[centres, np.arange(len(centres))] = np.inf
+    scale = (n - 1) / (len(others) - 1)
+    positive = D[np.isfinite(D) & (D > 0)]
+    if positive.size == 0:
+        return 1.0
+    typical = float(np.median(positive))
+    D = (D / typical).astype(np.float32)  # counts need no more digits than that
+    values = np.empty_like(D)
+
+    def excess(log_gamma: float) -> float:
+        np.multiply(D, np.float32(-2.0 * np.exp(log_gamma)), out=values)
+        counts = 1.0 + scale * np.exp(values, out=values).sum(axis=0, dtype=np.float64)
+        return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
+
+    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical) - np.log(float(positive.min())), LARGEST_LOG_GAMMA)
+    if excess(low) < 0:
+        return float(np.exp(low) / typical)
+    if excess(high) > 0:
+        raise InvalidInputError(
+            f"no bandwidth leaves an effective count of {rule.m0:g}: at least that many copies of a point exist "
+            f"at the {rule.quantile:g} quantile",
+            "Raise m0 or remove duplicates.",
+        )
+    return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
+
+
+def variance(X: Any) -> float:
+    """Variance of all entries, as scikit-learn's gamma='scale' takes it."""
+    if sp.issparse(X):
+        mean = float(X.mean())
+        return float(X.multiply(X).mean()) - mean * mean
+    return float(X.var(dtype=np.float64))

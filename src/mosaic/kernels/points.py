@@ -1,27 +1,159 @@
-"""Kernels that are a formula of two points: rbf, laplacian, linear, cosine, polynomial, and any function."""
+"""What a kernel promises; kernels that are a formula of two points: rbf, laplacian, linear, cosine, polynomial, any function."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.base import PointKernel, Rows, product
 
-#: Up to this many features a loop over coordinates beats a matrix product, and it does not cancel. Where points are few, it
-#: costs little, so that small matrices are exact whatever the number of features.
-FEW_FEATURES, FEW_PRODUCTS = 16, 1 << 22
-#: Rows that the centre is found with.
+Rows: TypeAlias = slice | IntArray
+
+#: All points of a kernel, in their order.
+ALL_POINTS = slice(None)
+#: Up to this many features, or multiplications, distances are computed coordinate by coordinate, which does not cancel: with few
+#: features this beats a matrix product, and with few points it costs little whatever the number of features.
+FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
+#: Rows whose median is the centre that distances are computed about.
 CENTRE_ROWS = 1001
+#: Rows of a block whose similarities are computed for the diagonal of a kernel function, and for a check of its symmetry.
+DIAGONAL_BLOCK_ROWS = 64
+
+
+class Kernel(ABC):
+    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), that new points y can be put to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[0.0], [1.0], [3.0]]), "rbf", gamma=1.0)
+    >>> kernel.block(slice(0, 2), np.array([0, 2])).round(3).tolist()
+    [[1.0, 0.0], [0.368, 0.018]]
+    >>> kernel.take(np.array([2, 0])).cross(np.array([[2.0]])).round(3).tolist()
+    [[0.368, 0.018]]
+    """
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of points."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the data, in which ``columns`` answers."""
+
+    @abstractmethod
+    def block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """K[rows][:, columns] in float64."""
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """K_jj for every j, in float64."""
+
+    @abstractmethod
+    def take(self, indices: IntArray) -> Kernel:
+        """The same similarity over these points only, numbered anew; it holds copies of their rows and no others."""
+
+    @abstractmethod
+    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+        """k(y_i, x_j), len(Y) × len(columns), in float64 for new points Y, checked by ``as_points``, and own points j."""
+
+    @abstractmethod
+    def diagonal_at(self, Y: Any) -> FloatArray:
+        """k(y_i, y_i) in float64 for new points Y, checked by ``as_points``."""
+
+    def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """k_ii + k_jj − 2 k_ij between own points, or another distance that orders them alike; never negative."""
+        diagonal = self.diagonal()
+        return np.asarray(
+            np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0)
+        )
+
+    def distances_at(self, Y: Any) -> FloatArray:
+        """The same between new points and own ones, len(Y) × n."""
+        return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
+
+    def columns(self, columns: IntArray) -> FloatArray:
+        """K[:, columns], n × len(columns), in the precision of the data."""
+        result = np.empty((self.n, len(columns)), dtype=self.dtype)
+        for rows in row_blocks(self.n, len(columns)):
+            result[rows] = self.block(rows, columns)
+        return result
+
+    def explicit_factor(self) -> Any | None:
+        """F with K = F Fᵀ where the data gives one at no cost, else None."""
+        return None
+
+    def features_at(self, Y: Any) -> Any:
+        """Rows f_y with k(y, x_j) = f_yᵀ f_j for new points, where ``explicit_factor`` gives the f_j."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class PointKernel(Kernel):
+    """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
+
+    A kind of kernel says what it is for two sets of rows (``_between``), for a row and itself (``_with_itself``) and,
+    if it keeps something else than the points as given, how new points become such rows (``_prepared``).
+    """
+
+    X: Any
+
+    @abstractmethod
+    def _between(self, A: Any, B: Any) -> FloatArray:
+        """k(a_i, b_j) for float64 rows, dense or CSR, both as X is. Leaves A and B as they are."""
+
+    @abstractmethod
+    def _with_itself(self, A: Any) -> FloatArray:
+        """k(a_i, a_i) for rows of any precision, dense or CSR."""
+
+    def _prepared(self, Y: Any) -> Any:
+        """New points as float64 rows of the kind that X holds."""
+        return in_format_of(self.X, Y)
+
+    def _rows(self, rows: Rows) -> Any:
+        """Own rows as float64, CSR staying CSR."""
+        return self.X[rows].astype(np.float64)
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    def block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        return self._between(self._rows(rows), self._rows(columns))
+
+    def diagonal(self) -> FloatArray:
+        return self._with_itself(self.X)
+
+    def take(self, indices: IntArray) -> Self:
+        return replace(self, X=self.X[np.arange(self.n)[indices]])
+
+    def over(self, Y: Any) -> Self:
+        """The same similarity over other points, checked by ``as_points``."""
+        return replace(self, X=self._prepared(Y))
+
+    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+        return self._between(self._prepared(Y), self._rows(columns))
+
+    def diagonal_at(self, Y: Any) -> FloatArray:
+        return self._with_itself(self._prepared(Y))
 
 
 class _StationaryKernel(PointKernel):
@@ -39,7 +171,7 @@ class _StationaryKernel(PointKernel):
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance in the exponent between new points and own ones."""
-        return self._distances(self._prepared(Y), self._rows(slice(None)))
+        return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         D = self._distances(A, B)
@@ -60,14 +192,14 @@ class RBF(_StationaryKernel):
     def _centre(self) -> FloatArray:
         """Distances do not change under a shift, rounding does: ‖x‖² − 2xᵀy + ‖y‖² cancels least about the middle.
 
-        It is the median of some rows: a mean would be moved far away from most points by a few wild ones.
+        It is the median of some rows: a few outliers would move a mean far away from most points.
         """
         some = self.X[:: -(-self.n // CENTRE_ROWS)]
         return np.asarray(np.median(some.astype(np.float64), axis=0))
 
     def _distances(self, A: Any, B: Any) -> FloatArray:
         if not sp.issparse(A):
-            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_PRODUCTS:
+            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS:
                 return np.asarray(cdist(A, B, "sqeuclidean"))
             A, B = A - self._centre, B - self._centre  # a shift would fill a sparse matrix
         return squared_distances(A, B)
@@ -123,12 +255,9 @@ class Polynomial(Linear):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, Real) or self.degree != int(self.degree) or self.degree < 1:
-            raise InvalidInputError(f"degree must be a whole number >= 1; got {self.degree!r}.")
-        if self.coef0 < 0:
-            raise InvalidInputError(
-                f"coef0 must be >= 0 for a positive semi-definite polynomial kernel; got {self.coef0}."
-            )
+        is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 will do
+        whole_number("degree", int(self.degree) if is_whole else self.degree)
+        real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         return self._power(super()._between(A, B))
@@ -158,12 +287,14 @@ class FromCallable(PointKernel):
         if values.shape != expected:
             raise InvalidInputError(
                 f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points; "
-                f"it must return {expected}, one row for each point of its first argument."
+                f"it must return {expected}",
+                "Return one row for each point of its first argument.",
             )
         if not np.isfinite(values).all():
             i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
             raise InvalidInputError(
-                f"the kernel function returned {values[i, j]} for a pair of points; it must be finite."
+                f"the kernel function returned {values[i, j]} for a pair of points",
+                "Return finite numbers.",
             )
         return values
 
@@ -171,17 +302,42 @@ class FromCallable(PointKernel):
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(A.astype(np.float64)), dtype=np.float64)
         pieces = [np.zeros(0)]
-        for start in range(0, A.shape[0], 64):
-            part = A[start : start + 64].astype(np.float64)
+        for start in range(0, A.shape[0], DIAGONAL_BLOCK_ROWS):
+            part = A[start : start + DIAGONAL_BLOCK_ROWS].astype(np.float64)
             square = self._between(part, part)
             worst = float(np.abs(square - square.T).max())
             if worst > 1e-6 * float(np.abs(square).max()):
                 raise NotPositiveSemidefiniteError(
-                    f"the kernel function is not symmetric: f(A, B) and f(B, A).T differ by {worst:g}. "
-                    "Use (f(A, B) + f(B, A).T) / 2."
+                    f"the kernel function is not symmetric: f(A, B) and f(B, A).T differ by {worst:g}",
+                    "Use (f(A, B) + f(B, A).T) / 2.",
                 )
             pieces.append(np.diagonal(square))
         return np.concatenate(pieces)
+
+
+def dense(A: Any) -> FloatArray:
+    """A dense or sparse matrix as a dense one."""
+    return np.asarray(A.toarray() if sp.issparse(A) else A)
+
+
+def in_format_of(X: Any, Y: Any) -> Any:
+    """Y in float64, dense or CSR as X is; another number of features than that of X is refused."""
+    if Y.shape[1] != X.shape[1]:
+        raise InvalidInputError(
+            f"new points must have the {X.shape[1]} features of the points that the kernel was made from; Y has {Y.shape[1]}",
+            "Pass the same columns in the same order.",
+        )
+    Y = Y.astype(np.float64)
+    return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
+
+
+def product(A: Any, B: Any) -> FloatArray:
+    """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices the one with fewer rows is made dense."""
+    if not sp.issparse(A):
+        return np.asarray(A @ B.T)
+    if A.shape[0] < B.shape[0]:
+        return np.asarray(B @ A.toarray().T).T
+    return np.asarray(A @ B.toarray().T)
 
 
 def squared_lengths(A: Any) -> FloatArray:
@@ -213,8 +369,9 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(
-            f"kernel='cosine' needs points with a direction; {len(zero)} rows are zero, the first is row "
-            f"{int(zero[0])} of {name}. Drop these rows or use kernel='linear'."
+            f"`kernel='cosine'` needs points with a direction; {len(zero)} rows are zero, "
+            f"the first is `row {int(zero[0])}` of {name}",
+            "Drop these rows or use `kernel='linear'`.",
         )
     scale = (1.0 / lengths).astype(X.dtype)
     return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]

@@ -1,4 +1,4 @@
-"""A similarity matrix from the user: checked before the work starts, and asked like any other kernel."""
+"""A similarity matrix from the user: checked first, then used like any other kernel."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
-from mosaic._arrays import FloatArray, IntArray, row_codes
+from mosaic._arrays import FloatArray, IntArray, KnownRows, row_codes
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.base import ALL, Kernel, Rows, dense
+from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, dense
 
-#: Up to this size a precomputed matrix is tested for definiteness before the work starts.
+#: Points up to which a precomputed matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
 #: Side of the tiles in which a matrix is compared with its transpose: two of them stay in the cache.
-TILE = 256
+TILE_SIDE = 256
 #: Pivots that a partial factor takes at once, and vectors that its error is measured with.
-PIVOTS, PROBES = 64, 4
+PIVOTS_AT_ONCE, ERROR_PROBES = 64, 4
 
 
 @dataclass(frozen=True)
 class Whole:
-    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and how to know its rows."""
+    """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and its rows.
+
+    ``rows`` is None where the diagonal is constant, because rows need not be recognised there.
+    """
 
     n: int
     places: IntArray
     diagonal: FloatArray
-    #: Codes of the rows, in order, and the rows that have them; None where the diagonal is constant and nobody needs them.
-    codes: Any
-    order: IntArray
+    rows: KnownRows | None
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,16 @@ class Precomputed(Kernel):
         K = self.K
         if K.shape[0] != K.shape[1]:
             raise InvalidInputError(
-                f"a precomputed similarity must be square; got shape {K.shape}. "
-                "To pass points instead of similarities, choose a kernel such as kernel='rbf'."
+                f"a precomputed similarity must be square; got shape {K.shape}",
+                "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
             )
         _check_symmetric(K)
         diagonal = self.diagonal()
         if diagonal.min() < 0:
             j = int(diagonal.argmin())
             raise NotPositiveSemidefiniteError(
-                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}. "
-                "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead."
+                f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}",
+                "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead.",
             )
         if self.n <= DEFINITENESS_TEST_SIZE:
             _check_definite(K, float(diagonal.sum()))
@@ -102,7 +103,7 @@ class Precomputed(Kernel):
         chosen = np.arange(self.n)[indices]
         return Precomputed(self.K[chosen][:, chosen], replace(self._whole, places=self._whole.places[chosen]))
 
-    def cross(self, Y: Any, columns: Rows = ALL) -> FloatArray:
+    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
         self._check_new(Y)
         return dense(Y[:, self._whole.places[columns]]).astype(np.float64, copy=False)
 
@@ -110,30 +111,25 @@ class Precomputed(Kernel):
         self._check_new(Y)
         whole = self._whole
         own = np.full(Y.shape[0], float(np.median(whole.diagonal)))
-        if whole.codes is not None:
-            codes = row_codes(Y)
-            found = np.minimum(np.searchsorted(whole.codes, codes), whole.n - 1)
-            known = whole.codes[found] == codes
-            own[known] = whole.diagonal[whole.order[found[known]]]
+        if whole.rows is not None:
+            found = whole.rows.find(row_codes(Y))
+            own[found >= 0] = whole.diagonal[found[found >= 0]]
         return own
 
     @cached_property
     def _whole(self) -> Whole:
         if self.part_of is not None:
             return self.part_of
-        diagonal, everyone = self.diagonal(), np.arange(self.n)
-        if not np.ptp(diagonal):
-            return Whole(self.n, everyone, diagonal, None, everyone)
-        codes = row_codes(self.K)
-        order = np.argsort(codes)
-        return Whole(self.n, everyone, diagonal, codes[order], order)
+        diagonal = self.diagonal()
+        rows = KnownRows.of(row_codes(self.K)) if np.ptp(diagonal) else None
+        return Whole(self.n, np.arange(self.n), diagonal, rows)
 
     def _check_new(self, Y: Any) -> None:
         if Y.shape[1] != self._whole.n:
             raise InvalidInputError(
-                f"with kernel='precomputed' new points are given by their similarities to all {self._whole.n} points "
-                f"of the matrix, so Y must have {self._whole.n} columns; it has {Y.shape[1]}. "
-                "Compute the similarities to the points that were left out as well."
+                f"with `kernel='precomputed'` new points are given by their similarities to all {self._whole.n} points "
+                f"of the matrix, so Y must have {self._whole.n} columns; it has {Y.shape[1]}",
+                "Compute the similarities to the points that were left out as well.",
             )
 
 
@@ -144,21 +140,24 @@ def _check_symmetric(K: Any) -> None:
     size = max(float(K.max()), -float(K.min()), float(np.finfo(K.dtype).tiny))
     if worst > 100 * np.finfo(K.dtype).eps * size:
         raise NotPositiveSemidefiniteError(
-            f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}. "
-            "Use (K + K.T) / 2 if the difference is noise."
+            f"a precomputed similarity must be symmetric; K[{i}, {j}] = {K[i, j]:g} but K[{j}, {i}] = {K[j, i]:g}",
+            "Use (K + K.T) / 2 if the difference is noise.",
         )
 
 
 def _asymmetry(K: Any) -> tuple[float, tuple[int, int]]:
-    """The largest |K_ij − K_ji| and its place, tile by tile; tiles that are equal to the bit are only looked at."""
+    """The largest |K_ij − K_ji| and its place, tile by tile; equal tiles are skipped."""
     if sp.issparse(K):
         difference = abs(K - K.T)
         i, j = divmod(int(difference.argmax()), K.shape[1])
         return float(difference.max()), (i, j)
     worst, where = 0.0, (0, 0)
-    for top in range(0, len(K), TILE):
-        for left in range(top, len(K), TILE):
-            tile, other = K[top : top + TILE, left : left + TILE], K[left : left + TILE, top : top + TILE].T
+    for top in range(0, len(K), TILE_SIDE):
+        for left in range(top, len(K), TILE_SIDE):
+            tile, other = (
+                K[top : top + TILE_SIDE, left : left + TILE_SIDE],
+                K[left : left + TILE_SIDE, top : top + TILE_SIDE].T,
+            )
             if np.array_equal(tile, other):
                 continue
             difference = np.abs(tile - other)
@@ -183,8 +182,8 @@ def _check_definite(K: Any, trace: float) -> None:
     if eigenvalues[0] < -tolerance:
         raise NotPositiveSemidefiniteError(
             f"a similarity must be positive semi-definite; the smallest eigenvalue is {eigenvalues[0]:.3g} "
-            f"and the largest {eigenvalues[-1]:.3g}. If this is a distance matrix D, pass np.exp(-gamma * D**2); "
-            "otherwise clip the negative eigenvalues."
+            f"and the largest {eigenvalues[-1]:.3g}",
+            "If this is a distance matrix D, pass np.exp(-gamma * D**2); otherwise clip the negative eigenvalues.",
         )
 
 
@@ -203,7 +202,7 @@ def _is_low_rank_gram(K: FloatArray, tolerance: float) -> bool:
         # What is left of a trace falls ever more slowly. If it has not fallen by its share, it will not in time.
         if rest > trace * (tolerance / trace) ** (rank / max(len(Ft), 1)):
             return False
-        largest = np.argpartition(-left, PIVOTS - 1)[:PIVOTS] if n > PIVOTS else np.arange(n)
+        largest = np.argpartition(-left, PIVOTS_AT_ONCE - 1)[:PIVOTS_AT_ONCE] if n > PIVOTS_AT_ONCE else np.arange(n)
         chosen = Ft[:rank, largest]
         gram = K[np.ix_(largest, largest)] - chosen.T @ chosen
         L, order, found, _ = dpstrf(gram, lower=1, tol=0.1 * float(left[largest].max()))
@@ -219,6 +218,6 @@ def _is_low_rank_gram(K: FloatArray, tolerance: float) -> bool:
         if left.min() < -tolerance:
             return False
         left = np.maximum(left, 0.0)
-    G = np.random.default_rng(0).standard_normal((n, PROBES))
+    G = np.random.default_rng(0).standard_normal((n, ERROR_PROBES))
     ΔG = K @ G - Ft[:rank].T @ (Ft[:rank] @ G)
-    return float(np.vdot(ΔG, ΔG)) <= PROBES * (2.0 * tolerance) ** 2
+    return float(np.vdot(ΔG, ΔG)) <= ERROR_PROBES * (2.0 * tolerance) ** 2

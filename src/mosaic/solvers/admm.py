@@ -20,6 +20,7 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic.problem import Bounds, RowProgram
 
+#: Iterations during which ρ is adapted; every change costs a new inverse.
 BALANCING_ITERATIONS = 100
 
 

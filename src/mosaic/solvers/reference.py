@@ -11,7 +11,8 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.problem import RowProgram
 from mosaic.solvers.base import Record, Solution, Status
 
-LARGEST = 100
+#: Points that a generic conic solver is asked to solve for, at most.
+MOST_REFERENCE_POINTS = 100
 
 
 def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
@@ -20,12 +21,13 @@ def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
         import cvxpy as cp
     except ImportError as error:
         raise MissingDependencyError(
-            "solver='reference' needs CVXPY and Clarabel: pip install 'mosaic-select[reference]'."
+            "`solver='reference'` needs CVXPY and Clarabel", "Run: pip install 'mosaic-select[reference]'."
         ) from error
     n, _ = problem.shape
-    if n > LARGEST:
+    if n > MOST_REFERENCE_POINTS:
         raise InvalidInputError(
-            f"solver='reference' is for at most {LARGEST} points; got {n}. Use solver='auto', which certifies its answer."
+            f"`solver='reference'` is for at most {MOST_REFERENCE_POINTS} points; got {n}",
+            "Use `solver='auto'`, which certifies its answer.",
         )
     W: Any = cp.Variable(problem.shape)
     rows = cp.norm(W, 2, axis=1) if problem.norm == "l2" else cp.max(cp.abs(W), axis=1)

@@ -1,0 +1,247 @@
+"""Running a solver on a posed problem, and certifying what it found for the kernel itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from mosaic._arrays import EqualRows, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
+from mosaic.factor import Factor
+from mosaic.kernels import Kernel
+from mosaic.posing import Posed, Roles
+from mosaic.problem import DesignProblem, RowNorm, RowProgram, project_out
+from mosaic.solvers import ADMM, FISTA, Solution, Solver, Status, run, solve_reference
+from mosaic.working_set import solve_design
+
+SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper", "reference"]
+
+#: Share of the tolerance that the solver may leave of the gap; the rest is for the kernel's factor.
+SOLVER_SHARE = 0.6
+#: Share of the tolerance that may be lost to rounding before values are computed from the rows and from E themselves.
+ROUNDING_SHARE = 1e-3
+#: If must-include points leave less of the similarity than this many eps, they have explained everything.
+EPS_OF_NOTHING = 1e3
+#: Relative rounding of the arithmetic that solvers work in.
+SOLVER_EPS = float(np.finfo(np.float64).eps)
+
+
+class Progress(NamedTuple):
+    """Where a long run stands: ``stage`` is "factor", "round" or "iteration"; ``gap`` what is left to gain."""
+
+    stage: str
+    step: int
+    gap: float
+
+
+@dataclass(frozen=True)
+class CertifiedRun:
+    """A solver at one strength on a factor of the kernel: ``solve`` answers with a certificate for the kernel itself.
+
+    Attributes
+    ----------
+    kernel, factor : the similarity between distinct points, and its factor
+    groups : which points are equal
+    roles, weights : of all points, and the weights of distinct ones
+    row_norm, lam, solver, tol, max_iter, callback : as in ``mosaic.solve``
+    """
+
+    kernel: Kernel
+    factor: Factor
+    groups: EqualRows
+    roles: Roles
+    weights: FloatArray
+    row_norm: RowNorm
+    lam: float
+    solver: SolverName
+    tol: float
+    max_iter: int
+    callback: Callable[[Progress], None] | None
+
+    @property
+    def has_finest_factor(self) -> bool:
+        """Whether a finer factor cannot be had: rank, memory or rounding ended it, and not its tolerance."""
+        return self.factor.stopped != "tolerance"
+
+    def solve(self, posed: Posed, start: FloatArray | None = None) -> tuple[Solution, Encoding]:
+        """What the solver finds, and what it is worth for the kernel itself."""
+        problem = posed.problem.with_lam(self.lam)
+        try:
+            solution = self._run(problem, posed, start)
+            return solution, self._certify(problem, posed, solution)
+        except np.linalg.LinAlgError:  # at this strength the arithmetic can tell nothing but that R = 0 is feasible
+            solution = self._nothing(problem, Status.STALLED, dual=0.0)
+            return solution, self._certify(problem, posed, solution)
+
+    def better(self, encoding: Encoding, fewer: Posed) -> Encoding:
+        """The encoding, or one with fewer candidates if its value is lower; what was proven holds for both."""
+        other = self.solve(fewer)[1]
+        if other.certificate.at_most >= encoding.certificate.at_most:
+            return encoding
+        proven = min(encoding.certificate.dual, other.certificate.primal)
+        return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
+
+    def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
+        """R = 0, and a lower bound for the optimum."""
+        value = np.zeros((problem.n, len(self.factor.F)) if self.row_norm == "linf" else problem.n)
+        gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
+        return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
+
+    def _run(self, problem: DesignProblem, posed: Posed, start: FloatArray | None) -> Solution:
+        """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
+        if posed.is_settled or problem.lam <= posed.lam_crit or not problem.n:
+            status = Status.NOTHING_LEFT if posed.is_settled else Status.TRIVIAL
+            return self._nothing(problem, status, dual=problem.scale)
+        # A factor that had to stop early leaves a gap that no solver closes, so solving far below it is no use.
+        tol = SOLVER_SHARE * (max(self.tol, 0.5 * self.factor.relative_error) if self.has_finest_factor else self.tol)
+        solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
+        if solver in ("auto", "interior-point"):
+            report = self._reporter("round")
+            return solve_design(problem, tol=tol, initial=posed.initial, start=start, callback=report)
+        targets = self._targets(problem, posed, solver)
+        program = RowProgram(np.asarray(problem.F, np.float64), targets, problem.lam, self.row_norm)
+        if solver == "reference":
+            found = solve_reference(program, tol=tol)
+        else:
+            method: Solver[RowProgram, Any] = FISTA() if solver == "fista" else ADMM()
+            found = run(method, program, tol=tol, max_iter=self.max_iter, callback=self._reporter("iteration"))
+        if self.row_norm == "linf":
+            return found
+        # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
+        eta = found.row_norms
+        point = problem.dual_point(eta)
+        z = problem.scores(point.E)
+        primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+        dual = max(dual, found.dual)
+        gap = (primal - dual) / problem.scale
+        return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
+
+    def _reporter(self, stage: str) -> Callable[[Any], None] | None:
+        """Passes records of a solver, or rounds of the working set, on to the callback."""
+        callback = self.callback
+        if callback is None:
+            return None
+        return lambda record: callback(
+            Progress(stage, record.number if stage == "round" else record.iteration, record.gap)
+        )
+
+    def _targets(self, problem: DesignProblem, posed: Posed, solver: SolverName) -> FloatArray:
+        """T of the row form: Fᵀ itself where the unknown is R, else the smaller one of the design form."""
+        if self.row_norm == "l2" and solver != "admm-paper":
+            return np.ascontiguousarray(problem.T)
+        targets = self.factor.F
+        if self.row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
+            targets = project_out(targets, posed.anchors)[0] if len(posed.anchors) else targets
+            targets = np.sqrt(self.weights)[:, None] * targets
+        return np.ascontiguousarray(np.asarray(targets, np.float64).T)
+
+    def _certify(self, problem: DesignProblem, posed: Posed, solution: Solution) -> Encoding:
+        """Undo costs and projections, share rows among equal points, and certify for the kernel itself.
+
+        Where must-include points take part, or a solver's formulas lose the digits that count, values come from the rows and
+        from E themselves. A bound above what the rows attain has failed, and is taken back.
+        """
+        factor, anchors, half = self.factor, posed.anchors, 0.5 * problem.lam
+        used = np.flatnonzero(solution.row_norms)
+        prices = None if posed.cost is None else posed.cost[used]
+        norms = solution.row_norms[used] if prices is None else solution.row_norms[used] / prices
+        members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
+        rows: DesignRows | GivenRows
+        lost = free = 0.0
+        if self.row_norm == "linf":
+            rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
+        else:
+            rows = DesignRows(factor.F, members, problem.restrict(used), solution.value[used], prices, anchors)
+            lost = SOLVER_EPS * _condition(problem, solution.value)
+            is_delicate = lost > ROUNDING_SHARE * self.tol
+            if is_delicate or posed.hidden > 0:
+                dual, lost = _lower_bound(problem, solution.value, posed.hidden), 0.0
+            if is_delicate or len(anchors):
+                members = np.concatenate([anchors, members])
+                squares = np.maximum(np.diagonal(rows.products(self.weights, np.arange(len(members)))), 0.0)
+                norms = np.sqrt(squares)
+                # Coefficients of must-include points have no price: rounding of K is multiplied by their squares.
+                free = float(squares[: len(anchors)].sum() * self.kernel.diagonal().max())
+                priced = norms[len(anchors) :]
+                primal = half * rows.misfit(self.weights) + float(priced.sum() if prices is None else prices @ priced)
+        left = float(np.trace(problem.C)) + factor.error
+        scale = half * left if left > EPS_OF_NOTHING * float(np.finfo(factor.F.dtype).eps) * factor.trace else 0.0
+        slack = rounding_slack(factor.F.dtype, half * (factor.trace + free)) + ALLOWED_ROUNDINGS * lost * scale
+        room = (self.tol * scale - (primal - dual)) / half
+        primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
+        if dual > primal + slack and scale > 0:
+            dual, status = 0.0, Status.STALLED
+        return Encoding(
+            influence=self._influence(members, norms),
+            lam=problem.lam,
+            alpha=problem.lam / posed.lam_crit,
+            row_norm=self.row_norm,
+            status=status,
+            n_iter=solution.iterations,
+            certificate=Certificate(primal, dual, scale, factor.relative_error, factor.rank, slack),
+            kernel=self.kernel,
+            factor=factor,
+            groups=self.groups,
+            weights=self.weights,
+            members=members,
+            member_rows=rows,
+            must_include=self.roles.anchors,
+        )
+
+    def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
+        """‖r_j‖ of every point: equal points share the row of their group."""
+        groups, takes = self.groups, self.roles.takers(self.groups)
+        by_group = np.zeros(len(groups.first))
+        by_group[members] = norms
+        copies = groups.sums(takes)
+        return np.asarray(by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0))
+
+
+def _condition(problem: DesignProblem, eta: FloatArray) -> float:
+    """About the condition of M, lam · max_j η_j ‖f_j‖²: solvers' formulas lose as many digits as it has."""
+    return problem.lam * float((eta * row_norms_squared(problem.F)).max(initial=0.0))
+
+
+def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> float:
+    """The dual value of E = M⁻¹T, whatever was lost on the way to E: any E is a dual point once its z_j are known.
+
+    These are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates of at most the length ``hidden`` are not seen.
+    """
+    point = problem.dual_point(eta)
+    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(problem.F.dtype).eps)
+    rounding = eps * size * float(np.sqrt(row_norms_squared(problem.F).max(initial=0.0)))
+    largest = max(float(problem.scores(point.E).max(initial=0.0)) + rounding, size * hidden)
+    return problem.bounds(point.inner, point.fit, 0.0, largest).dual
+
+
+def _kernel_excess(
+    kernel: Kernel,
+    factor: Factor,
+    members: IntArray,
+    rows: DesignRows | GivenRows,
+    weights: FloatArray,
+    room: float,
+) -> float:
+    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or a bound of it that fits into ``room``.
+
+    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
+    pivots Δ vanishes and the bound is tr Δ. If it does not fit, the cross term −2 tr(ΔR) is computed: one pass.
+    """
+    exposed = np.flatnonzero(factor.residual[members] > 0)
+    if not len(exposed):
+        return factor.error
+    chosen = members[exposed]
+    F_chosen = np.asarray(factor.F[chosen], np.float64)
+    Δ = kernel.block(chosen, chosen) - F_chosen @ F_chosen.T
+    inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
+    bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
+    if bound <= room or factor.error > room:
+        return bound
+    cross = 0.0
+    for targets in row_blocks(kernel.n, len(exposed)):
+        Δ = kernel.block(targets, chosen) - factor.F[targets] @ F_chosen.T
+        cross += float(np.einsum("ij,ji,i->", Δ, rows.part(exposed, targets), weights[targets]))
+    return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

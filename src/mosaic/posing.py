@@ -1,0 +1,168 @@
+"""Posing the program: what each point is in it, and the design problem over distinct points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mosaic._arrays import (
+    BoolArray,
+    EqualRows,
+    FloatArray,
+    IntArray,
+    as_indices,
+    as_vector,
+    row_blocks,
+    row_norms_squared,
+)
+from mosaic.exceptions import InvalidInputError
+from mosaic.factor import Factor
+from mosaic.problem import (
+    ROUNDING_OF_SQUARES,
+    DesignProblem,
+    RowNorm,
+    critical_lam,
+    critical_strength,
+    project_out,
+    weighted_gram,
+)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What points are in the program, checked.
+
+    Attributes
+    ----------
+    weights : how much each point counts as a target
+    cost : price of each point as a candidate; None where all cost 1
+    allowed : candidates, in order
+    anchors : must-include points
+    """
+
+    weights: FloatArray
+    cost: FloatArray | None
+    allowed: IntArray
+    anchors: IntArray
+
+    @classmethod
+    def read(
+        cls,
+        n: int,
+        sample_weight: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+        must_include: ArrayLike | None = None,
+    ) -> Roles:
+        """Check what the user gave for n points."""
+        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+        if not weights.any():
+            fault = "must have a positive entry; all are 0, so there is nothing to represent"
+            raise InvalidInputError(fault, parameter="sample_weight")
+        costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
+        allowed = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
+        if not len(allowed):
+            raise InvalidInputError("must name at least one point; got none", parameter="candidates")
+        anchors = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
+        return cls(weights, costs, np.sort(allowed), anchors)
+
+    def on(self, groups: EqualRows) -> Roles:
+        """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
+        anchors = np.unique(groups.group[self.anchors])
+        may = np.zeros(len(groups.first), dtype=bool)
+        may[groups.group[self.allowed]] = True
+        may[anchors] = False  # they are in already
+        cost = None if self.cost is None else self._lowest_price(groups, self.cost)
+        return Roles(groups.sums(self.weights), cost, np.flatnonzero(may), anchors)
+
+    def takers(self, groups: EqualRows) -> FloatArray:
+        """1 for the points that share the row of their group: its must-include points, else its cheapest candidates."""
+        takes = np.zeros(groups.n)
+        takes[self.allowed] = 1.0
+        if self.cost is not None:
+            takes[self.cost > self._lowest_price(groups, self.cost)[groups.group]] = 0.0
+        anchored = np.zeros(groups.n)
+        anchored[self.anchors] = 1.0
+        has_anchor = groups.sums(anchored)[groups.group] > 0
+        takes[has_anchor] = anchored[has_anchor]
+        return takes
+
+    def _lowest_price(self, groups: EqualRows, cost: FloatArray) -> FloatArray:
+        """The lowest price of a candidate in each group; infinite where there is none."""
+        lowest = np.full(len(groups.first), np.inf)
+        np.minimum.at(lowest, groups.group[self.allowed], cost[self.allowed])
+        return lowest
+
+
+@dataclass(frozen=True)
+class Posed:
+    """The design problem over distinct points: candidates' rows, their prices, and what must-include points leave of both.
+
+    Attributes
+    ----------
+    problem : the design problem, at strength 1
+    lam_crit : strength below which nothing is selected
+    is_settled : whether must-include points leave nothing that a candidate could explain, at any strength
+    hidden : what may be left, at most, of a candidate that was taken for rounding (its length over its price)
+    candidates, cost : distinct points that may be chosen, and their prices
+    anchors : must-include points
+    initial : candidates to begin with, best first
+    """
+
+    problem: DesignProblem
+    lam_crit: float
+    is_settled: bool
+    hidden: float
+    candidates: IntArray
+    cost: FloatArray | None
+    anchors: IntArray
+    initial: IntArray
+
+    @classmethod
+    def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> Posed:
+        """The problem of distinct points with these roles, whose kernel is F Fᵀ."""
+        F, weights = factor.F, roles.weights
+        has_anchors = len(roles.anchors) > 0
+        if has_anchors:
+            F, _ = project_out(F, roles.anchors)
+        C = weighted_gram(F, weights)
+        all_allowed = len(roles.allowed) == len(F)
+        rows = F if all_allowed else F[roles.allowed]
+        cost = None
+        if roles.cost is not None:
+            cost = roles.cost[roles.allowed]
+            rows = rows / cost.astype(F.dtype)[:, None]
+        hidden = 0.0
+        if has_anchors:
+            lengths = ROUNDING_OF_SQUARES * float(np.finfo(F.dtype).eps) * row_norms_squared(factor.F[roles.allowed])
+            lengths[row_norms_squared(rows) > 0] = 0.0
+            hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max(initial=0.0))
+        targets_are_candidates = all_allowed and cost is None and not has_anchors and bool((weights == 1).all())
+        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and F.dtype == np.float64)
+        is_settled = has_anchors and not (C.any() and _have_something_in_common(rows, C))
+        if is_settled:  # alpha then refers to the critical strength without must-include points
+            lam_crit = critical_lam(DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0))
+        elif row_norm == "l2":
+            lam_crit = critical_lam(problem)
+        else:
+            blocks = row_blocks(len(rows), len(F))
+            lam_crit = critical_strength(np.concatenate([np.abs(rows[block] @ F.T).sum(axis=1) for block in blocks]))
+        place = np.full(len(F), -1, np.intp)
+        place[roles.allowed] = np.arange(len(roles.allowed))
+        initial = place[factor.pivots]
+        return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])
+
+    def restrict(self, kept: BoolArray) -> Posed:
+        """The same with fewer candidates, all of which the solver begins with."""
+        problem = self.problem.restrict(np.flatnonzero(kept))
+        cost = None if self.cost is None else self.cost[kept]
+        initial = np.arange(int(kept.sum()))
+        return replace(self, problem=problem, candidates=self.candidates[kept], cost=cost, initial=initial)
+
+
+def _have_something_in_common(candidates: FloatArray, C: FloatArray) -> bool:
+    """Whether any candidate has a similarity to a target that is not zero."""
+    C = C.astype(candidates.dtype)
+    return any(bool((candidates[rows] @ C).any()) for rows in row_blocks(*candidates.shape))
