@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mosaic._arrays import as_indices, as_points, as_vector, equal_rows, row_blocks
+from mosaic._arrays import KnownRows, as_indices, as_points, as_vector, equal_rows, row_blocks, row_codes
 from mosaic.exceptions import InvalidInputError
 
 
@@ -20,14 +20,28 @@ def test_equal_rows_are_found_dense_and_sparse(X):
     first, inverse = np.unique(X + 0.0, axis=0, return_inverse=True)
     for data in (X, sp.csr_array(X)):
         found = equal_rows(data)
-        if found is None:
-            assert len(first) == len(X)
-        else:
-            representatives, group = found
-            assert len(representatives) == len(first) < len(X)
-            assert (np.diff(representatives) > 0).all()
-            np.testing.assert_array_equal(X[representatives][group] + 0.0, X + 0.0)
-            assert len(np.unique(np.stack([group, inverse.ravel()]), axis=1).T) == len(first)
+        assert found.n == len(X)
+        assert found.is_trivial is (len(first) == len(X))
+        assert len(found.first) == len(first)
+        assert (np.diff(found.first) > 0).all()
+        np.testing.assert_array_equal(X[found.first][found.group] + 0.0, X + 0.0)
+        assert len(np.unique(np.stack([found.group, inverse.ravel()]), axis=1).T) == len(first)
+        np.testing.assert_array_equal(found.sums(np.ones(len(X))), np.bincount(found.group))
+        for known, again in zip(found, equal_rows(data, row_codes(data)), strict=True):
+            np.testing.assert_array_equal(known, again)
+
+
+def test_rows_with_equal_codes_are_compared():
+    X = np.arange(6.0).reshape(3, 2)
+    assert equal_rows(X, np.zeros(3, np.uint64)).group.tolist() == [0, 1, 2]
+
+
+def test_known_rows_are_found_and_others_are_not(rng):
+    X = rng.normal(size=(50, 3))
+    known = KnownRows.of(row_codes(X))
+    order = rng.permutation(50)
+    assert known.find(row_codes(X[order])).tolist() == order.tolist()
+    assert (known.find(row_codes(X + 1.0)) == -1).all()
 
 
 @given(st.integers(0, 5000), st.integers(1, 300))
@@ -84,7 +98,7 @@ def test_bad_vectors_and_indices_are_refused():
         as_indices([-1, 3], 5, "candidates")
     with pytest.raises(InvalidInputError, match="3 given, 2 distinct"):
         as_indices([1, 1, 2], 5, "candidates")
-    with pytest.raises(InvalidInputError, match="as a mask, must have length 5"):
+    with pytest.raises(InvalidInputError, match="candidates must have length 5 as a mask"):
         as_indices(np.ones(4, bool), 5, "candidates")
     with pytest.raises(InvalidInputError, match="list of row numbers"):
         as_indices([0.5], 5, "candidates")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import mosaic
-import mosaic.encoding
 from mosaic._arrays import row_codes
-from mosaic.counts import counts_against
 from mosaic.datasets import swiss_roll
+from mosaic.encoding import counts_against
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
+from mosaic.program import encode
 
 N = 120
 X = swiss_roll(N, random_state=1)
@@ -163,12 +165,11 @@ def test_count_does_not_depend_on_the_batch(kernel, settings):
     np.testing.assert_allclose(alone, together[: len(NEW)], rtol=1e-9)
 
 
-def test_counts_of_many_new_points_do_not_depend_on_the_blocks_they_are_computed_in(monkeypatch):
+def test_counts_of_many_new_points_do_not_depend_on_the_blocks_they_are_computed_in():
     model = mosaic.solve(X, gamma=1.0, alpha=3.0).count_model(row_codes(X))
-    many = np.random.default_rng(5).normal(size=(300, 3))
-    at_once = model.counts(many)
-    monkeypatch.setattr("mosaic.counts.row_blocks", lambda n, _: (slice(i, min(i + 7, n)) for i in range(0, n, 7)))
-    np.testing.assert_allclose(model.counts(many), at_once, rtol=1e-9)
+    many = np.random.default_rng(5).normal(size=(6000, 3))
+    by_sevens = np.concatenate([model.counts(many[i : i + 7]) for i in range(0, len(many), 7)])
+    np.testing.assert_allclose(model.counts(many), by_sevens, rtol=1e-9)
 
 
 def test_sparse_points_have_the_counts_of_dense_ones():
@@ -213,18 +214,22 @@ LONELY = np.array([[60.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 0.0, 100.0]])
 
 @pytest.fixture(scope="module")
 def crowd():
-    roll = swiss_roll(1500, random_state=0)
+    roll = swiss_roll(3000, random_state=0)
     return np.vstack([(roll - roll.mean(axis=0)) / roll.std(), LONELY])
 
 
-def encode(X, max_rank=None):
-    return mosaic.program.encode(make_kernel(X, "rbf", gamma=2.0), alpha=20.0, tol=1e-3, max_rank=max_rank)
+def encoded(X, max_rank=None):
+    return encode(make_kernel(X, "rbf", gamma=2.0), alpha=20.0, tol=1e-3, max_rank=max_rank)
 
 
-@pytest.mark.parametrize("operations", [np.inf, 1.0], ids=["all targets", "sampled targets"])
-def test_lonely_point_that_the_factor_missed_has_count_one(crowd, monkeypatch, operations):
-    monkeypatch.setattr(mosaic.encoding, "MOST_OPERATIONS", operations)
-    encoding = encode(crowd, max_rank=40)
+def as_a_sample(encoding):
+    """The same encoding of points that are a sample, of themselves: their counts sum over 2048 of them."""
+    return replace(encoding, stands_for=encoding.weights)
+
+
+@pytest.mark.parametrize("of", [lambda encoding: encoding, as_a_sample], ids=["all targets", "sampled targets"])
+def test_lonely_point_that_the_factor_missed_has_count_one(crowd, of):
+    encoding = of(encoded(crowd, max_rank=40))
     assert (encoding.factor.residual[-3:] > 0.99).all()
     np.testing.assert_allclose(encoding.effective_count[-3:], 1.0, atol=0.01)
     assert np.median(encoding.effective_count) > 5
@@ -233,16 +238,15 @@ def test_lonely_point_that_the_factor_missed_has_count_one(crowd, monkeypatch, o
     np.testing.assert_allclose(model.counts(2.0 * LONELY), 1.0, atol=0.01)  # and so has one that was never seen
 
 
-def test_sampled_targets_give_nearly_the_counts_of_all(crowd, monkeypatch):
-    encoding, new = encode(crowd), crowd[:200] + 0.05
-    exact, exact_new = encoding.effective_count, encoding.count_model(row_codes(crowd)).counts(new)
-    monkeypatch.setattr(mosaic.encoding, "MOST_OPERATIONS", 1.0)
-    sampled = encode(crowd)
-    assert sampled.count_model(row_codes(crowd)).left.shape[1] == 1000
-    assert not np.array_equal(sampled.effective_count, exact)
-    np.testing.assert_allclose(sampled.effective_count, exact, rtol=0.25)
-    np.testing.assert_allclose(sampled.count_model(row_codes(crowd)).counts(new), exact_new, rtol=0.25)
-    # The lonely ones stand for themselves once, though a sampled target stands for 1.5.
+def test_sampled_targets_give_nearly_the_counts_of_all(crowd):
+    encoding, new = encoded(crowd), crowd[:200] + 0.05
+    sampled = as_a_sample(encoding)
+    assert sampled.count_model(row_codes(crowd)).left.shape[1] == 2048
+    assert not np.array_equal(sampled.effective_count, encoding.effective_count)
+    np.testing.assert_allclose(sampled.effective_count, encoding.effective_count, rtol=0.25)
+    exact = encoding.count_model(row_codes(crowd)).counts(new)
+    np.testing.assert_allclose(sampled.count_model(row_codes(crowd)).counts(new), exact, rtol=0.25)
+    # The lonely ones count for themselves once, though a sampled target counts for 1.5.
     np.testing.assert_allclose(sampled.effective_count[-3:], 1.0, atol=0.01)
 
 

@@ -142,7 +142,7 @@ def test_n_by_n_is_never_formed():
 
 def test_faults_are_named(rng):
     kernel = make_kernel(X, "rbf")
-    with pytest.raises(InvalidInputError, match="max_rank must be at least 1; got 0"):
+    with pytest.raises(InvalidInputError, match="max_rank must be a whole number >= 1; got 0"):
         factorize(kernel, max_rank=0)
     with pytest.raises(InvalidInputError, match="got 'magic'"):
         factorize(kernel, method="magic")

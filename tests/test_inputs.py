@@ -361,7 +361,7 @@ def test_a_path_shorter_than_the_rows_that_must_be_included_is_refused():
         ({"max_iter": -1}, "max_iter must be a whole number >= 1; got -1"),
         ({"max_rank": "b"}, "max_rank must be a whole number >= 1; got 'b'"),
         ({"kernel": "polynomial", "degree": "x"}, "degree must be a whole number >= 1; got 'x'"),
-        ({"alpha": "c"}, "alpha must be a number or None; got 'c'"),
+        ({"alpha": "c"}, r"alpha must be a finite number > 1 .*; got 'c'"),
         ({"random_state": "q"}, "random_state must be a whole number >= 0"),
         ({"sample_weight": ["a"] * 60}, "sample_weight must hold numbers, one for each of 60 points"),
     ],

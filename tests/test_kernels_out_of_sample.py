@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels import Cosine, Diffusion, Linear, Precomputed, heat_features, make_kernel
-from mosaic.kernels.points import FEW_FEATURES
+from mosaic.kernels import FEW_FEATURES, Cosine, Diffusion, Linear, Precomputed, heat_features, make_kernel
 
 GAMMA = 0.05
 ORACLES = {

@@ -10,12 +10,11 @@ import scipy.sparse as sp
 from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise
 
-import mosaic.metrics as metrics
-from mosaic import solve
+from mosaic import metrics, solve
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.lam_path import ridge_error
 from mosaic.metrics import (
     diversity,
     explained_share,
@@ -26,9 +25,15 @@ from mosaic.metrics import (
     shared_information_distance,
     unexplained,
 )
+from oracles import ridge_error
 
 #: Four points, all of them extreme, of which the ℓ_∞ program drops the first as its strength grows.
 FOUR = np.array([[2.0, 2.0], [-1.0, 4.0], [1.0, 3.0], [2.0, 0.0]])
+
+
+def test_module_shows_its_measures_and_nothing_else():
+    assert dir(metrics) == sorted(metrics.__all__)
+    assert all(getattr(metrics, name).__module__ == "mosaic.metrics" for name in dir(metrics))
 
 
 def basic_gauge(y, S, symmetric):
@@ -99,11 +104,11 @@ def test_gauge_does_not_change_under_linear_maps_and_scales_with_the_points(rng)
     np.testing.assert_allclose(gauge(1e150 * Y, 1e-150 * S), 1e300 * gauge(Y, S), rtol=1e-8)
 
 
-def test_gauge_does_not_depend_on_how_rays_share_programs(rng, monkeypatch):
-    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(50, 3))
-    together = gauge(Y, S)
-    monkeypatch.setattr(metrics, "PROGRAM_ENTRIES", 1)
-    np.testing.assert_allclose(gauge(Y, S), together, rtol=1e-10)
+def test_gauge_of_a_point_does_not_depend_on_the_others(rng):
+    """Many points share one linear program, here some hundreds."""
+    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(400, 3))
+    alone = np.concatenate([gauge(y[None], S) for y in Y[::10]])
+    np.testing.assert_allclose(gauge(Y, S)[::10], alone, rtol=1e-10)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -172,13 +177,16 @@ def test_explained_share_with_a_ridge_matches_the_error_of_the_bound(rng, roll, 
     assert unexplained(kernel, chosen, g).sum() == pytest.approx(error, rel=1e-8)
 
 
-def test_unexplained_does_not_depend_on_blocks(rng, monkeypatch):
-    kernel = make_kernel(rng.normal(size=(200, 3)), "rbf", gamma=0.5)
-    whole = unexplained(kernel, [1, 2, 3]), hausdorff_radius(kernel, [1, 2, 3]), diversity(kernel, range(150))
-    blocks = metrics.row_blocks
-    monkeypatch.setattr(metrics, "row_blocks", lambda n, columns: blocks(n, columns, 1))
-    np.testing.assert_array_equal(unexplained(kernel, [1, 2, 3]), whole[0])
-    assert (hausdorff_radius(kernel, [1, 2, 3]), diversity(kernel, range(150))) == pytest.approx(whole[1:])
+def test_measures_of_many_chosen_points_follow_their_formulas(rng):
+    """So many that similarities are computed in several blocks."""
+    X = rng.normal(size=(900, 3))
+    kernel, chosen, g = make_kernel(X, "rbf", gamma=0.5), np.arange(700), 0.1
+    K = pairwise.rbf_kernel(X, gamma=0.5)
+    left = 1.0 - np.einsum("ij,ij->j", K[:700], np.linalg.solve(K[:700, :700] + g * np.eye(700), K[:700]))
+    np.testing.assert_allclose(unexplained(kernel, chosen, g), left, atol=1e-9)
+    nearest = K[:, :700].max(axis=1)
+    assert hausdorff_radius(kernel, chosen) == pytest.approx(np.sqrt(2.0 - 2.0 * nearest.min()), rel=1e-9)
+    assert diversity(kernel, chosen) == pytest.approx(1.0 - (K[:700, :700] - np.eye(700)).max(), rel=1e-6)
 
 
 # --- how far away, how alike

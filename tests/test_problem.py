@@ -55,16 +55,21 @@ def test_gradient_and_hessian_match_finite_differences(rng, n, p, full):
         np.testing.assert_allclose(2 * at.hessian[j], curvature, atol=1e-6 * np.abs(at.hessian).max())
 
 
-def test_both_spaces_agree(rng):
-    for n, p in [(12, 5), (5, 9), (8, 8)]:
-        problem = random_problem(rng, n, p, lam=3.0, full=False)
-        eta = rng.uniform(1e-6, 1.0, size=n)
-        a = problem._evaluate_in_feature_space(eta)
-        b = problem._evaluate_in_candidate_space(eta)
-        assert a.inner == pytest.approx(b.inner, rel=1e-10)
-        assert a.fit == pytest.approx(b.fit, rel=1e-8)
-        np.testing.assert_allclose(a.v, b.v, rtol=1e-7)
-        np.testing.assert_allclose(a.hessian, b.hessian, rtol=1e-6, atol=1e-8 * np.abs(a.hessian).max())
+@pytest.mark.parametrize(("n", "p"), [(12, 5), (5, 9), (8, 8)])
+def test_both_spaces_agree(rng, n, p):
+    """Features that are zero everywhere change nothing, and neither do zero candidates; they decide in which space we compute."""
+    problem = random_problem(rng, n, p, lam=3.0, full=False)
+    eta = rng.uniform(1e-6, 1.0, size=n)
+    wide = DesignProblem(np.pad(problem.F, ((0, 0), (0, n))), np.pad(problem.C, ((0, n), (0, n))), problem.lam)
+    tall = DesignProblem(np.pad(problem.F, ((0, 2 * p), (0, 0))), problem.C, problem.lam)
+    assert wide.in_candidate_space
+    assert not tall.in_candidate_space
+    a, b = tall.evaluate(np.pad(eta, (0, 2 * p), constant_values=0.5)), wide.evaluate(eta)
+    assert a.inner == pytest.approx(b.inner, rel=1e-10)
+    assert a.fit == pytest.approx(b.fit, rel=1e-8)
+    np.testing.assert_allclose(a.v[:n], b.v, rtol=1e-7)
+    hessian = b.hessian
+    np.testing.assert_allclose(a.hessian[:n, :n], hessian, rtol=1e-6, atol=1e-8 * np.abs(hessian).max())
 
 
 def test_square_shortcut_agrees(rng):
@@ -86,7 +91,6 @@ def test_known_similarities_serve_fewer_candidates(rng):
     for chosen in (np.array([0, 3, 4]), np.arange(2, 12)):
         eta = rng.uniform(0.1, 1.0, size=len(chosen))
         small, known = square.restrict(chosen), square.restrict(chosen, for_steps=True)
-        assert "_grams" in known.__dict__
         a, b = small.evaluate(eta), known.evaluate(eta)
         for left, right in zip((*a[:3], a.hessian), (*b[:3], b.hessian), strict=True):
             np.testing.assert_allclose(left, right, rtol=1e-9)
@@ -98,13 +102,13 @@ def test_single_precision_is_the_same_problem_in_any_unit(rng, n, p, unit):
     F = rng.normal(size=(n, p)) * unit
     eta = rng.uniform(0.01, 1.0, size=n)
     for square in (True, False):
-        problem = DesignProblem(F, F.T @ F, 2.0 / unit**2, square=square)
-        for _ in range(2):  # before and after K is known
-            a, b = problem.single.evaluate(eta), problem.evaluate(eta)
+        new, used = (DesignProblem(F, F.T @ F, 2.0 / unit**2, square=square) for _ in range(2))
+        b = used.evaluate(eta)  # which knows F Fᵀ from now on, where it is needed
+        for problem in (new, used):
+            a = problem.single.evaluate(eta)
             assert a.hessian.dtype == np.float32
             for left, right in zip((*a[:3], a.hessian), (*b[:3], b.hessian), strict=True):
                 np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5 * np.abs(right).max())
-            problem.__dict__.pop("single")
 
 
 def test_single_precision_data_is_evaluated_in_double(rng):
@@ -127,7 +131,8 @@ def test_evaluation_is_precise_even_for_tiny_weights(rng, roll_kernel, smallest)
     eta = smallest ** rng.random(len(F))
     for square in (True, False):
         problem = DesignProblem(F, F.T @ F, 2.0, square=square)
-        at = problem._evaluate_in_candidate_space(eta)
+        assert problem.in_candidate_space
+        at = problem.evaluate(eta)
         z = np.sqrt(at.v)
         bounds = problem.bounds(at.inner, at.fit, float(eta @ z), float(z.max()))
         np.testing.assert_allclose(bounds, problem.certify(eta), rtol=1e-9)

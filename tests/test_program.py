@@ -23,12 +23,14 @@ X = np.random.default_rng(5).normal(size=(40, 3))
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"alpha": 1.0}, r"alpha must be > 1 \(a multiple of the critical strength\); got 1"),
+        ({"alpha": 1.0}, r"alpha must be a finite number > 1 \(a multiple of the critical strength\); got 1"),
         ({"alpha": 0.5}, "At 1 or below nothing is selected"),
-        ({"alpha": np.nan}, "alpha must be > 1"),
+        ({"alpha": np.nan}, "alpha must be a finite number > 1"),
         ({"lam": 0.0}, "lam must be a finite number > 0; got 0.0"),
         ({"lam": 1.0, "alpha": 2.0}, "give alpha or lam, not both"),
         ({"tol": 0.0}, "tol must be a finite number > 0"),
+        ({"tol": True}, "tol must be a finite number > 0; got True"),
+        ({"memory_budget": "lots"}, "memory_budget must be a finite number > 0; got 'lots'"),
         ({"row_norm": "l1"}, "row_norm must be 'l2' or 'linf'; got 'l1'"),
         ({"solver": "magic"}, "solver must be .* got 'magic'"),
         ({"row_norm": "linf", "solver": "interior-point"}, "no interior-point solver"),
@@ -278,10 +280,49 @@ def test_a_million_points_are_certified():
     assert encoding.dual_gap <= 1e-3
 
 
-@pytest.mark.parametrize("wish", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"must_include": [3, 50]}])
-def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_must_include(wish):
+@pytest.mark.parametrize("roles", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"must_include": [3, 50]}])
+def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_must_include(roles):
     copies = np.concatenate([X, np.repeat(X[:5], 3, axis=0)])
-    exact = mosaic.solve(copies, alpha=5.0, tol=1e-8, **wish)
-    square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **wish)
+    exact = mosaic.solve(copies, alpha=5.0, tol=1e-8, **roles)
+    square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **roles)
     assert square.dual_gap <= 1e-6
     np.testing.assert_allclose(square.influence, exact.influence, atol=0.02 * exact.influence.max())
+
+
+def test_must_include_points_may_be_all_points_and_then_there_is_nothing_left_to_choose():
+    encoding = mosaic.solve(X, must_include=np.arange(40))
+    assert encoding.status is Status.NOTHING_LEFT
+    assert sorted(encoding.support) == list(range(40))
+    np.testing.assert_allclose(encoding.rows(np.arange(40)), np.eye(40), atol=1e-6)
+    assert encoding.dual_gap == 0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_must_include_points_may_be_all_candidates(kernel):
+    """Then they are the representatives, with the rows of least squares, and that is proven to be optimal."""
+    encoding = mosaic.solve(X, kernel=kernel, candidates=[5, 9], must_include=[5, 9])
+    assert sorted(encoding.support) == [5, 9]
+    assert encoding.dual_gap <= 1e-4
+    K = mosaic.kernels.make_kernel(X, kernel).columns(np.arange(40))
+    expected = np.linalg.solve(K[np.ix_([5, 9], [5, 9])], K[[5, 9]])
+    np.testing.assert_allclose(encoding.rows([5, 9]), expected, atol=1e-6)
+
+
+def test_must_include_points_are_in_the_support_even_if_they_express_nothing():
+    """A point of zeros has a zero row under the linear kernel; MOSAIC has must-include rows among its picks in any case, too."""
+    data = np.vstack([X, np.zeros((1, 3))])
+    encoding = mosaic.solve(data, kernel="linear", must_include=[40], candidates=np.arange(40))
+    assert 40 in encoding.support
+    assert encoding.influence[40] == 0
+    assert len(encoding.support) > 1
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_must_include_means_the_same_in_solve_and_in_mosaic(outside):
+    """These rows are representatives, whether candidates or not, and others come on top."""
+    candidates = np.arange(10, 40) if outside else None
+    encoding = mosaic.solve(X, must_include=[3, 7], candidates=candidates)
+    model = mosaic.MOSAIC(6).fit(X, must_include=[3, 7], candidates=candidates)
+    for chosen in (encoding.support, model.representative_indices_):
+        assert {3, 7} < set(chosen.tolist())
+        assert candidates is None or set(chosen.tolist()) <= {3, 7, *candidates.tolist()}

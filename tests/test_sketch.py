@@ -12,8 +12,8 @@ from mosaic.encoding import DesignRows
 from mosaic.engines import open_source
 from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
+from mosaic.posing import Roles
 from mosaic.program import encode
-from mosaic.roles import Roles
 from mosaic.sketch import (
     Basis,
     GramSum,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
@@ -7,8 +9,8 @@ from sklearn.datasets import make_swiss_roll
 from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.problem import DesignProblem, critical_lam
-from mosaic.solvers import InteriorPoint, Status, run
-from mosaic.working_set import SINGLE_SIZE, _interior_point, _WorkingSet, solve_design
+from mosaic.solvers import InteriorPoint, Status, run, run_interior_point
+from mosaic.working_set import solve_design
 
 
 def make_problem(n, gamma, tol, alpha=10.0):
@@ -102,15 +104,19 @@ def test_an_impossible_tolerance_ends_with_an_honest_gap(n):
         assert found.gap > 0
 
 
-def test_screening_to_as_many_as_there_are_members_is_no_proof():
-    """Who is left and who is inside must be the same points, not the same number of them."""
-    problem, pivots = make_problem(2000, "scale", 1e-4)
-    state = _WorkingSet(problem, pivots, None, np.random.default_rng(0))
-    outsiders = np.setdiff1d(np.arange(2000), state.members)[: len(state.members)]
-    state.left, state.rows = outsiders, problem.F[outsiders]
-    state.solve(1e-9)
-    assert len(state.z) == len(outsiders)
-    assert state.z.max() > 1
+@pytest.mark.parametrize("seed", range(80, 110))
+def test_bound_is_never_above_the_optimum_whatever_screening_leaves(seed):
+    """Screening may leave as many candidates as there are members, and other ones; then the members alone prove nothing."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(310, 900)), int(rng.integers(2, 9))
+    F = rng.normal(size=(n, p)) * 10 ** rng.uniform(-1, 1, size=(n, 1))
+    problem = DesignProblem(F, F.T @ F, 1.0)
+    problem = problem.with_lam(10 ** rng.uniform(0.02, 2.5) * critical_lam(problem))
+    found = solve_design(problem, tol=1e-9, thin=False)
+    optimum = run(InteriorPoint(), problem, tol=1e-12, max_iter=80).primal
+    assert found.dual <= optimum * (1 + 1e-11)
+    bounds = problem.certify(found.value)
+    assert bounds.primal - bounds.dual <= 1e-8 * problem.scale
 
 
 def test_points_that_expect_nothing_get_nothing(rng):
@@ -140,38 +146,35 @@ def test_members_that_violate_only_themselves_are_solved_finer():
 @pytest.mark.parametrize("gamma", ["scale", EffectiveCount(20.0)], ids=["wide", "narrow"])
 @pytest.mark.parametrize("tol", [1e-4, 1e-8])
 def test_steps_in_single_precision_leave_bounds_of_double_precision(gamma, tol):
-    problem, _ = make_problem(SINGLE_SIZE + 100, gamma, 1e-7)
-    found = _interior_point(problem, tol, None)
-    plain = run(InteriorPoint(), problem, tol=tol, max_iter=50)
+    problem, _ = make_problem(600, gamma, 1e-7)
+    found = run_interior_point(problem, tol=tol)
+    double = run(InteriorPoint(), problem, tol=tol, max_iter=50)
     assert found.status is Status.CONVERGED
     assert found.gap <= tol
     tight = run(InteriorPoint(), problem, tol=1e-10, max_iter=60)
     assert tight.dual * (1 - 1e-12) <= found.primal
     assert found.dual <= tight.primal * (1 + 1e-12)
     assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-10)
-    assert found.iterations <= plain.iterations + 3
+    assert found.iterations <= double.iterations + 3
 
 
 def test_a_problem_that_single_precision_does_not_bear_is_solved_in_double():
     """At a strength of 1e12 times the critical one B has a condition far beyond 1e7."""
-    problem, _ = make_problem(SINGLE_SIZE + 100, "scale", 1e-12, alpha=1e12)
-    found = _interior_point(problem, 1e-4, None)
+    problem, _ = make_problem(600, "scale", 1e-12, alpha=1e12)
+    found = run_interior_point(problem, tol=1e-4)
     assert found.status is Status.CONVERGED
     assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-6)
 
 
 def test_a_target_below_the_optimum_is_given_up_early():
-    problem, _ = make_problem(SINGLE_SIZE + 100, "scale", 1e-6)
+    problem, _ = make_problem(600, "scale", 1e-6)
     best = run(InteriorPoint(), problem, tol=1e-8, max_iter=50)
-    for solve in (
-        _interior_point,
-        lambda p, tol, start, target: run(InteriorPoint(), p, tol=tol, max_iter=50, target=target),
-    ):
-        vain = solve(problem, 1e-8, None, 0.9 * best.dual)
+    for solve in (run_interior_point, partial(run, InteriorPoint(), max_iter=50)):
+        vain = solve(problem=problem, tol=1e-8, target=0.9 * best.dual)
         assert vain.status is Status.STALLED
         assert vain.primal > 0.9 * best.dual
         assert vain.iterations < best.iterations
-        reached = solve(problem, 1e-8, None, 1.1 * best.primal)
+        reached = solve(problem=problem, tol=1e-8, target=1.1 * best.primal)
         assert reached.status is Status.CONVERGED
         assert problem.primal(reached.value) <= 1.1 * best.primal * (1 + 1e-9)
 

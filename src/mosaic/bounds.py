@@ -290,7 +290,7 @@ def best_for_k(
     >>> F = np.random.default_rng(0).normal(size=(40, 3))
     >>> problem = DesignProblem(F, F.T @ F, 1.0)
     >>> few = F[:5]  # what these five leave: tr(C (I + A/g)⁻¹)
-    >>> 0 < best_for_k(problem, 5).bound(5, 1.0) <= np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few))
+    >>> best_for_k(problem, 5).bound(5, 1.0) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
     True
     """
     if not 1 <= k <= problem.n:

@@ -113,6 +113,8 @@ def solve(
     whole_number("max_iter", max_iter)
     if max_rank is not None:
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
+    if memory_budget is not None:
+        real_number("memory_budget", memory_budget, above=0, remedy="It is a number of bytes; None sets no limit.")
     check_strength(alpha, lam)
     check_seed(random_state)
     one_of("solver", solver, get_args(SolverName))

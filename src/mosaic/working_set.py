@@ -22,7 +22,7 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
-from mosaic.solvers import InteriorPoint, Record, Solution, Status, run
+from mosaic.solvers import Record, Solution, Status, run_interior_point
 
 #: Problems of this many candidates are solved whole, and so are those of up to ``MOST_SOLVED_WHOLE`` and of high rank. Larger
 #: ones start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the
@@ -38,12 +38,6 @@ SUBPROBLEM_SHARE = 0.1
 GIVEN_BACK_SHARE = 0.01
 #: Thinning is tried when it promises to leave at most this share of the members.
 THINNED_SHARE = 0.9
-#: Steps of interior point that one subproblem may take.
-MOST_SUBPROBLEM_STEPS = 50
-#: From this many members on the first steps are made in single precision, at half the price,
-FEWEST_SINGLE_MEMBERS = 500
-#: until the gap is this: values are known to a few 1e-6 of P(0) there, and steps are as good as in double precision.
-SINGLE_GAP = 1e-5
 
 
 @dataclass(frozen=True)
@@ -153,7 +147,7 @@ class _WorkingSet:
         tol = aim if everybody else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
-        found = _interior_point(small, tol, start)
+        found = run_interior_point(small, tol=tol, start=start)
         self.eta = found.value
         self.steps += found.iterations
         if everybody:
@@ -194,7 +188,7 @@ class _WorkingSet:
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen], for_steps=True)
             try:
-                found = _interior_point(small, tol, eta[chosen], target)
+                found = run_interior_point(small, tol=tol, start=eta[chosen], target=target)
             except np.linalg.LinAlgError:  # fewer members are more than the arithmetic bears at this strength
                 break
             self.steps += found.iterations
@@ -258,31 +252,3 @@ class _WorkingSet:
         members, values, lengths = self.best
         eta[members], norms[members] = values, lengths
         return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)
-
-
-def _interior_point(problem: DesignProblem, tol: float, start: FloatArray | None, target: float = -np.inf) -> Solution:
-    """Interior point, its first steps in single precision where the problem is large; its bounds are of double precision.
-
-    Only a target that is out of reach is given up on the word of single precision, which proves nothing.
-    """
-    solver, steps = InteriorPoint(), 0
-    if problem.n >= FEWEST_SINGLE_MEMBERS:
-        rough = _rough(problem, max(tol, SINGLE_GAP), start, target)
-        if rough is not None:
-            if rough.dual > target > -np.inf:
-                return rough
-            steps, start = rough.iterations, rough.value
-            solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-    found = run(solver, problem, tol=tol, max_iter=MOST_SUBPROBLEM_STEPS, start=start, target=target)
-    return replace(found, iterations=steps + found.iterations)
-
-
-def _rough(problem: DesignProblem, tol: float, start: FloatArray | None, target: float) -> Solution | None:
-    """The end of a run in single precision, or None where that arithmetic does not bear the problem."""
-    solver = InteriorPoint(patience=3)
-    with np.errstate(all="ignore"):
-        try:
-            rough = run(solver, problem.single, tol=tol, max_iter=MOST_SUBPROBLEM_STEPS, start=start, target=target)
-        except np.linalg.LinAlgError:
-            return None
-    return rough if np.isfinite(rough.value).all() and rough.gap < 1.0 else None
