@@ -134,7 +134,7 @@ def test_bad_settings_are_refused(rng, arguments, message):
 def test_effective_count_refuses_nonsense():
     with pytest.raises(InvalidInputError, match="m0 must be a finite number > 1"):
         EffectiveCount(1.0)
-    with pytest.raises(InvalidInputError, match="quantile must lie between 0 and 1"):
+    with pytest.raises(InvalidInputError, match="quantile must be a finite number > 0 and < 1"):
         EffectiveCount(5.0, 1.0)
     X = np.repeat(np.arange(4.0)[:, None], 10, axis=0)
     with pytest.raises(InvalidInputError, match="copies of a point"):

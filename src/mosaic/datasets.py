@@ -1,4 +1,4 @@
-"""Synthetic manifolds and ways to spoil them: data whose geometry and whose outliers are known exactly."""
+"""Synthetic manifolds, and ways to contaminate them: data whose geometry and outliers are known exactly."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def swiss_roll(n: int, *, height: float = 21.0, random_state: Seed = 0) -> Float
 def union(
     parts: Sequence[ArrayLike], offsets: ArrayLike | Literal["apart"] | None = "apart"
 ) -> tuple[FloatArray, IntArray]:
-    """X = the rows of all parts, x + offset_k for x in part k: several manifolds in one space, and whose each row is.
+    """X = the rows of all parts, x + offset_k for x in part k: several manifolds in one space, and the part of each row.
 
     Parameters
     ----------

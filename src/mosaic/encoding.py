@@ -50,7 +50,7 @@ TARGETS_OF_A_SAMPLE = 2048
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about an encoding, for the kernel that the user asked for.
+    """What is proven about an encoding, for the user's kernel.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
 
 @dataclass(frozen=True)
 class DesignRows:
-    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, made when first asked for: must-include points first.
+    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed: must-include points first.
 
     b_j = (η_j / c_j) M⁻¹ f_j / c_j for members, where ``design.F`` holds f_j / c_j; must-include points take what the
     others leave by least squares, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S).
@@ -164,7 +164,7 @@ class DesignRows:
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
         """Σ_i ω_i r_ji r_ki between some rows."""
         C = weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
-        few = "maps" not in self.__dict__ and not len(self.anchors)  # the others may never be asked for
+        few = "maps" not in self.__dict__ and not len(self.anchors)  # the others may never be needed
         maps = self._priced(places) if few else self.maps[places]
         return np.asarray(maps @ C @ maps.T)
 

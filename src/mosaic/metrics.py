@@ -51,8 +51,8 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
 
     Parameters
     ----------
-    Y : points, n × d, whose gauge is wanted
-    S : points, k × d, whose hull is meant
+    Y : points, n × d, to compute the gauge of
+    S : points, k × d, that span the hull
     symmetric : coefficients of either sign, as the program has them: the hull is conv(±S); else c ≥ 0: conv(S ∪ {0})
 
     Returns
@@ -137,7 +137,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
     Parameters
     ----------
     Y : points, n × d: explicit feature vectors
-    chosen : row numbers or mask of the chosen points, whose gauge γ is
+    chosen : row numbers or mask of the chosen points, which span the hull
     symmetric : hull conv(±S), else conv(S ∪ {0}); see ``gauge``
 
     Notes
@@ -168,7 +168,7 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: what the chosen points S cannot express of each point.
 
     Without a ridge g it is the squared distance of φ(x_i) from the span of the chosen; with one the minimum over r of
-    ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted where it is not.
+    ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted on its range.
     New points ``at``, if given, take the place of the kernel's own.
 
     Examples

@@ -203,7 +203,7 @@ class DesignProblem:
         Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
         ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
         In the square case Z = Q, so one product is spared; but (I − B⁻¹)_jj / η_j cancels where lam η_j K_jj is tiny, so
-        these rows are computed as those of Z (the Hessian could bear it, the certificate cannot).
+        these rows are computed as those of Z (good enough for the Hessian, not for the certificate).
         """
         K, Y = self._grams
         d = np.sqrt(eta)

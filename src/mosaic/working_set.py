@@ -1,16 +1,16 @@
-"""Solve on few candidates, certify all of them, let the worst enter: the whole program at the price of a small one.
+"""Solve on few candidates, certify for all, add those that violate most: the whole program at the price of a small one.
 
 A round solves the design problem on a working set S, which costs nothing that grows with n, then computes z_j for every
-candidate that may still matter, one n×p×p product. max z gives the dual value for the *whole* program, so the gap is
-honest in every round. Three rules keep the rounds few and S small:
+candidate that may still matter, one n×p×p product. max z gives the dual value for the *whole* program, so the gap
+holds for the whole in every round. Three rules keep the rounds few and S small:
 
-- Growth: violators (z_j > 1) crowd around a few places, and taking the worst of them adds many copies of one
+- Growth: violators (z_j > 1) crowd around a few places, and taking the worst of them would add many near-copies of one
   point. Each violator belongs to the member of S that it resembles most; the worst of every cell enter first.
 - Thinning: interior point spreads weight evenly over points that can replace one another. The heaviest members are
   solved for alone, and the others leave, as long as P gives back no more than a share of what the round won. In the end this
   runs once more with what the tolerance has left: any η with P(η) − D within it is as good an answer, and a shorter one.
-- Screening: a candidate that provably has a zero row (``problem.screen``) is never looked at again. The certificate
-  of the remaining candidates is one for all, since removing zero rows does not change the optimum.
+- Screening: a candidate that provably has a zero row (``problem.screen``) is dropped for good. The certificate
+  of the remaining candidates holds for all, since removing zero rows does not change the optimum.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def solve_design(
     trace: list[Record] = []
     status, stalled = Status.MAX_ITER, 0
     for number in range(max_rounds):
-        before, primal = state.gap, state.best_primal
+        old_gap, old_primal = state.gap, state.best_primal
         state.solve(aim)
         trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
         if callback is not None:
@@ -92,13 +92,13 @@ def solve_design(
         if state.gap <= aim:
             status = Status.CONVERGED
             break
-        stalled = stalled + 1 if state.gap > 0.95 * before else 0
+        stalled = stalled + 1 if state.gap > 0.95 * old_gap else 0
         if stalled >= 5:
             status = Status.STALLED
             break
-        if state.gap < 0.5 * before:
-            # Giving back more than a share of what the round has won would let the same points come and go for ever.
-            won = min(primal - state.best_primal, state.gap * problem.scale)
+        if state.gap < 0.5 * old_gap:
+            # Giving back more than a share of what the round has won would let the same points enter and leave for ever.
+            won = min(old_primal - state.best_primal, state.gap * problem.scale)
             state.thin(state.best_primal + GIVEN_BACK_SHARE * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
     if thin and state.gap < tol:
@@ -143,15 +143,15 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
-        everybody = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
-        tol = aim if everybody else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
+        is_whole = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
+        tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
         found = run_interior_point(small, tol=tol, start=start)
         self.eta = found.value
         self.steps += found.iterations
-        if everybody:
-            self.z = np.zeros(len(self.left))  # nobody is left to violate anything
+        if is_whole:
+            self.z = np.zeros(len(self.left))  # no candidate outside is left that could violate anything
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -162,7 +162,7 @@ class _WorkingSet:
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
-        """Compute z for all candidates left, bounds for the whole program, and who can be screened for good."""
+        """Compute z for all candidates left, bounds for the whole program, and the candidates that can be screened."""
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
@@ -182,14 +182,14 @@ class _WorkingSet:
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly anyone can be replaced by others
+        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly any member can be replaced by others
             keep = min(keep, int(shrink * len(order)))
         while 0 < keep <= THINNED_SHARE * len(order):
             chosen = np.sort(order[:keep])
             small = self.problem.restrict(members[chosen], for_steps=True)
             try:
                 found = run_interior_point(small, tol=tol, start=eta[chosen], target=target)
-            except np.linalg.LinAlgError:  # fewer members are more than the arithmetic bears at this strength
+            except np.linalg.LinAlgError:  # too ill-conditioned with fewer members at this strength
                 break
             self.steps += found.iterations
             if found.primal > target:
@@ -221,7 +221,7 @@ class _WorkingSet:
         return inside
 
     def _violators(self, room: int) -> IntArray:
-        """Candidates with z > 1, the worst of each cell first; a cell is who resembles one member most."""
+        """Candidates with z > 1, the worst of each cell first; the cell of a member is all that resemble it most."""
         excess = self.z - 1.0
         worth = excess > 0.02 * max(float(excess.max()), 0.0)
         worth &= ~self._is_member()[self.left]
@@ -229,7 +229,7 @@ class _WorkingSet:
         places = places[np.argsort(-excess[places], kind="stable")]
         most = min(MOST_COMPARED, 10 * room)
         if len(places) > most:
-            # The worst may all stand in one place: most are drawn from all violators.
+            # The worst may all lie in one place, so most are drawn from all violators.
             worst, others = np.split(places, [most // 10])
             drawn = self.rng.choice(len(others), most - len(worst), replace=False)
             places = np.concatenate([worst, others[np.sort(drawn)]])

@@ -1,7 +1,7 @@
-"""Similarities that can be asked for their diagonal, chosen columns and blocks. None stores n×n unasked.
+"""Similarities that give their diagonal, columns and blocks on demand; no n×n matrix is stored, unless it was given.
 
-A kernel is bound to its points, so everything above speaks of row numbers only: ``kernel.block(rows, columns)`` is
-K[rows][:, columns], computed when asked. New points come in by ``kernel.cross(Y)``.
+A kernel is bound to its points, so other modules need row numbers only: ``kernel.block(rows, columns)`` is
+K[rows][:, columns], computed when called. Similarities to new points are ``kernel.cross(Y)``.
 """
 
 from mosaic.kernels.diffusion import Diffusion, heat_features

@@ -48,7 +48,7 @@ class ADMM:
         return State(R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0)
 
     def step(self, problem: RowProgram, state: State) -> State:
-        """One round of the three updates, then a look at the balance of residuals."""
+        """One round of the three updates, then ρ is adapted to the balance of residuals."""
         R, Q, rho, inverse, steps = state
         Δ = _solve(problem, rho, inverse, problem.lam * problem.FT + rho * (R - Q))
         new = problem.prox(Δ + Q, 1.0 / rho)

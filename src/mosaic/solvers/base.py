@@ -1,4 +1,4 @@
-"""One loop for all algorithms, one result, one vocabulary for how it ended."""
+"""One loop for all algorithms, one kind of result, one list of ways to end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Status(Enum):
 
     @property
     def advice(self) -> str:
-        """What to change, in a sentence."""
+        """What to change, as a sentence."""
         return self.value
 
 
@@ -70,7 +70,7 @@ class Solution:
 
 
 class Solver(Protocol[P_contra, S]):
-    """An algorithm: how to start, how to step, what the state is worth."""
+    """An algorithm: how to start, how to step, which bounds a state gives."""
 
     def init(self, problem: P_contra, start: FloatArray | None) -> S:
         """The state to begin with, near ``start`` where one is given."""
@@ -89,11 +89,11 @@ class Solver(Protocol[P_contra, S]):
 
     @property
     def check_every(self) -> int:
-        """Steps between two looks at the gap."""
+        """Steps between two checks of the gap."""
 
     @property
     def patience(self) -> int:
-        """Looks at the gap without progress after which the run has stalled."""
+        """Checks of the gap without progress after which the run has stalled."""
 
 
 class HasScale(Protocol):

@@ -3,7 +3,7 @@
     minimise 2φ(η) subject to η ≥ 0;   optimality: ∇(2φ) = 1 − v = ζ,  η_j ζ_j = 0,  η, ζ ≥ 0.
 
 A Newton step on the relaxed conditions η_j ζ_j = μ solves (∇²(2φ) + diag(ζ/η)) d = v − 1 + (σμ − correction)/η.
-Neighbouring points make K nearly singular, which is why first-order methods creep; second-order steps see through it.
+Neighbouring points make K nearly singular, which is why first-order methods are slow; second-order steps are not affected.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InteriorPoint:
     ----------
     to_boundary : share of the way to the nearest bound that a step may take
     continues : the start is the end of another run on nearly the same numbers, and is taken as it is
-    patience : steps without gain after which the limit of the arithmetic is met; usual steps gain a factor each
+    patience : steps without progress after which the run has stalled; usual steps shrink the gap by a factor
     """
 
     to_boundary: float = 0.99

@@ -11,7 +11,7 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.problem import RowProgram
 from mosaic.solvers.base import Record, Solution, Status
 
-#: Points that a generic conic solver is asked to solve for, at most.
+#: Points that are given to a generic conic solver, at most.
 MOST_REFERENCE_POINTS = 100
 
 

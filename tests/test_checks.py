@@ -1,0 +1,86 @@
+"""Checks of single settings: what is accepted, and that a refusal has all parts of a message."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosaic._checks import check_seed, check_strength, one_of, real_number, whole_number
+from mosaic.exceptions import InvalidInputError, Wording
+
+
+@pytest.mark.parametrize("value", [1, 7, np.int64(3), np.uint8(2)])
+def test_whole_numbers_of_any_type_are_accepted(value):
+    found = whole_number("k", value)
+    assert found == value
+    assert type(found) is int
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, np.nan])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(InvalidInputError) as refused:
+        whole_number("k", value, remedy="Leave it.")
+    assert str(refused.value) == f"k must be a whole number >= 1; got {value!r}. Leave it."
+
+
+@pytest.mark.parametrize("value", [0, 0.5, np.float32(0.25), np.int64(0)])
+def test_numbers_within_bounds_are_accepted(value):
+    assert real_number("share", value, at_least=0, below=1) == value
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0, np.inf, np.nan, True, "0.5", None, 1j])
+def test_what_is_no_number_within_bounds_is_refused(value):
+    with pytest.raises(InvalidInputError, match=r"share must be a finite number >= 0 and < 1 \(of all rows\); got "):
+        real_number("share", value, at_least=0, below=1, meaning="of all rows")
+
+
+def test_bounds_are_included_or_not_as_they_say():
+    assert real_number("x", 1.0, at_least=1, at_most=1) == 1.0
+    for bound in ("above", "below"):
+        with pytest.raises(InvalidInputError):
+            real_number("x", 1.0, **{bound: 1.0})
+    with pytest.raises(InvalidInputError, match="x must be a finite number; got inf"):
+        real_number("x", np.inf)
+
+
+@pytest.mark.parametrize("value", ["red", None, 3, np.array(["blue", "green"])])
+def test_unknown_words_are_refused_with_all_that_are_known(value):
+    assert one_of("colour", "green", ("blue", "green", "grey")) == "green"
+    with pytest.raises(InvalidInputError, match="colour must be 'blue', 'green' or 'grey'; got "):
+        one_of("colour", value, ("blue", "green", "grey"))
+
+
+@pytest.mark.parametrize(("alpha", "lam"), [(None, None), (1.5, None), (None, 1e-9)])
+def test_one_strength_or_none_is_accepted(alpha, lam):
+    check_strength(alpha, lam)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "lam", "message"),
+    [
+        (2.0, 3.0, "give alpha or lam, not both; got alpha=2.0 and lam=3.0"),
+        (1.0, None, r"alpha must be a finite number > 1 .*got 1\.0\. At 1 or below nothing is selected"),
+        (None, 0.0, r"lam must be a finite number > 0; got 0\.0"),
+        (None, "x", "lam must be a finite number > 0; got 'x'"),
+    ],
+)
+def test_other_strengths_are_refused(alpha, lam, message):
+    with pytest.raises(InvalidInputError, match=message):
+        check_strength(alpha, lam)
+
+
+def test_seeds_are_whole_numbers_generators_or_none():
+    for seed in (0, 5, np.int64(3), None, np.random.default_rng(0)):
+        check_seed(seed)
+    for seed in (-1, 0.5, "0"):
+        with pytest.raises(InvalidInputError, match="random_state must be a whole number >= 0, a generator or None"):
+            check_seed(seed)
+
+
+def test_names_with_digits_and_places_are_worded_like_others():
+    as_option = Wording(lambda name, value: f"--{name}", lambda row: f"line {row + 2}")
+    for name in ("coef0", "m0", "parts[1]"):
+        with pytest.raises(InvalidInputError) as refused:
+            real_number(name, -1, at_least=0)
+        assert str(refused.value) == f"{name} must be a finite number >= 0; got -1."
+        assert refused.value.message(as_option) == f"--{name} must be a finite number >= 0; got -1."
