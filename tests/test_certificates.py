@@ -30,48 +30,48 @@ def drawn(number):
     X = rng.normal(size=(n, d)) * rng.choice([0.3, 1.0, 3.0])
     if rng.random() < 0.2 and kernel != "cosine":
         X = np.round(X)
-    wishes = {"kernel": kernel, "row_norm": "linf" if rng.random() < 0.15 else "l2"}
+    arguments = {"kernel": kernel, "row_norm": "linf" if rng.random() < 0.15 else "l2"}
     if kernel in ("rbf", "laplacian"):
-        wishes["gamma"] = float(10 ** rng.uniform(-2, 1.5))
+        arguments["gamma"] = float(10 ** rng.uniform(-2, 1.5))
     if kernel == "precomputed":
         A = rng.normal(size=(n, int(rng.integers(1, n + 1))))
         X = A @ A.T
     if rng.random() < 0.3:
         X = X.astype(np.float32)
-    if wishes["row_norm"] == "l2" and rng.random() < 0.4:
+    if arguments["row_norm"] == "l2" and rng.random() < 0.4:
         weights = rng.uniform(0.1, 3.0, n)
         weights[rng.random(n) < 0.2 * (rng.random() < 0.6)] = 0.0
-        wishes["sample_weight"] = weights
+        arguments["sample_weight"] = weights
     if rng.random() < 0.3:
-        wishes["cost"] = rng.uniform(0.2, 4.0, n)
+        arguments["cost"] = rng.uniform(0.2, 4.0, n)
     if rng.random() < 0.3:
-        wishes["candidates"] = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
-    if wishes["row_norm"] == "l2" and rng.random() < 0.35:
-        wishes["must_include"] = np.sort(rng.permutation(n)[: int(rng.integers(1, 4))])
+        arguments["candidates"] = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
+    if arguments["row_norm"] == "l2" and rng.random() < 0.35:
+        arguments["must_include"] = np.sort(rng.permutation(n)[: int(rng.integers(1, 4))])
     if rng.random() < 0.35:
-        wishes["max_rank"] = int(rng.integers(1, n + 1))
+        arguments["max_rank"] = int(rng.integers(1, n + 1))
     if rng.random() < 0.7:
-        wishes["alpha"] = float(10 ** rng.uniform(0.05, 2.5))
+        arguments["alpha"] = float(10 ** rng.uniform(0.05, 2.5))
     else:
-        wishes["lam"] = float(10 ** rng.uniform(-2, 3))
-    return X, wishes
+        arguments["lam"] = float(10 ** rng.uniform(-2, 3))
+    return X, arguments
 
 
 class Program:
     """The program over all points, written out."""
 
-    def __init__(self, X, wishes, lam):
+    def __init__(self, X, arguments, lam):
         n = len(X)
         everyone, self.K = np.arange(n), X.astype(np.float64)
-        if wishes["kernel"] != "precomputed":
-            bandwidth = {name: wishes[name] for name in ("gamma",) if name in wishes}
-            self.K = make_kernel(self.K, wishes["kernel"], **bandwidth).block(everyone, everyone)
-        self.lam, self.norm = lam, wishes["row_norm"]
-        self.weights = np.asarray(wishes.get("sample_weight", np.ones(n)))
-        self.anchors = np.asarray(wishes.get("must_include", []), np.intp)
-        self.price = np.array(wishes.get("cost", np.ones(n)))
+        if arguments["kernel"] != "precomputed":
+            bandwidth = {name: arguments[name] for name in ("gamma",) if name in arguments}
+            self.K = make_kernel(self.K, arguments["kernel"], **bandwidth).block(everyone, everyone)
+        self.lam, self.norm = lam, arguments["row_norm"]
+        self.weights = np.asarray(arguments.get("sample_weight", np.ones(n)))
+        self.anchors = np.asarray(arguments.get("must_include", []), np.intp)
+        self.price = np.array(arguments.get("cost", np.ones(n)))
         self.price[self.anchors] = 0.0
-        self.used = np.union1d(wishes.get("candidates", everyone), self.anchors).astype(np.intp)
+        self.used = np.union1d(arguments.get("candidates", everyone), self.anchors).astype(np.intp)
         self.trace = 0.5 * lam * float(self.weights @ np.diagonal(self.K))
 
     def value(self, R):
@@ -103,14 +103,14 @@ class Program:
 
 def check(number):
     """Solve a drawn problem and compare; False if there is nothing to solve."""
-    X, wishes = drawn(number)
+    X, arguments = drawn(number)
     try:
-        encoding = mosaic.solve(X, **wishes)
+        encoding = mosaic.solve(X, **arguments)
     except InvalidInputError as error:
         if re.search("resembles any target|are zero|names every candidate|must be included", str(error)):
             return False
         raise
-    program, certificate = Program(X, wishes, encoding.lam), encoding.certificate
+    program, certificate = Program(X, arguments, encoding.lam), encoding.certificate
     eps = float(np.finfo(X.dtype).eps)
     settled = encoding.status is Status.NOTHING_LEFT and certificate.scale == 0
     rounding = 1000 * eps * program.trace + certificate.slack if settled else ROUNDINGS * eps * program.trace
@@ -119,7 +119,7 @@ def check(number):
     assert certificate.gap >= 0
     assert value - optimum <= certificate.gap * certificate.scale + SOLVED * optimum + rounding, number
     assert value <= nobody * (1 + 1e-4) + rounding, number
-    if X.dtype == np.float64 and "max_rank" not in wishes:
+    if X.dtype == np.float64 and "max_rank" not in arguments:
         assert certificate.gap <= 1e-4, number
     return True
 
@@ -210,15 +210,15 @@ def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it(
 
 
 def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_with_nobody_and_a_void_gap():
-    X, wishes = drawn(35461)
-    encoding = mosaic.solve(X, **(wishes | {"lam": 25549941411604.2}))
+    X, arguments = drawn(35461)
+    encoding = mosaic.solve(X, **(arguments | {"lam": 25549941411604.2}))
     assert encoding.status is Status.STALLED
     assert encoding.dual_gap >= 1
     assert encoding.support.tolist() == [3]
 
 
 def test_rows_whose_value_drowns_in_rounding_are_not_preferred_to_none():
-    X, wishes = drawn(30314)
-    encoding = mosaic.solve(X, **(wishes | {"lam": 1870930514197.432}))
-    program = Program(X, wishes, encoding.lam)
+    X, arguments = drawn(30314)
+    encoding = mosaic.solve(X, **(arguments | {"lam": 1870930514197.432}))
+    program = Program(X, arguments, encoding.lam)
     assert program.value(encoding.rows(np.arange(len(X)))) <= program.nobody() * (1 + 1e-4)
