@@ -27,7 +27,7 @@ def test_certifies_the_whole_program(thin):
     assert found.status is Status.CONVERGED
     # The value is right, the bound is below the optimum, and the optimum is that of everybody.
     tight = solve_design(problem, tol=1e-8, initial=pivots, thin=False)
-    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-10)
+    assert problem.certify(found.value).primal == pytest.approx(found.primal, rel=1e-10)
     assert found.dual <= tight.primal * (1 + 1e-9)
     assert tight.dual <= found.primal
     assert (found.primal - found.dual) / problem.scale == pytest.approx(found.gap)
@@ -66,7 +66,7 @@ def test_thinning_keeps_the_certificate():
     thick = solve_design(problem, tol=1e-3, initial=pivots, thin=False)
     thin = solve_design(problem, tol=1e-3, initial=pivots)
     assert np.count_nonzero(thin.value) < 0.5 * np.count_nonzero(thick.value)
-    assert problem.primal(thin.value) - thin.dual <= 1e-3 * problem.scale * (1 + 1e-9)
+    assert problem.certify(thin.value).primal - thin.dual <= 1e-3 * problem.scale * (1 + 1e-9)
 
 
 def test_same_seed_same_answer():
@@ -154,7 +154,7 @@ def test_steps_in_single_precision_leave_bounds_of_double_precision(gamma, tol):
     tight = run(InteriorPoint(), problem, tol=1e-10, max_iter=60)
     assert tight.dual * (1 - 1e-12) <= found.primal
     assert found.dual <= tight.primal * (1 + 1e-12)
-    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-10)
+    assert problem.certify(found.value).primal == pytest.approx(found.primal, rel=1e-10)
     assert found.iterations <= double.iterations + 3
 
 
@@ -163,7 +163,7 @@ def test_a_problem_that_single_precision_does_not_bear_is_solved_in_double():
     problem, _ = make_problem(600, "scale", 1e-12, alpha=1e12)
     found = run_interior_point(problem, tol=1e-4)
     assert found.status is Status.CONVERGED
-    assert problem.primal(found.value) == pytest.approx(found.primal, rel=1e-6)
+    assert problem.certify(found.value).primal == pytest.approx(found.primal, rel=1e-6)
 
 
 def test_a_target_below_the_optimum_is_given_up_early():
@@ -176,7 +176,7 @@ def test_a_target_below_the_optimum_is_given_up_early():
         assert vain.iterations < best.iterations
         reached = solve(problem=problem, tol=1e-8, target=1.1 * best.primal)
         assert reached.status is Status.CONVERGED
-        assert problem.primal(reached.value) <= 1.1 * best.primal * (1 + 1e-9)
+        assert problem.certify(reached.value).primal <= 1.1 * best.primal * (1 + 1e-9)
 
 
 def test_nobody_is_thinned_where_the_rank_says_that_hardly_anyone_can_be_replaced():

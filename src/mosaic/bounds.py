@@ -213,16 +213,6 @@ class PathPoint:
     energy: float  # ‖E‖²
     scores: Largest  # z_j² over all candidates
 
-    @property
-    def largest_score(self) -> float:
-        """max_j z_j over all candidates."""
-        return float(np.sqrt(self.scores.values[0]))
-
-    @property
-    def support(self) -> IntArray:
-        """Candidates with a non-zero row."""
-        return np.flatnonzero(self.solution.value)
-
     def dual_point(self, problem: DesignProblem) -> DualPoint:
         """E, for the problem that this solves."""
         return problem.with_lam(self.lam).dual_point(self.solution.value)

@@ -266,17 +266,8 @@ class DesignProblem:
         s = feasible_scale(inner, fit, largest_score)
         return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
 
-    def primal(self, eta: FloatArray) -> float:
-        """P at the W that belongs to η: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
-        used = np.flatnonzero(eta)
-        if not len(used):
-            return self.scale
-        point = self.dual_point(eta)
-        penalty = float(eta[used] @ self.scores(point.E, np.asarray(self.F[used], np.float64)))
-        return 0.5 * point.fit + penalty + self.constant
-
     def certify(self, eta: FloatArray) -> Bounds:
-        """Primal and dual value at η ≥ 0, over all candidates."""
+        """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
         point = self.dual_point(eta)
         z = self.scores(point.E)
         return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))

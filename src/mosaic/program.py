@@ -27,8 +27,8 @@ from mosaic.solvers import Status
 
 __all__ = ["Progress", "encode", "solve"]
 
-#: Strength of ``solve``, as a multiple of the critical one, where none is given.
-DEFAULT_STRENGTH = 10.0
+#: Multiple of the critical strength that ``solve`` uses where no strength is given.
+SOLVE_ALPHA = 10.0
 #: Share of the tolerance that the factor may miss of the kernel.
 KERNEL_SHARE = 0.25
 #: Without a budget, forms with an n×n unknown are refused above this many bytes.
@@ -201,9 +201,7 @@ def encode(
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
         posed = Posed.of(factor, of_points, row_norm)
-        strength = (
-            float(lam) if lam is not None else float(DEFAULT_STRENGTH if alpha is None else alpha) * posed.lam_crit
-        )
+        strength = float(lam) if lam is not None else float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
         attempt = CertifiedRun(
             kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, callback
         )
