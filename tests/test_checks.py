@@ -34,6 +34,13 @@ def test_what_is_no_number_within_bounds_is_refused(value):
         real_number("share", value, at_least=0, below=1, meaning="of all rows")
 
 
+def test_numbers_of_numpy_are_shown_as_numbers():
+    with pytest.raises(InvalidInputError, match=r"got 0\.5\."):
+        real_number("alpha", np.float64(0.5), above=1)
+    with pytest.raises(InvalidInputError, match=r"got 0\."):
+        whole_number("k", np.int64(0))
+
+
 def test_bounds_are_included_or_not_as_they_say():
     assert real_number("x", 1.0, at_least=1, at_most=1) == 1.0
     for bound in ("above", "below"):

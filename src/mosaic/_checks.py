@@ -22,7 +22,8 @@ def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str |
     mosaic.exceptions.InvalidInputError: max_iter must be a whole number >= 1; got 2.5.
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise InvalidInputError(f"must be a whole number >= {at_least}", remedy, parameter=parameter, value=value)
+        fault = f"must be a whole number >= {at_least}"
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
     return int(value)
 
 
@@ -59,7 +60,7 @@ def real_number(
         fault = (
             " ".join(["must be a finite number", limits, f"({meaning})" if meaning else ""]).replace("  ", " ").strip()
         )
-        raise InvalidInputError(fault, remedy, parameter=parameter, value=value)
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
     return number
 
 
@@ -97,3 +98,8 @@ def check_seed(random_state: Any) -> None:
         raise InvalidInputError(
             "must be a whole number >= 0, a generator or None", parameter="random_state", value=random_state
         )
+
+
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as the Python number that it holds, so that messages show 0.5 and not np.float64(0.5)."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
