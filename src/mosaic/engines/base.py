@@ -51,7 +51,8 @@ def check_shape(n: int, n_features: int, name: str = "X") -> None:
     """Refuse data without rows or without columns."""
     if n == 0 or n_features == 0:
         raise InvalidInputError(
-            f"{name} must have at least one point and one feature; got shape ({n}, {n_features})", "Pass data that has both."
+            f"{name} must have at least one point and one feature; got shape ({n}, {n_features})",
+            "Pass data that has both.",
         )
 
 

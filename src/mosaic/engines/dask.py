@@ -55,7 +55,8 @@ class DaskSource(Source):
         if isinstance(X, da.Array):
             if X.ndim != 2:
                 raise InvalidInputError(
-                    f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}", "Reshape it."
+                    f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}",
+                    "Reshape it.",
                 )
             as_rows(np.empty((0, 0), X.dtype))
             if any(isnan(size) for size in X.shape):

@@ -1,4 +1,4 @@
-"""Passes that are made once: what each gave is remembered, in a checkpoint if a file is named, and taken up after an interruption.
+"""Passes that are made once: what each gave is remembered, in a file if one is named, and taken up after an interruption.
 
 The file holds the result of every finished pass. All that comes between passes is computed from these, and the same
 computation gives the same numbers, so going on after a kill ends where an undisturbed run would have. With a checkpoint, every
@@ -77,7 +77,7 @@ class Journal:
 
     def run(self, name: str, task: Task, *, keep: bool = True) -> Small:
         """What the pass of this name gives; it is made if it was not made before. What is large is not kept."""
-        if keep and self.tasks.setdefault(name, identity := identity_of(task)) != identity:
+        if keep and self.tasks.setdefault(name, digest := digest_of(task)) != digest:
             raise InvalidInputError(
                 f"the pass '{name}' in {self.path} was made for another task: another release has written it, or a machine "
                 "that rounds differently",
@@ -134,12 +134,12 @@ class Journal:
             return
         header = {"format": FORMAT, "version": VERSION, "settings": self.settings, "tasks": self.tasks}
         header["fingerprint"] = self.fingerprint
-        arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= {f"{name}/{key}": np.asarray(v) for name, small in self.done.items() for key, v in small.items()}
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             with temporary.open("wb") as file:
-                np.savez(file, digest=np.array(_digest(arrays)), **arrays)
+                np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self.path)
@@ -147,7 +147,9 @@ class Journal:
             with suppress(OSError):
                 temporary.unlink()
             if isinstance(error, OSError):
-                raise _cannot_be_written(self.path, error.strerror or str(error), "Make room, or name another file.") from error
+                raise _cannot_be_written(
+                    self.path, error.strerror or str(error), "Make room, or name another file."
+                ) from error
             raise
 
     def _load(self, path: Path) -> None:
@@ -164,7 +166,7 @@ class Journal:
                     f"{path} is a checkpoint of version {header['version']}; this is version {VERSION}",
                     "Delete it to begin anew, or go on with the release that wrote it.",
                 )
-            if str(arrays.pop("digest")) != _digest(arrays):
+            if str(arrays.pop("digest")) != digest_of(arrays):
                 raise ValueError("its content is not what was written")
             theirs, self.fingerprint, self.tasks = (header[key] for key in ("settings", "fingerprint", "tasks"))
         except InvalidInputError:
@@ -200,15 +202,6 @@ def _cannot_be_written(path: Any, reason: str, remedy: str) -> InvalidInputError
     return InvalidInputError(f"cannot be written: {reason}", remedy, parameter="checkpoint", value=str(path))
 
 
-def _digest(arrays: Mapping[str, Any]) -> str:
-    """SHA-256 of named arrays."""
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name}{array.shape}{array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 def comparable(value: Any) -> Any:
     """A short value that JSON knows, equal for equal settings and constraints."""
     if isinstance(value, np.generic):
@@ -220,12 +213,11 @@ def comparable(value: Any) -> Any:
     if isinstance(value, dict):
         return repr(sorted(value.items(), key=repr))
     array = np.asarray(value)
-    array = array.astype(np.float64 if array.dtype.kind in "biuf" else str)
-    return f"{array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
+    return digest_of(array.astype(np.float64 if array.dtype.kind in "biuf" else str))
 
 
-def identity_of(task: Any) -> str:
-    """A digest of all numbers in a task, equal for tasks that do the same."""
+def digest_of(value: Any) -> str:
+    """A digest of all numbers in a task, or in arrays by name; equal for tasks that do the same."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -237,7 +229,7 @@ def identity_of(task: Any) -> str:
             for part in fields(value):
                 take(getattr(value, part.name))
         elif isinstance(value, dict):
-            for key, part in value.items():
+            for key, part in sorted(value.items()):
                 digest.update(str(key).encode())
                 take(part)
         elif isinstance(value, str | int | float | tuple | None):
@@ -245,5 +237,5 @@ def identity_of(task: Any) -> str:
         else:  # a model, a function
             digest.update(type(value).__qualname__.encode())
 
-    take(task)
+    take(value)
     return digest.hexdigest()[:16]
