@@ -77,7 +77,7 @@ class DaskSource(Source):
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """A task for each block and a tree of mergers. Lost workers are Dask's to replace."""
+        """A task for each run and a tree of mergers. Lost workers are Dask's to replace."""
         import cloudpickle
         from dask.base import get_scheduler
         from dask.delayed import delayed

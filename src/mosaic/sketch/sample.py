@@ -72,13 +72,13 @@ class Sample:
 def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check: Check | None = None) -> Sample:
     """A random sample of the distinct points among n rows, with all points of which there are at least n/size copies.
 
-    Two passes: a look, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
+    Two passes: the draw, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
     proportion to theirs.
     """
-    look = run("look", FirstPass(size, seed, check))
-    codes, where = np.unique(np.concatenate([look["codes"], look["often_codes"]]), return_index=True)
-    rows = np.concatenate([look["rows"], look["often_rows"]])[where]
-    drawn = np.isin(codes, look["codes"])
+    found = run("look", FirstPass(size, seed, check))
+    codes, where = np.unique(np.concatenate([found["codes"], found["often_codes"]]), return_index=True)
+    rows = np.concatenate([found["rows"], found["often_rows"]])[where]
+    drawn = np.isin(codes, found["codes"])
     copies = run("copies", Copies(codes))
     counts, first = copies["counts"], copies["first"]
     frequent = counts * size >= n
