@@ -1,4 +1,4 @@
-"""Passes over a Spark dataframe: a recipe to copy, not part of the package. It needs pyspark, pyarrow and a Java machine.
+"""Passes over a Spark dataframe: a recipe to copy, not part of the package. It needs pyspark 4, pyarrow and Java.
 
 Give the source to anything that takes one::
 
@@ -11,18 +11,17 @@ Executors import this file too: on a cluster, send it to them with spark.sparkCo
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from functools import partial, reduce
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.engines.base import Source, Watch, as_rows, check_shape
+from mosaic.engines.base import Source, Watch, check_shape, map_run, merge_last
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.passes import Partial, Small, Task, join, map_rows, total
+from mosaic.passes import BLOCK_ROWS, Small, Task
+
+#: Rows that an executor maps at a time: a power of two of blocks.
+RUN_ROWS = 16 * BLOCK_ROWS
 
 
 def numbered(frame: Any, row: str = "row") -> Any:
@@ -37,46 +36,42 @@ def numbered(frame: Any, row: str = "row") -> Any:
 
 
 def run_on_spark(frame: Any, task: Task, *, n: int | None = None, row: str = "row") -> Small:
-    """Map the partitions of a dataframe where they are and join what they gave here.
+    """Bring neighbouring rows together in runs of whole blocks, map each where it is, and merge what they gave here.
 
     Parameters
     ----------
-    frame : dataframe with the columns and one of row numbers, each of 0 … n − 1 once. Neighbours should be in the same
-        partition: rows that lack the rest of their block are sent here.
+    frame : dataframe with the columns and one of row numbers, each of 0 … n − 1 once, in any order
     task : what to do
     n : number of rows; by default they are counted
     row : name of the column of row numbers
     """
+    from pyspark.sql import functions
+
     columns, n = columns_of_numbers(frame, row), frame.count() if n is None else n
 
-    def mapped(batches: Iterator[Any]) -> Iterator[Any]:
+    def mapped(table: Any) -> Any:
         import pyarrow as pa
 
-        known: Partial | MosaicError = Partial(n)
+        table = table.sort_by(row)
+        numbers = table.column(row).to_numpy()
+        start = int(numbers[0]) // RUN_ROWS * RUN_ROWS
         try:
-            with threadpool_limits(1):
-                for batch in batches:
-                    known = join(task, known, _map_batch(task, pa.Table.from_batches([batch]), columns, n, row))
+            if not np.array_equal(numbers, np.arange(start, min(start + RUN_ROWS, n))):
+                raise InvalidInputError(
+                    f"the column {row!r} does not hold each number from 0 to {n - 1} once", "Use numbered(X)."
+                )
+            found: Any = map_run(task, to_matrix(numeric_part(table, names=columns)), start)
         except MosaicError as error:  # Spark would send its text alone
-            known = error
-        yield pa.RecordBatch.from_pydict({"part": [pickle.dumps(known)]})
+            found = error
+        return pa.table({"start": [start], "found": [pickle.dumps(found)]})
 
-    parts = [pickle.loads(part) for (part,) in frame.select(*columns, row).mapInArrow(mapped, "part binary").collect()]
-    for part in parts:
+    runs = frame.select(*columns, row).groupBy(functions.floor(functions.col(row) / RUN_ROWS))
+    answers = sorted(runs.applyInArrow(mapped, "start long, found binary").collect())
+    found = [pickle.loads(answer["found"]) for answer in answers]
+    for part in found:
         if isinstance(part, MosaicError):
             raise part
-    with threadpool_limits(1):
-        return total(task, reduce(partial(join, task), parts))
-
-
-def _map_batch(task: Task, table: Any, columns: list[str], n: int, row: str) -> Partial:
-    """Map the runs of consecutive row numbers in a batch."""
-    numbers = table.column(row).to_numpy()
-    order = np.argsort(numbers, kind="stable")
-    rows = as_rows(to_matrix(numeric_part(table, names=columns)))[order]
-    cuts = [0, *np.flatnonzero(np.diff(numbers[order]) != 1) + 1, len(numbers)]
-    runs = (map_rows(task, rows[a:b], int(numbers[order[a]]), n) for a, b in pairwise(cuts) if b > a)
-    return reduce(partial(join, task), runs, Partial(n))
+    return merge_last(task, found)
 
 
 def columns_of_numbers(frame: Any, row: str = "row") -> list[str]:
@@ -85,7 +80,7 @@ def columns_of_numbers(frame: Any, row: str = "row") -> list[str]:
 
     kinds = {field.name: field.dataType for field in frame.schema.fields}
     if row not in kinds:
-        raise InvalidInputError(f"X has no column {row!r} of row numbers, only {', '.join(kinds)}. Use numbered(X).")
+        raise InvalidInputError(f"X has no column {row!r} of row numbers, only {', '.join(kinds)}", "Use numbered(X).")
     return [name for name, kind in kinds.items() if name != row and isinstance(kind, NumericType | BooleanType)]
 
 
@@ -99,9 +94,9 @@ class SparkSource(Source):
         self.n, self.n_features = frame.count(), len(self.names)
         check_shape(self.n, self.n_features)
 
-    def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
-        """One job. Lost executors are Spark's to replace; a pass is never resumed."""
+    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+        """One job. Lost executors are Spark's to replace."""
         result = run_on_spark(self.frame, task, n=self.n, row=self.row)
         if watch is not None:
-            watch(self.n, None)
+            watch(self.n)
         return result

@@ -17,7 +17,7 @@ from joblib import parallel_config
 
 from mosaic.engines import open_source
 from mosaic.engines.files import open_file
-from mosaic.engines.local import ArraySource, known_rows
+from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.passes import BLOCK_ROWS, TakeRows
 
@@ -132,29 +132,6 @@ def test_size_of_row_groups_and_chunks_does_not_matter(store, size, tmp_path):
     source = open_file(store(X, tmp_path, size), 2)
     agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
     agree(source.run(Weighted()), ArraySource(X).run(Weighted()))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("store", STORED)
-def test_pass_that_goes_on_in_the_middle_ends_where_the_whole_one_does(store, n_jobs, tmp_path):
-    expected = ArraySource(X).run(Weighted())
-    source, states = open_file(store(X, tmp_path, 5000), n_jobs), []
-    source.run(Weighted(), watch=lambda rows, partial: states.append((rows, partial)))
-    assert len(states) > 2
-    rows, partial = states[len(states) // 2]
-    assert known_rows(partial) == rows < len(X)
-    seen = []
-    agree(source.run(Weighted(), resume=partial, watch=lambda rows, _: seen.append(rows)), expected)
-    assert min(seen) > rows
-
-
-@pytest.mark.parametrize("store", STORED)
-def test_pass_can_go_on_inside_of_a_piece(store, tmp_path):
-    states = []
-    ArraySource(X).run(Weighted(), watch=lambda rows, partial: states.append(partial))  # in blocks, not in pieces
-    source = open_file(store(X, tmp_path, 5000))
-    for partial in states[:-1]:
-        agree(source.run(Weighted(), resume=partial), ArraySource(X).run(Weighted()))
 
 
 @pytest.mark.parametrize("store", STORED)

@@ -174,12 +174,10 @@ def test_data_sets_of_ray_are_opened_by_their_type():
 
 def test_rows_done_are_told_up_to_the_last_one():
     seen = []
-    agree(RaySource.of(parts(9)).run(Sums(), watch=lambda rows, partial: seen.append((rows, partial))))
-    rows = [rows for rows, _ in seen]
-    assert len(rows) == 9
-    assert rows == sorted(set(rows))
-    assert rows[-1] == len(X)
-    assert all(partial is None for _, partial in seen)
+    agree(RaySource.of(parts(9)).run(Sums(), watch=seen.append))
+    assert len(seen) == 5  # blocks
+    assert seen == sorted(seen)
+    assert seen[-1] == len(X)
 
 
 @pytest.mark.parametrize("k", [2, 60], ids=["whole blocks", "blocks that are joined"])
@@ -190,7 +188,7 @@ def test_a_fault_that_the_task_finds_comes_out_as_it_is(k):
 
 
 def test_an_interrupted_pass_frees_the_cluster():
-    def interrupt(rows, partial):
+    def interrupt(rows):
         raise KeyboardInterrupt
 
     values = X

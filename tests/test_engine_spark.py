@@ -101,7 +101,7 @@ def test_numbers_are_given_in_the_order_of_the_rows(frame):
     plain = frame.orderBy("row").drop("row")
     source = SparkSource(numbered(plain))
     seen = []
-    agree(source.run(Sums(), watch=lambda rows, partial: seen.append(rows)))
+    agree(source.run(Sums(), watch=seen.append))
     assert seen == [len(X)]
 
 
@@ -115,6 +115,11 @@ def test_missing_and_other_numbers_are_taken_as_in_any_data_frame(spark):
 def test_a_fault_that_the_task_finds_comes_out_as_it_is(frame):
     with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
         SparkSource(frame.repartitionByRange(2, "row")).run(Refusing())
+
+
+def test_row_numbers_that_are_missing_are_noticed(frame):
+    with pytest.raises(InvalidInputError, match=r"'row' does not hold each number from 0 to 29999 once. Use numbered"):
+        run_on_spark(frame.where("row != 7"), Sums())
 
 
 def test_frames_without_row_numbers_or_numbers_are_refused(frame):

@@ -1,8 +1,6 @@
-"""Passes: the same numbers to the last bit, whatever pieces rows come in and in whatever order these are joined."""
+"""Passes: the same numbers to the last bit, whoever maps the blocks and however they are grouped."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosaic.engines import open_source
-from mosaic.passes import BLOCK_ROWS, Partial, PerRow, TakeRows, join, map_rows, n_blocks, total
+from mosaic.engines.base import map_run, merge_last, merge_runs
+from mosaic.engines.local import LocalSource
+from mosaic.exceptions import InvalidInputError
+from mosaic.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, own
 
 N = 3 * BLOCK_ROWS + 1234
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -29,12 +30,17 @@ class Sums:
         return {name: left[name] + right[name] for name in left}
 
 
-WHOLE = total(Sums(), map_rows(Sums(), X, 0, N))
+class Brackets:
+    """Shows how blocks were put together."""
+
+    def map_block(self, rows, start):
+        return {"text": str(start // BLOCK_ROWS)}
+
+    def merge(self, left, right):
+        return {"text": f"({left['text']} {right['text']})"}
 
 
-def parts(cuts):
-    edges = [0, *sorted(set(cuts)), N]
-    return [map_rows(Sums(), X[a:b], a, N) for a, b in pairwise(edges)]
+WHOLE = open_source(X).run(Sums())
 
 
 def assert_identical(a, b):
@@ -49,53 +55,24 @@ def test_sums_are_right():
     np.testing.assert_allclose(WHOLE["weighted"], (1.0 + np.arange(N) % 7) @ X, rtol=1e-12)
 
 
-@given(cuts=st.lists(st.integers(1, N - 1), max_size=8), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
-def test_pieces_and_the_order_of_joining_do_not_matter(cuts, seed):
-    rng = np.random.default_rng(seed)
-    left = parts(cuts)
-    while len(left) > 1:  # any two, in any order
-        i, j = rng.choice(len(left), 2, replace=False)
-        joined = join(Sums(), left[i], left[j])
-        left = [part for at, part in enumerate(left) if at not in (i, j)] + [joined]
-    assert_identical(total(Sums(), left[0]), WHOLE)
+@given(n_blocks=st.integers(1, 70), levels=st.integers(0, 4), fan_in=st.sampled_from([2, 4, 8]))
+@settings(max_examples=60, deadline=None)
+def test_runs_of_any_length_and_trees_of_any_width_merge_in_the_same_order(n_blocks, levels, fan_in):
+    rows = np.broadcast_to(np.ones(1), (n_blocks * BLOCK_ROWS - 5, 1))
+    task, length = Brackets(), BLOCK_ROWS << levels
+    runs = [map_run(task, rows[a : a + length], a) for a in range(0, len(rows), length)]
+    while len(runs) > fan_in:
+        runs = [merge_runs(task, runs[i : i + fan_in]) for i in range(0, len(runs), fan_in)]
+    assert merge_last(task, runs) == merge_all(task.merge, ((0, {"text": str(i)}) for i in range(n_blocks)))
 
 
-def test_joining_changes_neither_side():
-    a, b = parts([5000])
-    before = (
-        dict(a.nodes),
-        {k: list(v) for k, v in a.pieces.items()},
-        dict(b.nodes),
-        {k: list(v) for k, v in b.pieces.items()},
-    )
-    join(Sums(), a, b)
-    join(Sums(), b, a)
-    after = (a.nodes, a.pieces, b.nodes, b.pieces)
-    assert [set(part) for part in before] == [set(part) for part in after]
-
-
-def test_a_row_that_is_missing_is_noticed():
-    first, _, last = parts([BLOCK_ROWS, 2 * BLOCK_ROWS])
-    with pytest.raises(RuntimeError, match="has seen"):
-        total(Sums(), join(Sums(), first, last))
-    with pytest.raises(RuntimeError, match="has seen"):
-        total(Sums(), parts([BLOCK_ROWS + 1])[0])
-
-
-def test_a_worker_keeps_few_nodes_however_many_blocks_it_has_seen():
-    n = 1000 * BLOCK_ROWS
-    rows = np.broadcast_to(np.ones(1), (BLOCK_ROWS, 1))
-    partial = Partial(n)
-    for block in range(700):
-        partial = join(Sums(), partial, map_rows(Sums(), rows, block * BLOCK_ROWS, n))
-        assert len(partial.nodes) <= np.log2(n_blocks(n)) + 1
-    assert partial.rows_mapped == 700 * BLOCK_ROWS
+def test_few_nodes_are_held_however_many_blocks_there_are():
+    held = merge_nodes(lambda left, right: left + right, ((0, 1) for _ in range(700)))
+    assert held == [(9, 512), (7, 128), (5, 32), (4, 16), (3, 8), (2, 4)]
 
 
 def test_one_row_is_a_block():
-    small = total(Sums(), map_rows(Sums(), X[:1], 0, 1))
-    np.testing.assert_array_equal(small["gram"], X[:1].T @ X[:1])
+    np.testing.assert_array_equal(open_source(X[:1]).run(Sums())["gram"], X[:1].T @ X[:1])
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -103,15 +80,39 @@ def test_threads_do_not_matter(n_jobs):
     assert_identical(open_source(X, n_jobs).run(Sums()), WHOLE)
 
 
-def test_a_pass_can_be_taken_up_anywhere():
-    source, states = open_source(X), []
-    source.run(Sums(), watch=lambda rows, partial: states.append((rows, partial)))
-    assert [rows for rows, _ in states] == [BLOCK_ROWS, 2 * BLOCK_ROWS, 3 * BLOCK_ROWS, N]
-    for _, partial in states[:-1]:
-        seen = []
-        small = source.run(Sums(), resume=partial, watch=lambda rows, _, seen=seen: seen.append(rows))
-        assert_identical(small, WHOLE)
-        assert len(seen) < len(states)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_done_are_told_block_by_block(n_jobs):
+    seen = []
+    open_source(X, n_jobs).run(Sums(), watch=seen.append)
+    assert seen == [BLOCK_ROWS, 2 * BLOCK_ROWS, 3 * BLOCK_ROWS, N]
+
+
+class Pieces(LocalSource):
+    """Rows that are read in pieces of given lengths, as long as they are there."""
+
+    kind = "test"
+
+    def __init__(self, lengths, rows=X, n_jobs=None):
+        self.n, self.n_features, self.n_jobs, self.rows = N, 3, n_jobs, rows
+        self.edges = [0, *np.cumsum(lengths).tolist()]
+
+    def pieces(self):
+        return zip(self.edges, self.edges[1:], strict=False)
+
+    def read(self, start, stop):
+        return self.rows[start:stop]
+
+
+@given(cuts=st.lists(st.integers(1, N - 1), max_size=8, unique=True), n_jobs=st.sampled_from([None, 2]))
+@settings(max_examples=25, deadline=None)
+def test_pieces_that_rows_are_read_in_do_not_matter(cuts, n_jobs):
+    assert_identical(Pieces(np.diff([0, *sorted(cuts), N]), n_jobs=n_jobs).run(Sums()), WHOLE)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_that_are_gone_are_noticed(n_jobs):
+    with pytest.raises(InvalidInputError, match=r"rows 5000 … 25809 of the test are 20809 now; .* Open it again"):
+        Pieces([5000, N - 5000], rows=X[:-1], n_jobs=n_jobs).run(Sums())
 
 
 def test_answers_for_rows_come_in_their_order():
@@ -123,3 +124,10 @@ def test_answers_for_rows_come_in_their_order():
 def test_rows_are_taken_by_their_numbers():
     numbers = np.array([0, 17, BLOCK_ROWS - 1, BLOCK_ROWS, N - 1])
     np.testing.assert_array_equal(open_source(X).run(TakeRows(numbers))["rows"], X[numbers])
+
+
+def test_several_tasks_share_a_pass_and_give_what_each_gives_alone():
+    numbers = np.array([3, BLOCK_ROWS])
+    found = open_source(X).run(Together({"sums": Sums(), "rows": TakeRows(numbers)}))
+    assert_identical(own(found, "sums"), WHOLE)
+    np.testing.assert_array_equal(own(found, "rows")["rows"], X[numbers])

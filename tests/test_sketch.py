@@ -10,7 +10,6 @@ from mosaic import datasets
 from mosaic._arrays import Prepare
 from mosaic.encoding import DesignRows
 from mosaic.engines import open_source
-from mosaic.estimators._passes import encoding_of
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.posing import Roles
 from mosaic.program import encode
@@ -72,7 +71,7 @@ def test_certificate_holds_for_the_whole_program_and_the_kernel_itself(case):
 def test_primal_is_the_value_of_the_rows_that_are_told(case):
     kernel, found = case
     kernel = kernel.over(found.sample.rows)
-    encoding = encoding_of(found, kernel, kernel.n)
+    encoding = found.encoding(kernel, kernel.n)
     R = encoding.rows(np.arange(kernel.n))
     K = all_of(kernel)
     rest = np.eye(kernel.n) - R
@@ -165,7 +164,7 @@ def scored():
 
 def test_the_look_at_everybody_finds_the_largest_score_and_the_worst_violators(scored):
     _, _, basis, _, _, solved, (z, _, left) = scored
-    found = open_source(X).run(Scores.of(basis, solved.point.E, None, 5, 0, Prepare()))
+    found = open_source(X).run(Scores(basis, triangle(solved.point.E), None, 5, 0, Prepare()))
     assert np.sqrt(found["largest"]) == pytest.approx(z.max(), rel=1e-6)
     assert found["sum_left"] == pytest.approx(left.sum(), rel=1e-9)
     worst = np.argsort(-z)[:20]
@@ -188,7 +187,7 @@ def test_errors_are_those_of_the_paper(scored):
     _, _, basis, _, _, solved, (_, errors, _) = scored
     used = np.flatnonzero(solved.found.value)
     V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
-    found = open_source(X).run(Scores.of(basis, solved.point.E, V, 5, 0, Prepare()))
+    found = open_source(X).run(Scores(basis, triangle(solved.point.E), V, 5, 0, Prepare()))
     np.testing.assert_allclose(found["worst_values"], np.sort(errors)[::-1][:20], rtol=1e-8)
     np.testing.assert_array_equal(np.sort(found["worst_first"]), np.sort(np.argsort(-errors)[:20]))
 
@@ -198,7 +197,7 @@ def test_points_are_drawn_in_proportion_to_what_is_not_expressed_of_them(scored)
     source = open_source(X)
     drawn = np.zeros(700)
     for seed in range(400):
-        drawn[source.run(Scores.of(basis, solved.point.E, None, 1, seed, Prepare()))["drawn_first"][0]] += 1
+        drawn[source.run(Scores(basis, triangle(solved.point.E), None, 1, seed, Prepare()))["drawn_first"][0]] += 1
     assert drawn[left < 1e-10].sum() == 0
     halves = left >= np.median(left)
     expected = left[halves].sum() / left.sum()
@@ -243,7 +242,7 @@ def test_the_paper_adds_the_points_that_are_represented_worst():
     first = np.arange(0, 700, 35)
     one = sketch(kernel, first=first, rule="error", n_rounds=1)
     two = sketch(kernel, first=first, rule="error", n_rounds=2, n_added=7, tol=1e-9)
-    encoding = encoding_of(one, kernel.over(one.sample.rows), 700)
+    encoding = one.encoding(kernel.over(one.sample.rows), 700)
     worst = np.argsort(-encoding.representation_error, kind="stable")[:7]
     new = two.rounds[1].candidates
     assert new == len(np.union1d(first, worst))

@@ -57,14 +57,14 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_fit(expected, monkeypatch):
     killed = []
     run = DaskSource.run
 
-    def deadly(self, task, *, resume=None, watch=None):
-        def watched(rows, partial):
-            if len(killed) < 2 and 0 < rows < N // 2 and type(task.task).__name__ in ("GramSum", "Scores"):
+    def deadly(self, task, *, watch=None):
+        def watched(rows):
+            if len(killed) < 2 and 0 < rows < N // 2 and type(task).__name__ in ("GramSum", "Scores"):
                 killed.append(next(iter(cluster.workers.values())).pid)
                 os.kill(killed[-1], signal.SIGKILL)
-            watch(rows, partial)
+            watch(rows)
 
-        return run(self, task, resume=resume, watch=watched)
+        return run(self, task, watch=watched)
 
     monkeypatch.setattr(DaskSource, "run", deadly)
     with cluster, client:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import Partial, Small, Task
+from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all, merge_nodes
 
-#: Called now and then during a pass with the rows done so far and, if a pass can be taken up there again, what they gave.
-Watch: TypeAlias = Callable[[int, Partial | None], None]
+#: Called now and then during a pass with the number of rows done so far.
+Watch: TypeAlias = Callable[[int], None]
 
 
 class Source(ABC):
@@ -33,13 +37,12 @@ class Source(ABC):
     names: Sequence[str] | None = None
 
     @abstractmethod
-    def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
         """Map all rows, in blocks, and merge what comes of them (see ``passes``).
 
         Parameters
         ----------
         task : what to do
-        resume : what an interrupted pass has given to ``watch``, to go on from; engines that give none take none
         watch : is told how far the pass is
         """
 
@@ -47,20 +50,62 @@ class Source(ABC):
 def check_shape(n: int, n_features: int, name: str = "X") -> None:
     """Refuse data without rows or without columns."""
     if n == 0 or n_features == 0:
-        raise InvalidInputError(f"{name} must have at least one point and one feature; got shape ({n}, {n_features}).")
+        raise InvalidInputError(
+            f"{name} must have at least one point and one feature; got shape ({n}, {n_features})",
+            "Pass data that has both.",
+        )
 
 
 def as_rows(rows: Any) -> Any:
-    """Rows as a dense array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
+    """Rows as a dense, aligned array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
 
-    The order matters: of the same numbers in another one, sums have other last bits.
+    Order and alignment matter: of the same numbers in another order, or at odd addresses, as they may have come over a
+    network, sums have other last bits.
     """
     if sp.issparse(rows):
         rows = rows.toarray()
     rows = np.asarray(rows)
     if rows.dtype.kind not in "fiub":
         raise InvalidInputError(
-            f"X must hold real numbers; got dtype {rows.dtype}. Convert or drop the columns that are not numeric."
+            f"X must hold real numbers; got dtype {rows.dtype}", "Convert or drop the columns that are not numeric."
         )
     single = rows.dtype.kind == "f" and rows.dtype.itemsize == 4
-    return np.ascontiguousarray(rows, np.float32 if single else np.float64)
+    return np.require(rows, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+@cache
+def _linear_algebra_libraries() -> ThreadpoolController:
+    """BLAS as it is loaded. To look for it takes milliseconds."""
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """BLAS with one thread: several would get into the way of our own, and round sums differently than one.
+
+    A process has one such limit, which belongs to the thread that set it first. So whoever starts a pass sets it around the
+    pass, for threads of its own, and workers in other processes set it for theirs.
+    """
+    limit: AbstractContextManager[Any] = _linear_algebra_libraries().limit(limits=1)
+    return limit
+
+
+def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:
+    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows no more than a block is dense at a time.
+
+    If there are 2^m whole blocks, and as many times some whole number before them, that is one node.
+    """
+    with one_thread():
+        blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
+        return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
+
+
+def merge_runs(task: Task, runs: Iterable[list[Node[Small]]]) -> list[Node[Small]]:
+    """Nodes of neighbouring runs as those of one."""
+    with one_thread():
+        return merge_nodes(task.merge, chain.from_iterable(runs))
+
+
+def merge_last(task: Task, runs: Iterable[list[Node[Small]]]) -> Small:
+    """What the pass returns, from the nodes of all runs."""
+    with one_thread():
+        return merge_all(task.merge, chain.from_iterable(runs))

@@ -1,8 +1,8 @@
-"""Passes that are made once: what each gave is remembered, in a file if one is named, and taken up again after an interruption.
+"""Passes that are made once: what each gave is remembered, in a file if one is named, and taken up after an interruption.
 
-The file holds the result of every pass that is done and, of the one that was under way, what the first rows gave. All that
-comes between passes is computed from these, and the same computation gives the same numbers, so going on after
-a kill ends where an undisturbed run would have. Data is known by a fingerprint, which every pass takes on its way.
+The file holds the result of every finished pass. All that comes between passes is computed from these, and the same
+computation gives the same numbers, so going on after a kill ends where an undisturbed run would have. With a checkpoint, every
+pass takes the fingerprint of the rows on its way, by which data that has changed is recognised.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import json
 import os
 import time
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,47 +23,26 @@ import numpy as np
 from mosaic._arrays import row_codes
 from mosaic.engines.base import Source
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import Partial, Small, Task
+from mosaic.passes import Small, Task, Together, own
 
 #: What the file calls itself, and the number of its layout.
-FORMAT, VERSION = "mosaic-checkpoint", 1
-#: Seconds after which the state of a pass is written again.
-SAVE_EVERY = 20.0
-FINGERPRINT = "fingerprint"
+FORMAT, VERSION = "mosaic-checkpoint", 2
+ANEW = "Delete it to begin anew, or name another file."
 
 
-@dataclass(frozen=True)
-class Fingerprinted:
-    """A task that takes the fingerprint of the rows on its way: Σ_i h(row i, i) mod 2⁶⁴."""
-
-    task: Task
+class Fingerprint:
+    """A pass for the fingerprint of the rows: Σ_i h(row i, i) mod 2⁶⁴."""
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """What the task makes of a block, and its fingerprint."""
+        """The sum over a block."""
         numbers = np.arange(start + 1, start + 1 + rows.shape[0], dtype=np.uint64)
         h = (row_codes(rows) ^ (numbers * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xD6E8FEB86659FD93)
         h ^= h >> np.uint64(32)
-        return {
-            **self.task.map_block(rows, start),
-            FINGERPRINT: (h * h | np.uint64(1)).sum(dtype=np.uint64, keepdims=True),
-        }
+        return {"sum": (h * h | np.uint64(1)).sum(dtype=np.uint64, keepdims=True)}
 
     def merge(self, left: Small, right: Small) -> Small:
-        """What the task makes of two, and the sum of their fingerprints."""
-        parts = [{name: value for name, value in side.items() if name != FINGERPRINT} for side in (left, right)]
-        return {**self.task.merge(*parts), FINGERPRINT: left[FINGERPRINT] + right[FINGERPRINT]}
-
-
-class Nothing:
-    """A pass for the sake of the fingerprint."""
-
-    def map_block(self, rows: Any, start: int) -> Small:
-        """Nothing."""
-        return {}
-
-    def merge(self, left: Small, right: Small) -> Small:
-        """Nothing."""
-        return {}
+        """Sums of sums."""
+        return {"sum": left["sum"] + right["sum"]}
 
 
 class Journal:
@@ -73,8 +51,8 @@ class Journal:
     Parameters
     ----------
     source : the rows
-    path : file to keep it in; None for memory only
-    settings : all that the passes depend on, as plain values; a file that was written under others is refused
+    path : the checkpoint, a file to keep it in; None for memory only
+    settings : all that the passes depend on; a checkpoint that was written under others is refused
     tell : is told about the pass under way: its name, the rows done so far, and the seconds since it began
     """
 
@@ -86,31 +64,34 @@ class Journal:
         tell: Callable[[str, int, float], None] | None = None,
     ):
         self.source, self.tell = source, tell
-        self.path = None if path is None else Path(path)
-        self.settings = {"rows": source.n, "columns": source.n_features, **(settings or {})}
+        self.path = None if path is None else _checked(path)
+        given = {"rows": source.n, "columns": source.n_features, **(settings or {})}
+        self.settings = {name: comparable(value) for name, value in given.items()}
         self.done: dict[str, Small] = {}
         self.tasks: dict[str, str] = {}
-        self.fingerprint: Any = None
-        self._under_way: tuple[str, Partial] | None = None
+        self.fingerprint: int | None = None
         if self.path is not None and self.path.exists():
             self._load(self.path)
-            self._verify(self._pass("looking for changes", Nothing(), keep=False))
+            self._verify(self._pass("looking for changes", Fingerprint()))
 
     def run(self, name: str, task: Task, *, keep: bool = True) -> Small:
         """What the pass of this name gives; it is made if it was not made before. What is large is not kept."""
-        identity = identity_of(task)
-        if self.tasks.setdefault(name, identity) != identity and keep:
+        if keep and self.tasks.setdefault(name, digest := digest_of(task)) != digest:
             raise InvalidInputError(
-                f"the pass '{name}' in {self.path} was made for another task: another release has written it, or a machine that "
-                "rounds differently. Delete the file to begin anew."
+                f"the pass '{name}' in {self.path} was made for another task: another release has written it, or a machine "
+                "that rounds differently",
+                "Delete the file to begin anew.",
             )
         if name in self.done:
             return self.done[name]
-        small = self._pass(name, task, keep)
-        self._verify(small)
-        small = {key: value for key, value in small.items() if key != FINGERPRINT}
+        if self.path is None:
+            small = self._pass(name, task)
+        else:
+            both = self._pass(name, Together({"task": task, "fingerprint": Fingerprint()}))
+            self._verify(own(both, "fingerprint"))
+            small = own(both, "task")
         if keep:
-            self.done[name], self._under_way = small, None
+            self.done[name] = small
             self._save()
         return small
 
@@ -118,46 +99,31 @@ class Journal:
         """The value that was first given under this name: what is drawn at random is drawn once."""
         return int(self.done.setdefault(name, {"value": np.asarray(value)})["value"])
 
-    def _pass(self, name: str, task: Task, keep: bool) -> Small:
-        started = saved = time.monotonic()
-        resume = None
-        if self._under_way is not None and self._under_way[0] == name:
-            resume = self._under_way[1]
+    def _pass(self, name: str, task: Task) -> Small:
+        started, tell = time.monotonic(), self.tell
 
-        def watch(rows: int, partial: Partial | None) -> None:
-            nonlocal saved
-            if keep and partial is not None:
-                self._under_way = (name, partial)
-                if time.monotonic() - saved > SAVE_EVERY:
-                    self._save()
-                    saved = time.monotonic()
-            if self.tell is not None:
-                self.tell(name, rows, time.monotonic() - started)
+        def watch(rows: int) -> None:
+            if tell is not None:
+                tell(name, rows, time.monotonic() - started)
 
         try:
-            return self.source.run(Fingerprinted(task), resume=resume, watch=watch)
+            return self.source.run(task, watch=watch)
         except KeyboardInterrupt:
-            if self.path is None or not keep:
+            if self.path is None or not self.path.exists():
                 raise
-            self._save()
             raise KeyboardInterrupt(
-                f"interrupted in the pass '{name}'. What was done is in {self.path}; fit again with the same data and "
+                f"interrupted in the pass '{name}'. The passes before it are in {self.path}; fit again with the same data and "
                 "settings and the same checkpoint to go on from there."
             ) from None
 
-    def _verify(self, small: Small) -> None:
+    def _verify(self, found: Small) -> None:
         """Refuse data that is not what earlier passes have seen."""
-        seen = int(small[FINGERPRINT][0])
+        seen = int(found["sum"][0])
         if self.fingerprint is not None and seen != self.fingerprint:
-            remedy = (
-                "Bring back the data as it was, or delete the checkpoint to begin anew."
-                if self.path is not None and self.path.exists()
-                else "Fit again, on data that nobody writes to."
-            )
-            where = f", of which {self.path} keeps the results," if self.path is not None and self.path.exists() else ""
             raise InvalidInputError(
-                f"the data is not what earlier passes{where} have seen: its fingerprint is {seen:016x}, theirs is "
-                f"{self.fingerprint:016x}. {remedy}"
+                f"the data is not what earlier passes, of which {self.path} keeps the results, have seen: its fingerprint is "
+                f"{seen:016x}, theirs is {self.fingerprint:016x}",
+                "Bring back the data as it was, or delete the checkpoint to begin anew, on data that nobody writes to.",
             )
         self.fingerprint = seen
 
@@ -165,26 +131,24 @@ class Journal:
         """Write all that is known under another name, then rename: at every moment the file is whole, old or new."""
         if self.path is None:
             return
-        header = {"format": FORMAT, "version": VERSION, "settings": self.settings}
-        header |= {"fingerprint": self.fingerprint, "tasks": self.tasks}
-        arrays = {f"done/{name}/{key}": value for name, small in self.done.items() for key, value in small.items()}
-        if self._under_way is not None:
-            name, partial = self._under_way
-            header["under_way"] = name
-            for (level, i), small in partial.nodes.items():
-                arrays |= {f"node/{level}/{i}/{key}": value for key, value in small.items()}
-            for block, pieces in partial.pieces.items():
-                arrays |= {f"piece/{block}/{offset}": rows for offset, rows in pieces}
+        header = {"format": FORMAT, "version": VERSION, "settings": self.settings, "tasks": self.tasks}
+        header["fingerprint"] = self.fingerprint
+        arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        arrays |= {f"{name}/{key}": np.asarray(v) for name, small in self.done.items() for key, v in small.items()}
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             with temporary.open("wb") as file:
-                np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+                np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self.path)
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 temporary.unlink()
+            if isinstance(error, OSError):
+                raise _cannot_be_written(
+                    self.path, error.strerror or str(error), "Make room, or name another file."
+                ) from error
             raise
 
     def _load(self, path: Path) -> None:
@@ -192,46 +156,67 @@ class Journal:
             with path.open("rb") as file, zipfile.ZipFile(file):
                 pass  # an array alone can be loaded, too
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                header = json.loads(stored["header"].tobytes())
-                arrays = {name: stored[name] for name in stored.files if name != "header"}
+                arrays = {name: stored[name] for name in stored.files}
+            header = json.loads(arrays["header"].tobytes())
             if header["format"] != FORMAT:
                 raise ValueError(f"it is a file of the kind {header['format']!r}")
-            version, settings, fingerprint, tasks = (header[k] for k in ("version", "settings", "fingerprint", "tasks"))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise InvalidInputError(
-                f"{path} is no checkpoint, or a damaged one: {error}. Delete it to begin anew, or name another file."
-            ) from error
-        if version != VERSION:
-            raise InvalidInputError(
-                f"{path} is a checkpoint of version {version}; this is version {VERSION}. "
-                "Delete it to begin anew, or go on with the release that wrote it."
-            )
-        other = [
-            name for name in self.settings | header["settings"] if _differs(self.settings, header["settings"], name)
-        ]
+            if header["version"] != VERSION:
+                raise InvalidInputError(
+                    f"{path} is a checkpoint of version {header['version']}; this is version {VERSION}",
+                    "Delete it to begin anew, or go on with the release that wrote it.",
+                )
+            if str(arrays.pop("digest")) != digest_of(arrays):
+                raise ValueError("its content is not what was written")
+            theirs, self.fingerprint, self.tasks = (header[key] for key in ("settings", "fingerprint", "tasks"))
+        except InvalidInputError:
+            raise
+        except Exception as error:  # of zip files, of arrays, of JSON: a damaged byte can be anywhere
+            raise InvalidInputError(f"{path} is no checkpoint, or a damaged one: {error}", ANEW) from error
+        other = [name for name in self.settings | theirs if self.settings.get(name) != theirs.get(name)]
         if other:
-            theirs, ours = (side.get(other[0], "unknown") for side in (settings, self.settings))
+            now, then = (side.get(other[0], "unknown") for side in (self.settings, theirs))
+            more = f" (and {len(other) - 1} more differences)" if len(other) > 1 else ""
             raise InvalidInputError(
-                f"{path} was written with {other[0]}={theirs}, now it is {ours}"
-                + (f" (and {len(other) - 1} more differences)" if len(other) > 1 else "")
-                + ". Go back to those settings, name another file, or delete this one to begin anew."
+                f"{path} was written with {other[0]}={then}, now it is {now}{more}",
+                "Go back to those settings, name another file, or delete this one to begin anew.",
             )
-        self.fingerprint, self.tasks = fingerprint, tasks
-        partial = Partial(self.source.n)
         for name, value in arrays.items():
-            part, *rest = name.split("/")
-            if part == "done":
-                self.done.setdefault(rest[0], {})["/".join(rest[1:])] = value
-            elif part == "node":
-                partial.nodes.setdefault((int(rest[0]), int(rest[1])), {})["/".join(rest[2:])] = value
-            else:
-                partial.pieces.setdefault(int(rest[0]), []).append((int(rest[1]), value))
-        if "under_way" in header:
-            self._under_way = (header["under_way"], partial)
+            if name != "header":
+                of, _, key = name.partition("/")
+                self.done.setdefault(of, {})[key] = value
 
 
-def identity_of(task: Any) -> str:
-    """A digest of all numbers in a task, equal for tasks that do the same."""
+def _checked(path: Any) -> Path:
+    """The path of a checkpoint, refused before any work is done if no file can be there."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidInputError(
+            "must be the path of a file, or None", "Name a file.", parameter="checkpoint", value=path
+        )
+    if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
+        raise _cannot_be_written(path, "it must be a file in a folder that exists", "Name such a file.")
+    return Path(path)
+
+
+def _cannot_be_written(path: Any, reason: str, remedy: str) -> InvalidInputError:
+    return InvalidInputError(f"cannot be written: {reason}", remedy, parameter="checkpoint", value=str(path))
+
+
+def comparable(value: Any) -> Any:
+    """A short value that JSON knows, equal for equal settings and constraints."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if callable(value):
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+    if isinstance(value, dict):
+        return repr(sorted(value.items(), key=repr))
+    array = np.asarray(value)
+    return digest_of(array.astype(np.float64 if array.dtype.kind in "biuf" else str))
+
+
+def digest_of(value: Any) -> str:
+    """A digest of all numbers in a task, or in arrays by name; equal for tasks that do the same."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -243,7 +228,7 @@ def identity_of(task: Any) -> str:
             for part in fields(value):
                 take(getattr(value, part.name))
         elif isinstance(value, dict):
-            for key, part in value.items():
+            for key, part in sorted(value.items()):
                 digest.update(str(key).encode())
                 take(part)
         elif isinstance(value, str | int | float | tuple | None):
@@ -251,10 +236,5 @@ def identity_of(task: Any) -> str:
         else:  # a model, a function
             digest.update(type(value).__qualname__.encode())
 
-    take(task)
+    take(value)
     return digest.hexdigest()[:16]
-
-
-def _differs(ours: Mapping[str, Any], theirs: Mapping[str, Any], name: str) -> bool:
-    plain = json.loads(json.dumps({"ours": ours.get(name), "theirs": theirs.get(name)}))
-    return bool(plain["ours"] != plain["theirs"])

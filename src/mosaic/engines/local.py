@@ -1,4 +1,4 @@
-"""One machine: rows that are read piece by piece, mapped by one thread or several."""
+"""One machine: rows are read piece by piece, cut into blocks, and mapped by one thread or several."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
 
-from mosaic.engines.base import Source, Watch, as_rows, check_shape
+from mosaic.engines.base import Source, Watch, as_rows, check_shape, one_thread
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import BLOCK_ROWS, Partial, Small, Task, join, map_rows, total
+from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 
 #: Bytes of a memory map that may have been read before its pages are handed back.
-MAPPED = 1 << 26
+MAPPED_BYTES = 1 << 26
 
 
 class LocalSource(Source):
@@ -36,40 +35,66 @@ class LocalSource(Source):
     def release(self, n_rows: int) -> None:
         """Hand back memory that reading these many rows has taken, if any."""
 
-    def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
-        """Pieces in their order, so that what is known of the first m rows is always a state to go on from."""
+    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+        """Blocks in their order."""
         if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise InvalidInputError(f"n_jobs must be a whole number other than 0, or None; got {self.n_jobs!r}.")
-        done = Partial(self.n) if resume is None else resume
-        begin = known_rows(done)
-        left = [(a, b) for a, b in self.pieces() if b > begin]
-        # One thread of BLAS: several would get into the way of our own, and round differently than one.
-        with threadpool_limits(1):
-            for stop, part in self._mapped(task, left, begin):
-                done = join(task, done, part)
-                self.release(stop)
+            raise InvalidInputError(
+                "must be a whole number other than 0, or None",
+                "Use -1 for all cores.",
+                parameter="n_jobs",
+                value=self.n_jobs,
+            )
+
+        def nodes() -> Iterator[Node[Small]]:
+            for block, small in enumerate(self._mapped(task)):
+                done = min((block + 1) * BLOCK_ROWS, self.n)
+                self.release(done)
                 if watch is not None:
-                    watch(stop, done)
-            return total(task, done)
+                    watch(done)
+                yield 0, small
 
-    def _mapped(self, task: Task, pieces: list[tuple[int, int]], begin: int) -> Iterator[tuple[int, Partial]]:
+        with one_thread():
+            return merge_all(task.merge, nodes())
+
+    def _mapped(self, task: Task) -> Iterator[Small]:
         if effective_n_jobs(self.n_jobs) == 1:
-            for start, stop in pieces:
-                yield stop, self._map(task, max(start, begin), stop)
-            return
-        results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs")(
-            delayed(self._map)(task, max(start, begin), stop) for start, stop in pieces
-        )
-        for (_, stop), part in zip(pieces, results, strict=True):
-            yield stop, part
+            return (task.map_block(rows, start) for start, rows in self._blocks())
+        mapped: Iterator[Small] = Parallel(
+            n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs"
+        )(delayed(_map_block)(task, start, rows) for start, rows in self._blocks_or_error())
+        return mapped
 
-    def _map(self, task: Task, start: int, stop: int) -> Partial:
-        return map_rows(task, self.read(start, stop), start, self.n)
+    def _blocks(self) -> Iterator[tuple[int, Any]]:
+        """First row and rows of every block, in order. Pieces are cut, and what is left of one waits for the next."""
+        waiting: list[Any] = []
+        for first, last in self.pieces():
+            rows = self.read(first, last)
+            if rows.shape[0] != last - first:
+                raise InvalidInputError(
+                    f"rows {first} … {last - 1} of the {self.kind} are {rows.shape[0]} now; it has changed since it was opened",
+                    "Open it again, once nobody writes to it.",
+                )
+            cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, last - first, BLOCK_ROWS)
+            for start, part in zip([first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True):
+                stop = start + part.shape[0]
+                if stop % BLOCK_ROWS and stop < self.n:
+                    waiting.append(part.copy())  # a slice would keep alive what it was cut from
+                    continue
+                yield start - start % BLOCK_ROWS, np.concatenate([*waiting, part]) if waiting else part
+                waiting.clear()
+
+    def _blocks_or_error(self) -> Iterator[tuple[int, Any]]:
+        """Blocks for joblib, which takes them in threads of its own, where an error would be lost: it comes as a block."""
+        try:
+            yield from self._blocks()
+        except Exception as error:
+            yield 0, error
 
 
-def known_rows(partial: Partial) -> int:
-    """How many of the first rows are in, where rows have come in their order."""
-    return partial.rows_mapped + sum(int(rows.shape[0]) for pieces in partial.pieces.values() for _, rows in pieces)
+def _map_block(task: Task, start: int, rows: Any) -> Small:
+    if isinstance(rows, Exception):
+        raise rows
+    return task.map_block(rows, start)
 
 
 class ArraySource(LocalSource):
@@ -79,7 +104,7 @@ class ArraySource(LocalSource):
         check_shape(*X.shape)
         self.X, self.kind, self.n_jobs = X, kind, n_jobs
         self.n, self.n_features = (int(size) for size in X.shape)
-        self._read = 0
+        self._released = 0
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """Blocks."""
@@ -94,6 +119,6 @@ class ArraySource(LocalSource):
         """Pages of a memory map that have been read count as memory of the process until they are handed back."""
         if not (isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+") and hasattr(mmap, "MADV_DONTNEED")):
             return
-        if abs(n_rows - self._read) * self.n_features * self.X.itemsize > MAPPED or n_rows == self.n:
-            self._read = n_rows
+        if abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES or n_rows == self.n:
+            self._released = n_rows
             self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

@@ -1,29 +1,25 @@
-"""Ray: the blocks of a data set are mapped as they stream out of it, where they are, and what they gave is joined by tasks."""
+"""Ray: what streams out of a data set is cut into blocks of the fixed size, which are mapped and merged by tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from functools import cache, partial, reduce
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.engines.base import Source, Watch, as_rows, check_shape
+from mosaic.engines.base import Source, Watch, as_rows, check_shape, one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.passes import BLOCK_ROWS, Partial, Small, Task, join, map_rows, total
-
-#: Partials that one task joins.
-FAN_IN = 4
+from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 
 
 class RaySource(Source):
     """Rows of a Ray data set.
 
-    Which row a block begins with is known once all before it are there, so blocks are numbered here, in their order, by the
-    lengths that come with their references. The rows themselves stay in the object store.
+    Which row a stored block begins with is known once all before it are there, so their rows are numbered here, in their order,
+    by the lengths that come with their references. The rows themselves stay in the object store.
 
     Parameters
     ----------
@@ -50,7 +46,8 @@ class RaySource(Source):
 
         if not isinstance(X, ray.data.Dataset):
             raise InvalidInputError(
-                f"X must be a ray.data.Dataset; got {type(X).__name__}. Make one, for example with ray.data.from_numpy."
+                f"X must be a ray.data.Dataset; got {type(X).__name__}",
+                "Make one, for example with ray.data.from_numpy.",
             )
         schema, n = X.schema(), int(X.count())
         if schema is None or n == 0:  # then types are not known either
@@ -62,38 +59,39 @@ class RaySource(Source):
         rest = pa.schema({name: kind for name, kind in kinds.items() if name not in tensors}).empty_table()
         if not tensors:
             return cls(X, numeric_part(rest).column_names, n)
-        return cls(X, list(tensors), n, _width(tensors, _numbers(rest)))
+        return cls(X, list(tensors), n, _width(tensors, rest))
 
-    def run(self, task: Task, *, resume: Partial | None = None, watch: Watch | None = None) -> Small:
-        """A task for each block and a tree of joins. Lost workers are Ray's to replace; a pass is never resumed."""
+    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+        """A task for each block and a tree of mergers. Lost workers are Ray's to replace."""
         import ray
         from ray.exceptions import RayTaskError
 
         shared = ray.put(task)
-        levels: list[list[Any]] = []
         under_way: dict[Any, int] = {}
         # Twice as many as there are processors, so that none waits for this loop.
-        limit = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        start, done = 0, 0
-        try:
+        limit, done = 2 * max(1, int(ray.cluster_resources().get("CPU", 1))), 0
+
+        def wait_for_one() -> None:
+            nonlocal done
+            (finished,), _ = ray.wait(list(under_way), num_returns=1)
+            done += under_way.pop(finished)
+            ray.get(finished)  # raises what went wrong
+            if watch is not None:
+                watch(done)
+
+        def nodes() -> Iterator[Node[Any]]:
             with closing(self._blocks()) as blocks:
-                for block, length in blocks:
-                    finished, part = _remote(map_block, 2).remote(
-                        shared, block, self.columns, self.vectors, start, self.n
-                    )
-                    under_way[finished] = length
-                    start += length
-                    _put(levels, part, partial(_remote(join_all).remote, shared))
+                for start, stop, parts in blocks:
+                    finished, small = _remote(map_block, 2).remote(shared, start, *parts)
+                    under_way[finished] = stop - start
+                    yield 0, small
                     while len(under_way) >= limit:
-                        done = _wait(under_way, done, watch)
+                        wait_for_one()
             while under_way:
-                done = _wait(under_way, done, watch)
-            if start != self.n:
-                raise InvalidInputError(
-                    f"X had {self.n} rows when it was opened and has {start} now. Use X.materialize() if every run gives others."
-                )
-            parts = [part for level in reversed(levels) for part in level]
-            result: Small = ray.get(_remote(total_of).remote(shared, *parts))
+                wait_for_one()
+
+        try:
+            result: Small = ray.get(merge_all(partial(_remote(merge).remote, shared), nodes()))
         except RayTaskError as error:
             if isinstance(error.cause, MosaicError):
                 raise error.cause from error
@@ -103,8 +101,27 @@ class RaySource(Source):
                 ray.cancel(finished)
         return result
 
-    def _blocks(self) -> Generator[tuple[Any, int]]:
-        """References to the blocks that have rows, in their order, and their lengths."""
+    def _blocks(self) -> Generator[tuple[int, int, list[Any]]]:
+        """First row, the row behind the last one, and references to the parts of every block, in order."""
+        start, parts = 0, []
+        with closing(self._stored()) as stored:
+            for block, length in stored:
+                cuts = list(range(BLOCK_ROWS - start % BLOCK_ROWS, length, BLOCK_ROWS))
+                pieces = _remote(cut, 1 + len(cuts)).remote(block, self.columns, self.vectors, cuts)
+                for stop, piece in zip([*cuts, length], pieces if cuts else [pieces], strict=True):
+                    parts.append(piece)
+                    if (start + stop) % BLOCK_ROWS == 0 or start + stop == self.n:
+                        yield (start + stop - 1) // BLOCK_ROWS * BLOCK_ROWS, start + stop, parts
+                        parts = []
+                start += length
+        if start != self.n:
+            raise InvalidInputError(
+                f"X had {self.n} rows when it was opened and has {start} now",
+                "Use X.materialize() if every run gives others.",
+            )
+
+    def _stored(self) -> Generator[tuple[Any, int]]:
+        """References to the stored blocks that have rows, in their order, and their lengths."""
         options = self.X.context.execution_options
         before, options.preserve_order = options.preserve_order, True
         try:
@@ -116,30 +133,25 @@ class RaySource(Source):
             options.preserve_order = before
 
 
-def map_block(task: Task, block: Any, columns: list[str], vectors: bool, start: int, n: int) -> tuple[int, Partial]:
-    """Map a block of a data set; its length comes as another object, to be asked for without what the rows gave."""
+def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
+    """Rows of a stored block, cut at some of them: one array, or as many as there are parts."""
     from ray.data.block import BlockAccessor
 
     table = BlockAccessor.for_block(block)
     rows = table.to_numpy(columns[0]) if vectors else to_matrix(numeric_part(block, names=columns))
-    stop, known = start + rows.shape[0], Partial(n)
-    with threadpool_limits(1):
-        for first in [start, *range((start // BLOCK_ROWS + 1) * BLOCK_ROWS, stop, BLOCK_ROWS)]:
-            last = min(stop, (first // BLOCK_ROWS + 1) * BLOCK_ROWS)
-            known = join(task, known, map_rows(task, as_rows(rows[first - start : last - start]), first, n))
-    return stop - start, known
+    return tuple(np.split(rows, cuts)) if cuts else rows
 
 
-def join_all(task: Task, *parts: Partial) -> Partial:
-    """Neighbours as one, in their order. Blocks that become whole are mapped here."""
-    with threadpool_limits(1):
-        return reduce(partial(join, task), parts)
+def map_block(task: Task, start: int, *parts: Any) -> tuple[None, Small]:
+    """Map a block. That it is done comes as another object, to be asked for without what the rows gave."""
+    with one_thread():
+        return None, task.map_block(as_rows(np.concatenate(parts)), start)
 
 
-def total_of(task: Task, *parts: Partial) -> Small:
-    """What the pass returns."""
-    with threadpool_limits(1):
-        return total(task, join_all(task, *parts))
+def merge(task: Task, left: Small, right: Small) -> Small:
+    """Two neighbours as one."""
+    with one_thread():
+        return task.merge(left, right)
 
 
 @cache
@@ -150,51 +162,24 @@ def _remote(function: Any, num_returns: int = 1) -> Any:
     return ray.remote(num_cpus=1, num_returns=num_returns)(function)
 
 
-def _put(levels: list[list[Any]], part: Any, joined: Any) -> None:
-    """Add a part behind all others; where a level is full, its parts are joined into one of the next."""
-    for level in levels:
-        level.append(part)
-        if len(level) < FAN_IN:
-            return
-        part = joined(*level)
-        level.clear()
-    levels.append([part])
-
-
-def _wait(under_way: dict[Any, int], done: int, watch: Watch | None) -> int:
-    """Wait for a block, and for what went wrong with it."""
-    import ray
-
-    (finished,), _ = ray.wait(list(under_way), num_returns=1)
-    done += under_way.pop(finished)
-    ray.get(finished)
-    if watch is not None:
-        watch(done, None)
-    return done
-
-
-def _width(tensors: dict[str, Any], numbers: list[str]) -> int:
+def _width(tensors: dict[str, Any], rest: Any) -> int:
     """Length of the vectors, where a data set has one column of them and none of numbers."""
     (name, kind), *more = tensors.items()
+    try:
+        numbers = list(numeric_part(rest).column_names)
+    except InvalidInputError:  # there are none
+        numbers = []
     if more or numbers:
         others = ", ".join(repr(other) for other in [*dict(more), *numbers])
         raise InvalidInputError(
-            f"X has a column of tensors, {name!r}, and others of numbers: {others}. "
-            f"Choose, for example with X.select_columns([{name!r}])."
+            f"X has a column of tensors, {name!r}, and others of numbers: {others}",
+            f"Choose, for example with X.select_columns([{name!r}]).",
         )
     shape = getattr(kind, "shape", None)
     if shape is None or len(shape) != 1:
         fault = "different shapes" if shape is None else f"shape {tuple(shape)}"
         raise InvalidInputError(
-            f"column {name!r} of X holds tensors of {fault}; vectors are needed. Reshape them with X.map_batches."
+            f"column {name!r} of X holds tensors of {fault}; vectors are needed", "Reshape them with X.map_batches."
         )
     as_rows(np.empty((0, 0), kind.storage_type.value_type.to_pandas_dtype()))
     return int(shape[0])
-
-
-def _numbers(table: Any) -> list[str]:
-    """Columns of numbers; no error where there are none."""
-    try:
-        return list(numeric_part(table).column_names)
-    except InvalidInputError:
-        return []

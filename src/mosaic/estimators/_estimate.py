@@ -12,10 +12,9 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
 from mosaic.choosing import Points, Settings, geometry_of, knee, rank
-from mosaic.estimators._plan import Plan, memory_by_passes, work_by_passes
 from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import rank_for, read_for
+from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
 
 
@@ -137,9 +136,10 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     checked = Settings.of(model)
     strategy, data = read_for(model, checked, X, None)
     if strategy == "sketch":
-        plan = Plan.of(model, checked, data.n, data.n_features, checked.number(data.n))
+        sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
+        plan = Plan.of(checked, data.n, data.n_features, **sizes)
         memory = memory_by_passes(plan.sample, plan.n_initial, data.n_features)
-        work = work_by_passes(data.n, plan) + work_of_choosing(plan.sample, data.n_features)
+        work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
     matrix, prepare = read_prepared(model, X, None, checked)
     points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")

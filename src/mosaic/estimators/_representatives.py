@@ -30,7 +30,7 @@ from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._progress import CallbackSupport, Narrator, with_callbacks
 from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._strategy import Strategy, rank_for, read_for
+from mosaic.estimators._strategy import Plan, Strategy, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import TakeRows
 
@@ -156,7 +156,9 @@ class Representatives(ReadsSelection, ShownInNotebooks, CallbackSupport, Cluster
         with Narrator(self) as narrator:
             strategy, data = read_for(self, settings, X, sample_weight)
             if strategy == "sketch":
-                selection = select_by_passes(self, settings, data, quotas, constraints, narrator)
+                sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
+                plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
+                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator)
             else:
                 selection = self._select(data, strategy, settings, sample_weight, quotas, constraints, narrator)
             # No answer of an earlier fit is touched before here: whoever interrupts keeps it.

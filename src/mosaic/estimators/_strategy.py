@@ -1,7 +1,11 @@
-"""Which way a fit takes: all points at full rank, all points at a lower one, or passes over data that stays where it is."""
+"""Which way a fit takes: all points at full rank, all points at a lower one, or passes over data that stays where it is; and the
+sizes of passes.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,16 +24,22 @@ from mosaic.budget import (
 )
 from mosaic.choosing import Settings
 from mosaic.engines import Source, is_source, open_source
-from mosaic.estimators._plan import (
-    BY_PASSES,
-    FEWEST_CANDIDATES,
-    memory_by_passes,
-    refuse_what_passes_cannot,
-)
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.passes import BLOCK_ROWS
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 STRATEGIES = ("auto", "exact", "low-rank", "sketch")
+#: Kernels between points that a pass can put new points to, and the solvers of its programs.
+KERNELS_BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
+SOLVERS_BY_PASSES = ("auto", "interior-point")
+#: Points in memory for each representative that is wanted, beyond ``SAMPLE``; fewer, if they take more than these bytes.
+SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
+#: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
+MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
+#: A round adds this part of the first candidates.
+ADDED_PART = 10
+#: Rounds of the paper's variant, where nobody says how many.
+PAPER_ROUNDS = 3
 
 
 def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> tuple[Strategy, Any]:
@@ -38,38 +48,51 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     By default, passes are for data that is not in memory, and for arrays whose points and factor would not fit into the budget.
     Of ``auto``, what is left to decide is the rank (``rank_for``).
     """
-    wish: Strategy = estimator.strategy
-    if not (isinstance(wish, str) and wish in STRATEGIES):
-        raise InvalidInputError(f"strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got {wish!r}.")
-    outside = is_source(X)
-    if outside and wish in ("exact", "low-rank"):
+    asked: Strategy = estimator.strategy
+    if not (isinstance(asked, str) and asked in STRATEGIES):
         raise InvalidInputError(
-            f"strategy={wish!r} takes all points into memory; X is a {type(X).__name__}, which is read in passes. Use "
-            "strategy='sketch' (or 'auto'), or load it."
+            "must be 'auto', 'exact', 'low-rank' or 'sketch'", "Leave it at 'auto'.", parameter="strategy", value=asked
+        )
+    outside = is_source(X)
+    if outside and asked in ("exact", "low-rank"):
+        raise InvalidInputError(
+            f"`strategy={asked!r}` takes all points into memory; X is a {type(X).__name__}, which is read in passes",
+            "Use `strategy='sketch'` (or 'auto'), or load it.",
         )
     if not outside and (
-        wish in ("exact", "low-rank") or (wish == "auto" and not _is_large(settings, X, sample_weight))
+        asked in ("exact", "low-rank") or (asked == "auto" and not _is_large(settings, X, sample_weight))
     ):
-        return wish, X
-    refuse_what_passes_cannot(settings, sample_weight)
+        return asked, X
+    instead = "Use `strategy='low-rank'` on an array in memory."
+    if isinstance(settings.kernel, str) and settings.kernel not in KERNELS_BY_PASSES:
+        raise InvalidInputError(
+            f"`strategy='sketch'` takes the kernels {', '.join(map(repr, KERNELS_BY_PASSES))} or a function of two sets of "
+            f"points; got {settings.kernel!r}, which needs all points at once",
+            instead,
+        )
+    if sample_weight is not None:
+        raise InvalidInputError("`strategy='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
+    if settings.solver not in SOLVERS_BY_PASSES:
+        raise InvalidInputError(
+            f"`strategy='sketch'` is solved by interior point; got `solver={settings.solver!r}`", "Use `solver='auto'`."
+        )
     return "sketch", _source(estimator, X)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     """Whether points and a useful factor of them are more than the budget, and passes are possible."""
-    possible = callable(settings.kernel) or settings.kernel in BY_PASSES
-    if not possible or sample_weight is not None or sp.issparse(X) or settings.max_rank is not None:
-        return False
+    possible = callable(settings.kernel) or settings.kernel in KERNELS_BY_PASSES
+    possible = possible and settings.solver in SOLVERS_BY_PASSES and settings.max_rank is None
     shape = getattr(X, "shape", None)
-    if shape is None or len(shape) != 2 or settings.solver not in ("auto", "interior-point"):
+    if not possible or sample_weight is not None or sp.issparse(X) or shape is None or len(shape) != 2:
         return False
     n, d = int(shape[0]), int(shape[1])
-    budget = settings.memory_budget or DEFAULT_BUDGET
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(SAMPLE, FEWEST_CANDIDATES, d)  # where that is too much as well, the rank is lowered
-    return memory_needed(n, useful_rank(n), itemsize, d) > budget >= in_passes
+    in_passes = memory_by_passes(SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    # Where that is too much as well, the rank is lowered.
+    return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
 
 def _source(estimator: Any, X: Any) -> Source:
@@ -99,9 +122,67 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
         rank = affordable_rank(n, itemsize, d, settings.memory_budget, n)
         if rank < n:
             raise MemoryBudgetError(
-                f"strategy='exact' needs a factor of full rank {n:,}, about {memory_needed(n, n, itemsize, d) / 2**20:,.0f} MiB; "
-                f"the budget holds a rank of {rank:,}. Raise memory_budget, or use strategy='low-rank'."
+                f"`strategy='exact'` needs a factor of full rank {n:,}, about "
+                f"{memory_needed(n, n, itemsize, d) / 2**20:,.0f} MiB; the budget holds a rank of {rank:,}",
+                "Raise `memory_budget`, or use `strategy='low-rank'`.",
             )
         return rank
     rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank)
     return min(rank, LARGEST_RANK) if strategy == "low-rank" and settings.max_rank is None else rank
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a fit by passes: points in memory, candidates at first, candidates that a round adds, and rounds."""
+
+    sample: int
+    n_initial: int
+    n_added: int
+    n_rounds: int | None
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        n: int,
+        n_features: int,
+        *,
+        n_initial: int | None = None,
+        n_added: int | None = None,
+        n_rounds: int | None = None,
+    ) -> Plan:
+        """What is asked for, or what the numbers of rows and columns and the memory budget suggest."""
+        for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
+                raise InvalidInputError(
+                    f"must be a whole number >= {least} or None", "Leave it at None.", parameter=name, value=value
+                )
+        budget, k = settings.memory_budget or DEFAULT_BUDGET, settings.number(n) or 0
+        sample = min(max(SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
+        r = n_initial
+        if r is None:
+            r = int(np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES))
+            while r > FEWEST_FIRST_CANDIDATES and memory_by_passes(sample, r, n_features) > budget:
+                r = int(0.9 * r)
+        r, sample = min(int(r), n), min(sample, n)
+        needed = memory_by_passes(sample, r, n_features)
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"passes with {r:,} candidates over {n_features:,} features need about {needed / 2**20:,.0f} MiB; the budget "
+                f"is {budget / 2**20:,.0f} MiB",
+                "Raise `memory_budget` or lower `n_initial`.",
+            )
+        if n_rounds is None and settings.mode == "paper":
+            n_rounds = PAPER_ROUNDS
+        return cls(sample, r, max(r // ADDED_PART, 1) if n_added is None else int(n_added), n_rounds)
+
+    def multiplications(self, n: int) -> float:
+        """Of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
+        r = float(self.n_initial)
+        return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
+
+
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """Bytes at the peak: points and their features thrice, the solver's matrices, sums on the tree, and blocks of rows."""
+    solver = 5.0 * 8 * min(sample, max(3000, 4 * r)) ** 2
+    return 3.0 * 8 * sample * (n_features + r) + solver + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features

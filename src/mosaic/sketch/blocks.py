@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,6 +52,12 @@ class Basis:
         """f_i = L⁻¹ k_i as columns (p × m) from k_i as rows (m × p), which are overwritten."""
         return np.asarray(dtrmm(1.0, self.inverse, columns.T, lower=1, overwrite_b=1))
 
+    def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
+        """Some of the rows at a time: where they are, the rows, prepared, and their features as columns."""
+        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
+            Y = prepare(rows[part])
+            yield part, Y, self.features(self.kernel.cross(Y))
+
 
 @dataclass(frozen=True)
 class GramSum:
@@ -82,10 +89,10 @@ def symmetric(lower: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Scores:
-    """The look at everybody: max z_j², z_j = ‖Uᵀ f_j‖, who should come in next, and Δ_jj for the draw of others.
+    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, who should come in next, and Δ_jj for the draw of others.
 
     Without V those with the largest z_j, the worst violators; with it those with the largest misrepresentation
-    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper.
+    e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper. U is ``triangle(E)``.
     """
 
     basis: Basis
@@ -95,19 +102,12 @@ class Scores:
     seed: int
     prepare: Prepare = AS_THEY_ARE
 
-    @classmethod
-    def of(cls, basis: Basis, E: FloatArray, V: FloatArray | None, size: int, seed: int, prepare: Prepare) -> Scores:
-        """From E."""
-        return cls(basis, triangle(E), V, size, seed, prepare)
-
     def map_block(self, rows: Any, start: int) -> Small:
         """The largest score, the worst rows, and the rows that win the draw, of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
         worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
-        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
-            Y = self.prepare(rows[part])
+        for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
-            F = self.basis.features(self.basis.kernel.cross(Y))
             left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F.T), 0.0)
             if self.V is None:
                 z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
@@ -122,7 +122,7 @@ class Scores:
         for name, values in (("worst", worst), ("drawn", keys)):
             best = np.argsort(-values, kind="stable")[: 4 * self.size]
             found |= _listed(name, values[best], codes[best], best + start, np.asarray(rows[best]))
-        return {name: np.asarray(value) for name, value in _kept(found, self.size).items()}
+        return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
 
     def merge(self, left: Small, right: Small) -> Small:
         """The worst and the winners of both."""
@@ -130,7 +130,7 @@ class Scores:
         found["sum_left"] = left["sum_left"] + right["sum_left"]
         for name in (n for n in left if n not in found):
             found[name] = np.concatenate([left[name], right[name]])
-        return _kept(found, self.size)
+        return _distinct(found, self.size)
 
 
 def triangle(E: FloatArray) -> FloatArray:
@@ -152,10 +152,8 @@ class LargestScores:
     def map_block(self, rows: Any, start: int) -> Small:
         """Of a block."""
         z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
-        for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
-            Y = self.prepare(rows[part])
+        for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
-            F = self.basis.features(self.basis.kernel.cross(Y))
             longest = max(longest, float(row_norms_squared(F.T).max()))
             z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
         return self._kept(z2, codes, longest)
@@ -175,7 +173,7 @@ def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> Small:
     return {f"{name}_values": values, f"{name}_codes": codes, f"{name}_first": first, f"{name}_rows": rows}
 
 
-def _kept(found: Small, size: int) -> Small:
+def _distinct(found: Small, size: int) -> Small:
     """Of each list the distinct points with the largest values, four times as many as will be wanted."""
     result = dict(found)
     for name in ("worst", "drawn"):

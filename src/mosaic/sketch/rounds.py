@@ -29,15 +29,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks
-from mosaic.encoding import Certificate
-from mosaic.factor import factorize
+from mosaic._arrays import EqualRows, FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic.encoding import Certificate, DesignRows, Encoding
+from mosaic.factor import Factor, factorize
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
-from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric, triangle
 from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
-from mosaic.solvers import Solution
+from mosaic.solvers import Solution, Status
 from mosaic.working_set import solve_design
 
 Rule: TypeAlias = Literal["violation", "error"]
@@ -48,7 +48,7 @@ Run: TypeAlias = Callable[[str, Task], Small]
 SAMPLE_RANK, SAMPLE_GAP = 500, 3e-3
 #: Rounds, if nobody says how many. One is followed by another while the gap is larger than this multiple of what the
 #: kernel's approximation leaves.
-MOST_ROUNDS, ENOUGH = 3, 2.0
+MOST_ROUNDS, GAP_TO_KERNEL_ERROR = 3, 2.0
 #: Programs are solved to this share of what the kernel's approximation leaves.
 SOLVED_SHARE = 0.25
 #: What letting candidates go may add to what is not expressed, as a share of it.
@@ -93,6 +93,35 @@ class Sketch:
     certificate: Certificate
     rounds: tuple[SketchRound, ...] = ()
     n_iter: int = 0
+
+    def encoding(self, kernel: PointKernel, n: int, tol: float = 1e-3) -> Encoding:
+        """The solution as an encoding of the points in memory, which stand for all n rows; ``kernel`` is between them."""
+        solved = self.solution.status in (Status.CONVERGED, Status.TRIVIAL)
+        F = features(self.basis, kernel)
+        residual = np.maximum(kernel.diagonal() - row_norms_squared(F), 0.0)
+        residual[self.pivots] = 0.0
+        trace = self.certificate.scale / (0.5 * self.problem.lam)
+        eta = self.solution.value
+        used = np.flatnonzero(eta)
+        members = self.candidates[used]
+        influence = np.zeros(kernel.n)
+        influence[members] = self.solution.row_norms[used]
+        return Encoding(
+            influence=influence,
+            lam=self.problem.lam,
+            alpha=self.problem.lam / self.lam_crit,
+            row_norm="l2",
+            status=Status.KERNEL_ERROR if solved and self.certificate.gap > tol else self.solution.status,
+            n_iter=self.n_iter,
+            certificate=self.certificate,
+            kernel=kernel,
+            factor=Factor(F, self.pivots, residual, trace, self.missed, "rank"),
+            groups=EqualRows.trivial(kernel.n),
+            weights=self.sample.counts.astype(np.float64),
+            members=members,
+            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),
+            stands_for=self.sample.standing_for(n),
+        )
 
 
 def first_candidates(
@@ -220,7 +249,9 @@ def run_sketch(
         sums = run(f"gram {number}", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
-        scores = run(f"scores {number}", _score_task(basis, solved, n_added, rule, prepare, seed + number))
+        V = _error_map(solved) if rule == "error" else None
+        task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
+        scores = run(f"scores {number}", task)
         s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
         dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
@@ -231,7 +262,7 @@ def run_sketch(
         rounds.append(SketchRound(number, len(candidates), certificate.gap, missed / trace))
         if callback is not None:
             callback(rounds[-1])
-        enough = max(tol, ENOUGH * missed / trace if n_rounds is None else 0.0)
+        enough = max(tol, GAP_TO_KERNEL_ERROR * missed / trace if n_rounds is None else 0.0)
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
@@ -245,12 +276,11 @@ def run_sketch(
     return replace(best, certificate=certificate, rounds=tuple(rounds), n_iter=steps)
 
 
-def _score_task(basis: Basis, solved: _Solved, size: int, rule: Rule, prepare: Prepare, seed: int) -> Scores:
-    V = None
-    if rule == "error":
-        used = np.flatnonzero(solved.found.value)
-        V = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p)) / solved.few.lam
-    return Scores.of(basis, solved.point.E, V, size, seed, prepare)
+def _error_map(solved: _Solved) -> FloatArray:
+    """V = M⁻¹/lam, which errors are found with."""
+    used = np.flatnonzero(solved.found.value)
+    M_inverse = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p))
+    return np.asarray(M_inverse / solved.few.lam)
 
 
 def _newcomers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,7 +36,11 @@ class Sample:
 
     def take(self, places: Any) -> Sample:
         """Some of them."""
-        return Sample(*(part[places] for part in self._parts()))
+        return Sample(*(part[places] for part in vars(self).values()))
+
+    def standing_for(self, n: int) -> FloatArray:
+        """For how many of n rows each stands: the weights, with n as their sum."""
+        return np.asarray(self.weights * (n / float(self.weights.sum())))
 
     def prepared(self, prepare: Prepare) -> Sample:
         """These by the codes of their prepared rows; what is equal then is one point, called by the first of its rows."""
@@ -44,7 +48,7 @@ class Sample:
         by_row = np.argsort(self.first, kind="stable")
         distinct, where, back = np.unique(codes[by_row], return_index=True, return_inverse=True)
         if len(distinct) == len(codes):
-            return Sample(self.rows, codes, self.first, self.counts, self.weights)
+            return replace(self, codes=codes)
         places = by_row[where]
         counts = np.bincount(back, self.counts[by_row]).astype(np.int64)
         weights = np.asarray(np.bincount(back, self.weights[by_row]), np.float64)
@@ -53,10 +57,8 @@ class Sample:
     def with_more(self, other: Sample) -> Sample:
         """These, and those of the others that are not among them."""
         new = ~np.isin(other.codes, self.codes)
-        rows, codes, first, counts, weights = (
-            np.concatenate([mine, theirs[new]]) for mine, theirs in zip(self._parts(), other._parts(), strict=True)
-        )
-        return Sample(rows, codes, first, counts, weights)
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Sample(*(np.concatenate([mine, theirs[new]]) for mine, theirs in both))
 
     def named(self, other: Sample) -> Sample:
         """These with the others, of which each is called by the row that it is given with."""
@@ -64,22 +66,19 @@ class Sample:
         first = both.first.copy()
         order = np.argsort(both.codes)
         first[order[np.searchsorted(both.codes[order], other.codes)]] = other.first
-        return Sample(both.rows, both.codes, first, both.counts, both.weights)
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.rows, self.codes, self.first, self.counts, self.weights
+        return replace(both, first=first)
 
 
 def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check: Check | None = None) -> Sample:
     """A random sample of the distinct points among n rows, with all points of which there are at least n/size copies.
 
-    Two passes: a look, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
+    Two passes: the draw, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
     proportion to theirs.
     """
-    look = run("look", FirstPass(size, seed, check))
-    codes, where = np.unique(np.concatenate([look["codes"], look["often_codes"]]), return_index=True)
-    rows = np.concatenate([look["rows"], look["often_rows"]])[where]
-    drawn = np.isin(codes, look["codes"])
+    found = run("look", FirstPass(size, seed, check))
+    codes, where = np.unique(np.concatenate([found["codes"], found["often_codes"]]), return_index=True)
+    rows = np.concatenate([found["rows"], found["often_rows"]])[where]
+    drawn = np.isin(codes, found["codes"])
     copies = run("copies", Copies(codes))
     counts, first = copies["counts"], copies["first"]
     frequent = counts * size >= n
@@ -102,8 +101,8 @@ def counted(run: Callable[[str, Task], Small], name: str, points: Sample, prepar
         return points
     order = np.argsort(points.codes)
     copies = run(name, Copies(points.codes[order], prepare))
-    ordered = points.take(order)
-    return Sample(ordered.rows, ordered.codes, copies["first"], copies["counts"], copies["counts"].astype(np.float64))
+    counts = copies["counts"]
+    return replace(points.take(order), first=copies["first"], counts=counts, weights=counts.astype(np.float64))
 
 
 def priority(codes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
