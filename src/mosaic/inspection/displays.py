@@ -254,10 +254,8 @@ class SelectionDisplay:
     def _picture_blocks(self) -> list[PictureBlock]:
         chosen = self.summary.representatives or []
         first = "Representatives" if len(chosen) <= MOST_PICTURES else f"The first {MOST_PICTURES} representatives"
-        odd = self.summary.outliers.lowest[:MOST_OUTLIER_PICTURES]
-        second = (
-            "Outliers" if len(odd) == self.summary.n_outliers else f"{len(odd)} of {self.summary.n_outliers:,} outliers"
-        )
+        odd, n = self.summary.outliers.lowest[:MOST_OUTLIER_PICTURES], self.summary.n_outliers
+        second = "Outliers" if len(odd) == n else f"{len(odd)} of {n:,} outliers"
         shown = chosen[:MOST_PICTURES]
         blocks = [
             PictureBlock(first, [r.row for r in shown], [str(r.rank) for r in shown]),
@@ -297,12 +295,6 @@ class CoverageDisplay:
     'number of representatives, k'
     >>> matplotlib.pyplot.close(display.figure_)
     """
-
-    ax_: Any
-    figure_: Any
-    lines_: list[Any]
-    chosen_: Any
-    knee_: Any
 
     def __init__(self, summary: Summary):
         self.summary = summary
@@ -387,12 +379,6 @@ class OutlierDisplay:
     '8 outliers among 400 points'
     >>> matplotlib.pyplot.close(display.figure_)
     """
-
-    ax_: Any
-    figure_: Any
-    belonging_: Any
-    outlying_: Any
-    threshold_: Any
 
     def __init__(self, summary: Summary):
         self.summary = summary

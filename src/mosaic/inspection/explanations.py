@@ -117,9 +117,7 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     protected = detector.selection_.protected
     if protected is not None and protected[i] and threshold is not None:
         score = detector.offset_
-        why = (
-            f"that is below the threshold {threshold:.3g}, but it is in a group of at least {detector.min_group:g} rows"
-        )
+        why = f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g} rows"
     return OutlierExplanation(
         index=i,
         status=status,

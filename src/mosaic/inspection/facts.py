@@ -221,22 +221,19 @@ class Summary:
         """
         if self.n_representatives is None:
             return f"{self.title}."
-        templates = headline(
-            self.n_points, self.settings["parameters"]["outliers"], self.certificate.ridge, scaled=self.scaled
-        )
-        excess = self.certificate.excess
-        return sentence(templates, self.n_representatives, self.coverage or 0.0, self.n_outliers, excess).replace(
-            "**", ""
-        )
+        outliers, proven = self.settings["parameters"]["outliers"], self.certificate
+        templates = headline(self.n_points, outliers, proven.ridge, scaled=self.scaled)
+        text = sentence(templates, self.n_representatives, self.coverage or 0.0, self.n_outliers, proven.excess)
+        return text.replace("**", "")
 
     def __str__(self) -> str:
         return f"{self.title}. {self.certificate.sentence}"
 
 
 def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for one and for several; what is important stands between ``**``.
+    """Templates of the parts of the sentence, each for none, for one and for several; emphasis stands between ``**``.
 
-    The report's page fills in {k}, {share}, {n} and {excess} wherever its sliders are.
+    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
 
     Parameters
     ----------
@@ -246,31 +243,29 @@ def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool)
     scaled : whether numbers of outliers are estimates
     """
     of = f"of {counted(n_points, 'point')}"
+    many = "**{k} representatives**"
     about, done = "about " if scaled else "", "set aside" if outliers == "reject" else "reported"
+    found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
     at = "" if ridge is None else f" at ridge {ridge:.3g}"  # coverage is without a ridge
+    best = f"; provably within **{{excess}}** of the best {{k}}{at}"
     return {
         "covering": [
+            f"{many} stand for **{{share}}** {of}",
             f"**1 representative** stands for **{{share}}** {of}",
-            f"**{{k}} representatives** stand for **{{share}}** {of}",
+            f"{many} stand for **{{share}}** {of}",
         ],
-        "chosen": [f"**1 representative** {of}", f"**{{k}} representatives** {of}"],
-        "no_outliers": ["" if outliers == "keep" else "; **no outliers**"],
-        "outliers": [""] * 2
-        if outliers == "keep"
-        else [f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"],
-        "proven": [
-            f"; provably within **{{excess}}** of the best one{at}",
-            f"; provably within **{{excess}}** of the best {{k}}{at}",
-        ],
+        "chosen": [f"{many} {of}", f"**1 representative** {of}", f"{many} {of}"],
+        "outliers": ["", "", ""] if outliers == "keep" else found,
+        "proven": [best, best.replace("{k}", "one"), best],
     }
 
 
 def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
     """The whole sentence from its templates."""
-    parts = [templates["covering"][k != 1], templates["outliers" if n_outliers else "no_outliers"][n_outliers > 1]]
-    if (told := excess_text(excess)) is not None:
-        parts.append(templates["proven"][k != 1].replace("{excess}", told))
-    return "".join(parts).format(k=f"{k:,}", share=share_text(share), n=f"{n_outliers:,}") + "."
+    told = excess_text(excess)
+    text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
+    text += "." if told is None else f"{templates['proven'][min(k, 2)]}."
+    return text.format(k=f"{k:,}", share=share_text(share), n=f"{n_outliers:,}", excess=told)
 
 
 def share_text(share: float) -> str:

@@ -302,7 +302,7 @@ def _certificate(found: Found) -> dict[str, Any]:
     """
     selection, proven, excesses = found.selection, found.summary.certificate, None
     ranked = found.ranking.points
-    if proven.excess is not None and not selection.by_passes and len(ranked) <= found.fitted.all_affordable:
+    if proven.excess is not None and not selection.by_passes and len(ranked) <= found.fitted.most_exact_ranks:
         bounds = selection.certificate.bounds
         left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.material.points.weights)
         values = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]

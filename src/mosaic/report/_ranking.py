@@ -39,9 +39,10 @@ class FittedPoints:
     weight_of : rows of the data for which each member stands: one, or more in a sample
     copies : rows of the data for which each point stands
     n, n_without_weight : rows of the data with and without a weight
+    most_exact_ranks : number of ranks up to which coverage is computed from all points for every k
     """
 
-    def __init__(self, selection: Selection):
+    def __init__(self, selection: Selection, most_multiplications: int = MOST_MULTIPLICATIONS):
         group, weights = selection.material.points.group, selection.material.points.weights
         self.selection = selection
         self.members: IntArray = np.flatnonzero(group >= 0)
@@ -50,11 +51,7 @@ class FittedPoints:
         self.copies: FloatArray = np.asarray(np.bincount(self.point_of, self.weight_of, len(weights)), np.float64)
         self.n = selection.n_rows if selection.by_passes else len(self.members)
         self.n_without_weight = 0 if selection.by_passes else len(group) - len(self.members)
-
-    @property
-    def all_affordable(self) -> int:
-        """Number of ranks up to which coverage is computed from all points."""
-        return int((MOST_MULTIPLICATIONS / len(self.copies)) ** 0.5)
+        self.most_exact_ranks = int((most_multiplications / len(weights)) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -121,7 +118,7 @@ def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
     longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, knee)
     members, similarity, coverage = rank(selection, k if selection.settings.mode == "paper" else longest, go_on=True)
     kernel, points = selection.kernel, selection.material.points.group[members]
-    if len(points) <= fitted.all_affordable:
+    if len(points) <= fitted.most_exact_ranks:
         belongs = selection.material.points.weights * (~selection.is_outlier | (selection.settings.outliers == "keep"))
         coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
     else:  # of a sample, shifted to the known coverage at k

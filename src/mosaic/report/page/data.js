@@ -175,16 +175,16 @@ function isProven() {
   return state.t === first.t || !rejects;
 }
 
-/* A template for one or for several, with its numbers filled in. */
-function filled([one, several], number, values) {
-  return (number === 1 ? one : several).replace(/\{(\w+)\}/g, (_, name) => values[name]);
+/* The template for none, for one or for several, with its numbers filled in. */
+function filled(templates, number, values) {
+  return templates[Math.min(Math.round(number), 2)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/* The headline at k and t; what is important stands between **. */
+/* The headline at k and t; emphasis stands between **. */
 function sentence() {
   const shown = now.shown.length;
   const covering = { k: whole(shown), share: percent(facts.coverage[state.k - 1]) };
-  const outliers = now.outliers ? filled(texts.outliers, Math.round(now.outliers), { n: whole(now.outliers) }) : texts.no_outliers[0];
+  const outliers = filled(texts.outliers, now.outliers, { n: whole(now.outliers) });
   const excess = isProven() ? texts.excesses[state.k - 1] : null;
   const proof = excess === null ? texts.proven_elsewhere : filled(texts.proven, state.k, { k: whole(state.k), excess });
   return `${filled(knowsShare() ? texts.covering : texts.chosen, shown, covering)}${outliers}${proof}.`;
