@@ -143,7 +143,7 @@ class SelectionDisplay:
         """
         chart = self.summary.map
         if chart is None:
-            raise InvalidInputError("the summary has no map", "Make one with 'map' among its parts.")
+            raise InvalidInputError("the summary has no map", "Make it with 'map' among `parts`.")
         images = self._checked_images()
         plt = pyplot()
         blocks = [] if images is None else self._picture_blocks()

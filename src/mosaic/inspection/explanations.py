@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -66,6 +66,14 @@ def check_estimator(estimator: Any) -> bool:
         )
     check_is_fitted(estimator)
     return isinstance(estimator, MOSAICOutlierDetector)
+
+
+@overload
+def explain(estimator: Any, i: None = None) -> Decisions: ...
+
+
+@overload
+def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation: ...
 
 
 def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Decisions:

@@ -24,8 +24,8 @@ from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import RBF, Diffusion, Kernel, Laplacian, make_kernel
 
-#: Share of the rows on a thinned map that outliers may take.
-OUTLIER_SHARE = 0.25
+#: Share of a thinned map that is for the lowest counts.
+LOW_COUNT_SHARE = 0.25
 #: Number of features up to which principal axes are exact, and number of landmarks that replace more features or a kernel.
 MOST_LANDMARKS = 200
 #: Margin around the points that are no outliers, as a share of their extent.
@@ -58,7 +58,11 @@ def point_map(
     always = np.union1d(selection.rows, [] if curve is None else curve.row)
     if material.row_numbers is not None:
         always = np.flatnonzero(np.isin(material.row_numbers, always))
-    rows = shown_rows(material.points.group >= 0, is_outlier, counts, always.astype(np.intp), max_points, rng)
+    usable = material.points.group >= 0
+    rows = np.flatnonzero(usable)
+    if len(rows) > max_points:
+        outliers = np.setdiff1d(np.flatnonzero(usable & is_outlier), always)
+        rows = thinned(always, outliers, np.flatnonzero(usable & ~is_outlier), counts, max_points, rng)
     status = np.where(is_outlier[rows], "outlier", "belongs" if detects else "represented").astype(object)
     status[np.isin(rows, selection.members)] = "representative"
     plane = plane_of(selection, material.points.group[rows], status != "outlier", feature_names, rng)
@@ -78,17 +82,13 @@ def point_map(
     )
 
 
-def shown_rows(
-    usable: BoolArray, is_outlier: BoolArray, counts: FloatArray, always: IntArray, limit: int, rng: np.random.Generator
+def thinned(
+    always: IntArray, low: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator
 ) -> IntArray:
-    """All usable rows if they are at most ``limit``; otherwise ``always``, the lowest outliers, and a random part of the rest."""
-    rows = np.flatnonzero(usable)
-    if len(rows) <= limit:
-        return rows
-    outliers = np.setdiff1d(np.flatnonzero(usable & is_outlier), always)
-    odd = outliers[np.argsort(counts[outliers], kind="stable")[: int(OUTLIER_SHARE * limit)]]
-    kept = np.union1d(always, odd)
-    others = np.setdiff1d(rows[~is_outlier[rows]], kept)
+    """``always``, those of ``low`` with the lowest counts, and a random part of ``others``: about ``limit`` in all."""
+    lowest = low[np.argsort(counts[low], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
+    kept = np.union1d(always, lowest)
+    others = np.setdiff1d(others, kept)
     room = min(max(limit - len(kept), 0), len(others))
     return np.union1d(kept, rng.choice(others, room, replace=False)).astype(np.intp)
 

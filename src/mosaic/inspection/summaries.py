@@ -13,7 +13,7 @@ from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection.explanations import check_estimator, count_threshold, explain_detected
+from mosaic.inspection.explanations import check_estimator, count_threshold, explain
 from mosaic.inspection.facts import (
     CertificatePart,
     CurvePart,
@@ -91,12 +91,22 @@ def summary(
     selection: Selection = estimator.selection_
     n = selection.n_rows
     if X is not None and n_rows(X) != n:
-        raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {n_rows(X)}", parameter="X")
+        raise InvalidInputError(
+            f"must have the {n} rows of fit; it has {n_rows(X)}",
+            "Pass the fitted data, or leave it out.",
+            parameter="X",
+        )
     if names is not None and len(names) != n:
-        raise InvalidInputError(f"must have one entry for each of {n} rows; got {len(names)}", parameter="names")
+        raise InvalidInputError(
+            f"must have one entry for each of {n} rows; got {len(names)}",
+            "Give one for each row of the fitted data, in their order.",
+            parameter="names",
+        )
     names = None if names is None else list(names)  # a pandas series is indexed by its labels, a list by position
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
-        raise InvalidInputError("must be a whole number >= 1", parameter="max_points", value=max_points)
+        raise InvalidInputError(
+            "must be a whole number >= 1", "It limits the points on the map.", parameter="max_points", value=max_points
+        )
     curve = _curve(selection) if "curve" in parts and not detects else None
     columns = getattr(estimator, "feature_names_in_", None)
     feature_names = None if columns is None else [str(name) for name in columns]
@@ -113,7 +123,7 @@ def summary(
         if "map" in parts
         else None,
         representatives=None if detects else _representatives(estimator, names),
-        outliers=_outliers(estimator, detects, names, "groups" in parts),
+        outliers=_outliers(estimator, names, "groups" in parts),
         curve=curve,
         settings=_settings(estimator, detects),
         scaled=selection.by_passes,
@@ -168,13 +178,13 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
     return found
 
 
-def _outliers(estimator: Any, detects: bool, names: Sequence[Any] | None, with_groups: bool) -> OutlierPart:
+def _outliers(estimator: Any, names: Sequence[Any] | None, with_groups: bool) -> OutlierPart:
     selection: Selection = estimator.selection_
     counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
     odd = np.flatnonzero(is_outlier)
     odd = odd[np.argsort(counts[odd], kind="stable")[:MOST_OUTLIERS]]
     rows = selection.material.rows_in_data(odd).tolist()
-    reasons = [(explain_detected(estimator, row) if detects else estimator.explain(row)).reason for row in rows]
+    reasons = [explain(estimator, row).reason for row in rows]
     threshold = count_threshold(estimator)
     edges = histogram_edges(np.log(counts), None if threshold is None else float(np.log(threshold)))
     belonging, outlying = (np.histogram(np.log(counts[side]), edges)[0].tolist() for side in (~is_outlier, is_outlier))

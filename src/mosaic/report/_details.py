@@ -71,10 +71,14 @@ class RowDetails:
     def of_arrays(cls, n: int, names: Any, columns: Any, images: Any, groups: Any) -> RowDetails:
         """Details of n rows from arrays and frames with one entry for each row; all may be None."""
         columns = {} if columns is None else columns_as_lists(columns)
-        given = {"names": names, "images": images, "groups": groups, **{f"column {c!r}": v for c, v in columns.items()}}
-        for what, values in given.items():
+        given = [("names", names), ("images", images), ("groups", groups), *(("columns", v) for v in columns.values())]
+        for parameter, values in given:
             if values is not None and n_rows(values) != n:
-                raise InvalidInputError(f"{what} must have one entry for each of {n} rows; got {n_rows(values)}")
+                raise InvalidInputError(
+                    f"must have one entry for each of {n} rows; got {n_rows(values)}",
+                    "Give one for each row of the fitted data, in their order.",
+                    parameter=parameter,
+                )
         called = None if names is None else list(names)
 
         def names_of(rows: IntArray) -> list[Any]:

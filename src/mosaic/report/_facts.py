@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray
+from mosaic._arrays import IntArray
 from mosaic.choosing import Selection, counted, excess
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, summary
 from mosaic.inspection.facts import finite
-from mosaic.inspection.projection import framed, plane_of
+from mosaic.inspection.projection import framed, plane_of, thinned
 from mosaic.metrics import unexplained_along
 from mosaic.report._details import (
     LONGEST_NAME,
@@ -28,8 +28,8 @@ from mosaic.report._details import (
 )
 from mosaic.report._ranking import Changes, CountBins, FittedPoints, Ranking, changes_of, ranking_of
 
-#: Points on the map, and the share of them that is reserved for the lowest counts, where the threshold moves.
-MOST_POINTS, LOW_COUNT_SHARE = 20_000, 0.25
+#: Points on the map.
+MOST_POINTS = 20_000
 #: Groups that are told apart; all others are shown as one.
 MOST_GROUPS = 40
 #: Rows with the lowest counts that are listed.
@@ -76,7 +76,9 @@ def facts_of(
 ) -> dict[str, Any]:
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian bytes."""
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
-        raise InvalidInputError("must be a whole number >= 1", parameter="max_points", value=max_points)
+        raise InvalidInputError(
+            "must be a whole number >= 1", "It limits the points on the map.", parameter="max_points", value=max_points
+        )
     selection: Selection = model.selection_
     fitted, notes = FittedPoints(selection), list(details.notes)
     if certificate and not selection.can_be_proven:
@@ -90,7 +92,10 @@ def facts_of(
     knee = None if selection.settings.mode == "paper" or known.curve is None else known.curve.knee
     ranking, bins = ranking_of(fitted, knee or 0), CountBins.of_selection(selection)
     counts, copies = np.asarray(selection.material.counts), fitted.copies
-    shown = shown_points(counts, ranking.points, int(max_points), selection.material.seed)
+    shown = np.arange(len(counts))
+    if len(shown) > max_points:  # the lowest counts are where the threshold moves
+        rng = np.random.default_rng(selection.material.seed)
+        shown = thinned(ranking.points, shown, shown, counts, int(max_points), rng)
     aside = selection.is_outlier & (outliers == "reject")
     changes = changes_of(selection.kernel, ranking.points, copies, shown, k, aside)
     row_of = selection.material.rows_in_data(selection.material.points.first).copy()
@@ -125,18 +130,6 @@ def facts_of(
         "certificate": _certificate(found),
         "settings": _settings(known, notes, command),
     }
-
-
-def shown_points(counts: FloatArray, ranked: IntArray, limit: int, seed: int) -> IntArray:
-    """All points if they are at most ``limit``; else the ranked, those with the lowest counts, and a random part of the rest."""
-    n = len(counts)
-    if n <= limit:
-        return np.arange(n)
-    lowest = np.argsort(counts, kind="stable")[: int(LOW_COUNT_SHARE * limit)]
-    kept = np.union1d(ranked, lowest)
-    others = np.setdiff1d(np.arange(n), kept)
-    room = min(max(limit - len(kept), 0), len(others))
-    return np.union1d(kept, np.random.default_rng(seed).choice(others, room, replace=False))
 
 
 def _groups(

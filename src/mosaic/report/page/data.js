@@ -32,6 +32,10 @@ function counted(number, noun) {
   return `${whole(number)}${NO_BREAK}${noun}${Math.round(number) === 1 ? "" : "s"}`;
 }
 
+function capitalised(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
 function called(item) {
   return item.name === null || item.name === undefined ? `row ${item.row}` : item.name;
 }

@@ -16,13 +16,13 @@ function paintProof() {
 /* Coverage of the first k; it is known at the threshold of the fit only. */
 function shareText() {
   const { k } = state;
-  const who = k === 1 ? "he first representative covers" : `he first ${whole(k)} representatives cover`;
+  const who = k === 1 ? "the first representative covers" : `the first ${whole(k)} representatives cover`;
   const share = `${who} ${percent(facts.coverage[k - 1])} of the points that belong`;
   const left = now.shown.length;
   const similarity = `mean similarity to the nearest: ${facts.similarity[k - 1].toFixed(3)}`;
-  if (knowsShare()) return `T${share}; ${similarity}`;
+  if (knowsShare()) return `${capitalised(share)}; ${similarity}`;
   const struck = left < k ? `; at the current threshold ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";
-  return `At the threshold of the fit, t${share}; ${similarity}${struck}`;
+  return `At the threshold of the fit, ${share}; ${similarity}${struck}`;
 }
 
 function paintControls() {
@@ -44,8 +44,7 @@ function paintControls() {
   byId("t-first")?.setAttribute("aria-pressed", String(state.t === first.t));
   byId("t-none").setAttribute("aria-pressed", String(state.t === 0));
   const part = now.outliers ? ` (${percent(now.outliers / facts.n)})` : "";
-  const text = thresholdText();
-  byId("t-text").textContent = `${text[0].toUpperCase()}${text.slice(1)}${part}.${safeText()}`;
+  byId("t-text").textContent = `${capitalised(thresholdText())}${part}.${safeText()}`;
 }
 
 /* Rows that are no outliers whatever their count, by their reason. */
