@@ -7,7 +7,6 @@ at which it changes determine the representative of the point at every k: the la
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -167,7 +166,7 @@ def changes_of(
     lengths = kernel.diagonal()[ranked]
     moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
     kept: list[tuple[IntArray, IntArray]] = []
-    nearest: list[tuple[IntArray, FloatArray]] = [(np.zeros(0, np.intp), np.zeros(0))] * n_ranks
+    nearest: tuple[IntArray, IntArray, FloatArray] = (np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
         D = without_rounding(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
@@ -179,27 +178,23 @@ def changes_of(
         who, to = np.nonzero(changes)
         before = np.where(np.diff(who, prepend=-1) > 0, n_ranks, np.roll(to, 1))
         np.add.at(moves, (before, to), copies[points[who]])
-        there = place[points[who]] >= 0
-        kept.append((place[points[who[there]]], to[there]))
-        seen = np.flatnonzero(place[points] >= 0)
-        nearest = [
-            _nearest_members(found, place[points[seen]], D[seen, j], changes[seen, j])
-            for j, found in enumerate(nearest)
-        ]
+        who, to = who[place[points[who]] >= 0], to[place[points[who]] >= 0]
+        kept.append((place[points[who]], to))
+        added = (place[points[who]], to, D[who, to])
+        nearest = _nearest(*(np.concatenate(each) for each in zip(nearest, added, strict=True)))
     at, to = (np.concatenate(each) for each in zip(*kept, strict=True))
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))
+    places, of_rank, _ = nearest
     members = [
-        found[found != itself][:MEMBERS_PER_RANK] for (found, _), itself in zip(nearest, place[ranked], strict=True)
+        places[(of_rank == j) & (places != place[point])][:MEMBERS_PER_RANK] for j, point in enumerate(ranked.tolist())
     ]
     return Changes(sp.csr_array(moves), end, to[order], members, stands_for)
 
 
-def _nearest_members(
-    found: tuple[IntArray, FloatArray], places: IntArray, distances: FloatArray, comes: Any
-) -> tuple[IntArray, FloatArray]:
-    """The nearest points of a rank, one more than are listed, after those of another block that come to it."""
-    places = np.concatenate([found[0], places[comes]])
-    distances = np.concatenate([found[1], distances[comes]])
-    best = np.lexsort((places, distances))[: MEMBERS_PER_RANK + 1]
-    return places[best], distances[best]
+def _nearest(places: IntArray, ranks: IntArray, distances: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Of points that have come to ranks, the nearest of each rank: one more than are listed, which may be the rank itself."""
+    order = np.lexsort((places, distances, ranks))
+    first = np.searchsorted(ranks[order], ranks[order])
+    order = order[np.arange(len(order)) - first <= MEMBERS_PER_RANK]
+    return places[order], ranks[order], distances[order]
