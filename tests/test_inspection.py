@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
 from typing import get_args
 
 import matplotlib
@@ -27,12 +30,13 @@ from mosaic.inspection import (
     OutlierDisplay,
     SelectionDisplay,
     Summary,
-    _outlier_display,
     explain,
-    explanations,
+    jsonable,
     summary,
 )
-from mosaic.inspection._drawing import LIGHT, distinct_colours, frame
+from mosaic.inspection.displays import THRESHOLD_RULES
+from mosaic.inspection.explanations import DETECTOR_RULES
+from mosaic.inspection.facts import share_text
 from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import make_kernel
@@ -73,7 +77,7 @@ def spatial() -> MOSAIC:
 
 
 def _survives_json(facts: Summary) -> bool:
-    """Nothing but what JSON knows, and nothing that changes on the way: no tuples, no arrays, no NaN."""
+    """Whether the facts are the same after a round trip through JSON: no tuples, no arrays, no NaN."""
     return json.loads(json.dumps(facts.to_dict(), allow_nan=False)) == facts.to_dict()
 
 
@@ -120,20 +124,59 @@ def test_certificate_is_that_of_the_estimator(model: MOSAIC, facts: Summary) -> 
     assert part.sentence == str(proven)
 
 
-def test_without_certificate_no_further_program_is_solved(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
+def test_without_certificate_no_further_program_is_solved() -> None:
     fresh = MOSAIC(12).fit(BLOBS.X)
-    monkeypatch.setattr("mosaic.estimators._proof.encode", lambda *args, **kwargs: pytest.fail("solved"))
     part = summary(fresh, certificate=False).certificate
+    assert not fresh.selection_.is_solved
     assert (part.gap, part.rank, part.error, part.bound, part.excess) == (None, None, None, None, None)
-    assert "when it is asked for" in part.sentence
-    monkeypatch.undo()
-    assert fresh.lam_ > 0  # somebody has asked for the program, and nobody for the bound
+    assert part.sentence == "The certificate has not been computed."
+    assert fresh.lam_ > 0  # solves the program, and does not compute the bound
     part = summary(fresh, certificate=False).certificate
+    assert not fresh.selection_.is_proven
     assert part.gap == fresh.selection_.program_certificate.gap
     assert "provably within" in part.sentence
 
 
-def test_infinite_bounds_become_none_and_are_not_told(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
+def test_sentence_sums_up_representatives_outliers_and_proof(model: MOSAIC, facts: Summary) -> None:
+    share, excess = 100 * model.coverage_, 100 * model.certificate_.excess
+    assert facts.sentence == (
+        f"12 representatives stand for {share:.1f} % of 400 points; 8 outliers set aside; "
+        f"provably within {excess:.2g} % of the best 12 at ridge 1."
+    )
+    one = replace(facts, n_representatives=1, n_outliers=1, coverage=0.99999)
+    assert one.sentence == (
+        "1 representative stands for 99.9 % of 400 points; 1 outlier set aside; "
+        f"provably within {excess:.2g} % of the best one at ridge 1."
+    )
+    estimated = replace(facts, n_outliers=1200, scaled=True, certificate=replace(facts.certificate, excess=1.2))
+    assert estimated.sentence.endswith(" of 400 points; about 1,200 outliers set aside.")
+    assert [share_text(value) for value in (0.0, 0.5, 1.0)] == ["0 %", "50.0 %", "100 %"]
+
+
+def test_values_of_any_kind_become_json() -> None:
+    values = {
+        1: {np.int64(3)},
+        "array": np.array([[1.5, np.nan]]),
+        "when": [dt.datetime(2020, 2, 3, 4, 5), dt.timedelta(minutes=2), dt.time(1, 2)],
+        "price": Decimal("1.5"),
+        "bytes": b"caf\xc3\xa9",
+        "path": Path("folder/file.csv"),
+        "function": rbf_kernel,
+        "object": object(),
+    }
+    assert json.loads(json.dumps(jsonable(values), allow_nan=False)) == {
+        "1": [3],
+        "array": [[1.5, None]],
+        "when": ["2020-02-03T04:05:00", 120.0, "01:02:00"],
+        "price": 1.5,
+        "bytes": "café",
+        "path": str(Path("folder/file.csv")),
+        "function": "sklearn.metrics.pairwise.rbf_kernel",
+        "object": "object",
+    }
+
+
+def test_infinite_bounds_become_none_and_are_not_mentioned(monkeypatch: pytest.MonkeyPatch, model: MOSAIC) -> None:
     worthless = replace(model.certificate_, bounds=replace(model.certificate_.bounds, inner=0.0, spectrum=None))
     assert worthless.excess == np.inf
     monkeypatch.setitem(model.selection_.__dict__, "certificate", worthless)
@@ -188,7 +231,7 @@ def test_landmarks_that_span_the_features_keep_all_products() -> None:
     np.testing.assert_allclose(A @ A.T, X @ X.T, atol=1e-10)
 
 
-def test_copies_among_landmarks_do_no_harm() -> None:
+def test_copies_among_landmarks_change_nothing() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     A = nystroem(make_kernel(X, "linear"), np.arange(50), np.array([0, 1, 2, 0, 1]))
     np.testing.assert_allclose(A @ A.T, X @ X.T, atol=1e-10)
@@ -368,7 +411,7 @@ def test_settings_say_how_to_do_it_again() -> None:
     assert "EffectiveCount" in parameters["gamma"]
     assert parameters["random_state"] == "Generator"
     assert constraints == {"must_include": [7], "n_not_allowed": 2, "quotas": {"0": 2, "1": 3}}
-    assert (facts.settings["alpha"], facts.settings["lam"]) == (None, None)  # nobody has asked for the program
+    assert (facts.settings["alpha"], facts.settings["lam"]) == (None, None)  # the program is not solved
     solved = summary(model).settings
     assert (solved["alpha"], solved["lam"]) == (model.alpha_, model.lam_)
     assert facts.settings["versions"]["mosaic"] == mosaic.__version__
@@ -467,17 +510,17 @@ def test_explanation_of_a_detector_says_score_threshold_and_rule(detector: MOSAI
     assert explain(detector, -1).index == 399
 
 
-def test_detector_without_threshold_explains_that_nothing_stands_out() -> None:
+def test_detector_without_threshold_says_so() -> None:
     detector = MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2)))
     assert detector.threshold_rule_ == "none"
     why = explain(detector, 0)
     assert (why.status, why.count_threshold) == ("belongs", None)
-    assert "no count stands out" in why.reason
+    assert "there is no threshold" in why.reason
     assert summary(detector).outliers.threshold is None
 
 
 @pytest.mark.parametrize("i", [400, -401, 1.5, True, "a"])
-def test_row_that_is_none_is_refused(detector: MOSAICOutlierDetector, i: object) -> None:
+def test_number_of_no_row_is_refused(detector: MOSAICOutlierDetector, i: object) -> None:
     with pytest.raises(InvalidInputError, match="i must be a row number between 0 and 399"):
         explain(detector, i)
 
@@ -522,18 +565,23 @@ def test_points_have_the_colour_of_their_representative(model: MOSAIC) -> None:
     colours = display.points_.get_facecolors()
     for label in range(12):
         assert len(np.unique(colours[model.labels_[ordinary] == label], axis=0)) == 1
-    assert len(np.unique(colours, axis=0)) == len(LIGHT)
+    assert len(np.unique(colours, axis=0)) == 8
     chosen = BLOBS.X[model.representative_indices_]
     nearest = (np.linalg.norm(chosen[:, None] - chosen, axis=2) + 1e9 * np.eye(12)).argmin(axis=1)
     of_label = {int(label): tuple(colour) for label, colour in zip(model.labels_[ordinary], colours, strict=True)}
     assert all(of_label[label] != of_label[int(nearest[label])] for label in range(12))
 
 
-def test_nearest_neighbours_never_share_a_colour() -> None:
-    points = np.random.default_rng(0).uniform(size=(60, 2))
-    colours = distinct_colours(points)
-    D = np.linalg.norm(points[:, None] - points, axis=2) + 9.0 * np.eye(60)
-    assert (colours != colours[D.argmin(axis=1)]).all()
+def test_nearest_representatives_never_share_a_colour() -> None:
+    X = np.random.default_rng(0).uniform(size=(600, 2))
+    model = MOSAIC(60, outliers="keep").fit(X)
+    display = SelectionDisplay.from_estimator(model)
+    ordinary = np.setdiff1d(np.arange(600), model.representative_indices_)
+    colours = dict(zip(model.labels_[ordinary], map(tuple, display.points_.get_facecolors()), strict=True))
+    chosen = X[model.representative_indices_]
+    nearest = (np.linalg.norm(chosen[:, None] - chosen, axis=2) + 9.0 * np.eye(60)).argmin(axis=1)
+    assert len(colours) > 50
+    assert all(colours[j] != colours.get(nearest[j]) for j in colours)
 
 
 def test_far_outliers_are_drawn_within_the_frame_in_their_direction(model: MOSAIC) -> None:
@@ -549,15 +597,15 @@ def test_far_outliers_are_drawn_within_the_frame_in_their_direction(model: MOSAI
     assert labels == ["representative", "coloured by its representative", "outlier (at the edge: farther out)"]
 
 
-def test_frame_moves_nobody_where_all_fit() -> None:
-    inside, outside = np.array([[0.0, 0.0], [4.0, 2.0]]), np.array([[5.0, 1.0]])
-    low, high, moved, far = frame(inside, outside, None)
-    assert not far.any()
-    np.testing.assert_array_equal(moved, outside)
-    assert (low < 0).all()
-    assert high[0] > 5
-    low, high, _, _ = frame(inside, outside, 2.5)
-    assert (high - low)[0] / (high - low)[1] == pytest.approx(2.5)
+def test_near_outliers_are_drawn_where_they_are() -> None:
+    model = MOSAIC(5, contamination=0.05).fit(datasets.swiss_roll(300)[:, :2])
+    display = SelectionDisplay.from_estimator(model)
+    np.testing.assert_allclose(_offsets(display.outliers_), datasets.swiss_roll(300)[model.is_outlier_, :2])
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "outlier" in labels
+    low, high = np.array([display.ax_.get_xlim(), display.ax_.get_ylim()]).T
+    drawn = np.vstack([_offsets(display.points_), _offsets(display.outliers_)])
+    assert ((drawn > low) & (drawn < high)).all()
 
 
 def test_both_directions_have_one_scale_unless_features_differ_too_much(model: MOSAIC) -> None:
@@ -675,9 +723,9 @@ def test_outlier_display_marks_the_threshold_of_every_rule(settings: dict[str, o
     assert set(display.threshold_.get_xdata()) == {facts.outliers.threshold}
 
 
-def test_every_rule_has_words_for_it() -> None:
-    assert set(explanations.RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set
-    assert set(_outlier_display.RULES) == set(get_args(Rule)) - {"none"}
+def test_every_threshold_rule_is_explained() -> None:
+    assert set(DETECTOR_RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set
+    assert set(THRESHOLD_RULES) == set(get_args(Rule)) - {"none"}
 
 
 def test_few_outliers_among_many_points_stay_visible(facts: Summary) -> None:
@@ -693,7 +741,7 @@ def test_settings_of_the_user_win_over_those_of_the_display(model: MOSAIC) -> No
 
 
 @pytest.mark.parametrize("display", [SelectionDisplay, CoverageDisplay, OutlierDisplay])
-def test_missing_matplotlib_is_said_with_the_remedy(
+def test_missing_matplotlib_is_reported_with_the_remedy(
     display: type, model: MOSAIC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

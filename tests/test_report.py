@@ -1,4 +1,4 @@
-"""The facts behind the report: what the page shows at every k and every threshold is what the model says."""
+"""The facts in the page of a report: what it shows at every k and threshold is what the model says."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ import pytest
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic._arrays import BLOCK_ENTRIES
 from mosaic.data.stacks import thumbnail, thumbnails
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report
-from mosaic.report._facts import facts_of
-from mosaic.report._fit import Bins, Fit
-from mosaic.report._ranking import changes_of, ranking_of
-from mosaic.report._subject import Subject, shortened, subject_of
+from mosaic.report._ranking import FittedPoints, ranking_of
 
 pytest.importorskip("jinja2")
+
+
+def facts_of(model, **about):
+    """The facts in the page."""
+    return facts_in(report_html(model, **about))
+
+
+def facts_in(page):
+    return json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.S)[1])
 
 
 def unpacked(text, kind):
@@ -31,7 +38,7 @@ def unpacked(text, kind):
 
 
 def labels_at(facts, k):
-    """Who stands for each shown point at k, as the page reckons it."""
+    """Rank of the representative of each shown point at k, as the page computes it."""
     ranks, end = unpacked(facts["map"]["history"], "u2"), unpacked(facts["map"]["history_end"], "u4")
     starts = np.concatenate([[0], end[:-1]])
     return np.array([ranks[a:b][ranks[a:b] < k][-1] for a, b in zip(starts, end, strict=True)])
@@ -49,10 +56,10 @@ def model(blobs):
 
 @pytest.fixture(scope="module")
 def facts(model):
-    return facts_of(model, Subject())
+    return facts_of(model)
 
 
-def test_the_first_of_the_ranking_are_the_chosen(model, facts):
+def test_the_ranking_begins_with_the_representatives(model, facts):
     rows = [entry["row"] for entry in facts["ranking"]]
     assert rows[:20] == model.representative_indices_.tolist()
     assert ["would come next" in entry["reason"] for entry in facts["ranking"]] == [False] * 20 + [True] * 20
@@ -77,7 +84,7 @@ def test_history_gives_the_nearest_of_any_prefix(model, facts):
         assert np.allclose(K[np.arange(len(rows)), found], K.max(axis=1), atol=1e-9)
 
 
-def test_moves_add_up_to_who_stands_for_whom(model, facts):
+def test_moves_add_up_to_the_rows_of_each_representative(model, facts):
     for k in (1, 5, 20, 40):
         held = np.zeros(len(facts["moves"]))
         for to, taken in enumerate(facts["moves"][:k]):
@@ -105,12 +112,11 @@ def test_threshold_is_an_edge_and_bins_tell_outliers(model, facts):
     assert ((of < bins["threshold"]) == model.is_outlier_[rows]).all()
 
 
-def test_any_edge_counts_exactly_the_rows_below_it(model):
-    bins = Bins.of_fit(Fit(model))
-    counts, rows = model.selection_.material.counts, np.cumsum(bins.rows(np.ones(400)))
-    assert not bins.safe.any()
-    for edge, below in zip(bins.edges[1:-1], rows, strict=False):
-        assert below == (counts < edge).sum()
+def test_bins_below_any_edge_have_exactly_the_rows_below_it(model, facts):
+    bins = facts["bins"]
+    assert sum(bins["safe"]) == 0
+    for edge, below in zip(bins["edges"][1:-1], np.cumsum(bins["rows"]), strict=False):
+        assert below == (model.effective_count_ < edge).sum()
 
 
 def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
@@ -124,7 +130,7 @@ def test_excess_is_proven_for_every_k(model, facts):
     excesses = facts["certificate"]["excesses"]
     assert len(excesses) == 40
     assert excesses[19] == pytest.approx(model.certificate_.excess, rel=1e-2)
-    # The bound is one for all sets of k: nobody who looks for better ones finds them below it.
+    # The bound holds for all sets of k rows, whichever way they are chosen.
     kernel, bounds = model.selection_.kernel, model.certificate_.bounds
     for k in (3, 12, 30):
         best = mosaic.path(model.selection_.kernel.X, max_representatives=k).indices
@@ -152,7 +158,7 @@ def test_errors_along_a_ranking_survive_points_that_others_express(model):
 
 def test_copies_are_counted_and_shown_once():
     X = np.repeat(datasets.swiss_roll(60), 3, axis=0)
-    facts = facts_of(MOSAIC(5).fit(X), Subject(), certificate=False)
+    facts = facts_of(MOSAIC(5).fit(X), certificate=False)
     assert facts["map"]["n"] == 60
     assert unpacked(facts["map"]["copies"], "u4").tolist() == [3] * 60
     assert sum(facts["bins"]["rows"]) == 180
@@ -161,7 +167,7 @@ def test_copies_are_counted_and_shown_once():
 
 def test_many_points_are_thinned_and_all_low_ones_shown():
     model = MOSAIC(10).fit(datasets.swiss_roll(3000))
-    facts = facts_of(model, Subject(), certificate=False, max_points=400)
+    facts = facts_of(model, certificate=False, max_points=400)
     shown = unpacked(facts["map"]["row"], "u4")
     assert facts["map"]["n"] == len(shown) == 400
     assert facts["map"]["of"] == 3000
@@ -172,19 +178,19 @@ def test_many_points_are_thinned_and_all_low_ones_shown():
     assert sum(facts["bins"]["rows"]) == 3000  # numbers are those of all
 
 
-def test_kept_and_reported_outliers_do_not_leave_the_picks(blobs):
-    kept = facts_of(MOSAIC(20, outliers="keep").fit(blobs.X), Subject(), certificate=False)
+def test_kept_and_reported_outliers_can_be_representatives(blobs):
+    kept = facts_of(MOSAIC(20, outliers="keep").fit(blobs.X), certificate=False)
     assert (kept["outliers"], kept["bins"]["threshold"], kept["n_outliers"]) == ("keep", 0, 0)
-    told = facts_of(MOSAIC(20, outliers="report").fit(blobs.X), Subject(), certificate=False)
+    told = facts_of(MOSAIC(20, outliers="report").fit(blobs.X), certificate=False)
     assert (told["outliers"], told["n_outliers"]) == ("report", 8)
 
 
 def test_must_include_rows_are_never_outliers_of_the_page(blobs):
     odd = int(np.flatnonzero(blobs.is_outlier)[0])
     model = MOSAIC(20).fit(blobs.X, must_include=[odd])
-    facts = facts_of(model, Subject(), certificate=False)
+    facts = facts_of(model, certificate=False)
     first, bins = facts["ranking"][0], facts["bins"]
-    assert (first["row"], first["safe"], first["reason"]) == (odd, True, "had to be included.")
+    assert (first["row"], first["safe"], first["reason"]) == (odd, True, "must be included.")
     assert first["bin"] < bins["threshold"]
     assert (bins["must"], bins["grouped"]) == (1, 0)
     low = np.array(bins["rows"]) - np.array(bins["safe"])
@@ -192,8 +198,8 @@ def test_must_include_rows_are_never_outliers_of_the_page(blobs):
     assert odd not in [entry["row"] for entry in facts["lowest"]]
 
 
-def test_paper_mode_ranks_nobody_beyond(blobs):
-    facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), Subject(), certificate=False)
+def test_paper_mode_ranks_only_the_representatives(blobs):
+    facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), certificate=False)
     assert len(facts["ranking"]) == facts["k"]
     assert facts["knee"] is None
 
@@ -201,17 +207,17 @@ def test_paper_mode_ranks_nobody_beyond(blobs):
 def test_groups_are_those_of_fit_or_of_the_caller(blobs):
     labels = np.where(np.arange(400) % 4 == 0, "a", "b")
     model = MOSAIC(20).fit(blobs.X, groups=labels)
-    of_fit = facts_of(model, Subject(), certificate=False)["groups"]
+    of_fit = facts_of(model, certificate=False)["groups"]
     assert dict(zip(of_fit["labels"], of_fit["rows"], strict=True)) == {"b": 300, "a": 100}
-    given = facts_of(model, subject_of(400, groups=["x"] * 400), certificate=False)["groups"]
+    given = facts_of(model, groups=["x"] * 400, certificate=False)["groups"]
     assert given["labels"] == ["x"]
-    low = np.array(of_fit["low"])[:, : Bins.of_fit(Fit(model)).threshold].sum(axis=1)
+    low = np.array(of_fit["low"])[:, : facts_of(model, certificate=False)["bins"]["threshold"]].sum(axis=1)
     assert low.sum() == 8
 
 
-def test_many_groups_become_few_and_others(blobs):
+def test_many_groups_are_shown_as_the_largest_and_the_others(blobs):
     model = MOSAIC(5).fit(blobs.X)
-    groups = facts_of(model, subject_of(400, groups=[f"g{i % 100}" for i in range(400)]), certificate=False)["groups"]
+    groups = facts_of(model, groups=[f"g{i % 100}" for i in range(400)], certificate=False)["groups"]
     assert len(groups["labels"]) == 41
     assert groups["labels"][-1] == "60 others"
     assert sum(groups["rows"]) == 400
@@ -220,7 +226,7 @@ def test_many_groups_become_few_and_others(blobs):
 def test_gross_outliers_do_not_flatten_the_map():
     X = datasets.swiss_roll(300)
     X[0] = 1e6
-    facts = facts_of(MOSAIC(10).fit(X), Subject(), certificate=False)
+    facts = facts_of(MOSAIC(10).fit(X), certificate=False)
     assert facts["map"]["n_outside"] == 1
     rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
     assert x[rows != 0].std() > 5000
@@ -229,7 +235,7 @@ def test_gross_outliers_do_not_flatten_the_map():
 def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
     X = datasets.swiss_roll(3000).astype(np.float32)
     model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
-    facts = facts_of(model, Subject())
+    facts = facts_of(model)
     assert facts["scaled"]
     assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
     assert sum(facts["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
@@ -237,11 +243,9 @@ def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
     assert facts["certificate"]["excesses"] is None
 
 
-def test_report_is_the_same_byte_for_byte_and_holds_its_facts(blobs, model, tmp_path):
+def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, model, tmp_path):
     page = report_html(model)
     assert page == report_html(MOSAIC(20).fit(blobs.X))
-    held = json.loads(re.search(r'<script type="application/json" id="facts">(.*?)</script>', page, re.S)[1])
-    assert held == facts_of(model, Subject())
     path = write_report(model, tmp_path / "report.html")
     assert path.read_text("utf-8") == page
     with pytest.raises(Exception, match="force"):
@@ -259,13 +263,13 @@ def test_report_of_many_points_stays_small():
     assert len(page.encode()) < 3_000_000
 
 
-def test_hostile_strings_cannot_leave_their_place(model):
+def test_hostile_strings_remain_text(model):
     evil = "</script><script>alert(1)</script>\u2028<!--"
     page = report_html(
         model, names=[evil] * 400, columns={evil: [evil] * 400}, groups=[evil] * 400, title=evil, command=evil
     )
     assert "<script>alert(1)" not in page
-    held = json.loads(page.split('id="facts">')[1].split("</script>")[0])
+    held = facts_in(page)
     assert held["title"] == held["settings"]["command"] == evil
     assert page.count("<script") == page.count("</script>") == 2
 
@@ -283,7 +287,7 @@ def test_policy_allows_exactly_the_page_s_own_style_and_program(model):
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
 
 
-def test_bad_arguments_are_answered(blobs, model):
+def test_bad_arguments_are_refused(blobs, model):
     with pytest.raises(InvalidInputError, match="MOSAICOutlierDetector has none"):
         report_html(MOSAICOutlierDetector().fit(blobs.X))
     with pytest.raises(InvalidInputError, match="names must have one entry for each of 400 rows; got 3"):
@@ -300,7 +304,7 @@ def twins(blobs):
 
 def test_of_equal_rows_the_chosen_one_is_shown(twins):
     model = MOSAIC(20).fit(twins, must_include=[410, 30])
-    facts = facts_of(model, Subject(), certificate=False)
+    facts = facts_of(model, certificate=False)
     rows = [entry["row"] for entry in facts["ranking"][:20]]
     assert rows == model.representative_indices_.tolist()
     assert rows[:2] == [410, 30]
@@ -311,7 +315,7 @@ def test_of_equal_rows_the_chosen_one_is_shown(twins):
 def test_groups_count_every_copy_for_its_own_group(twins):
     labels = np.array(["a"] * 400 + ["b"] * 150)
     model = MOSAIC(20).fit(twins, groups=labels, quotas="equal")
-    facts = facts_of(model, Subject(), certificate=False)
+    facts = facts_of(model, certificate=False)
     groups = facts["groups"]
     assert dict(zip(groups["labels"], groups["rows"], strict=True)) == {"a": 400, "b": 150}
     picked = [groups["labels"][entry["group"]] for entry in facts["ranking"][:20]]
@@ -320,37 +324,36 @@ def test_groups_count_every_copy_for_its_own_group(twins):
     assert low.tolist() == [model.is_outlier_[labels == label].sum() for label in groups["labels"]]
 
 
-def test_rows_without_weight_are_in_no_number(blobs):
+def test_rows_without_weight_are_not_counted(blobs):
     weights = np.arange(400) % 2
     model = MOSAIC(10).fit(blobs.X, sample_weight=weights)
-    facts = facts_of(model, subject_of(400, groups=np.where(weights, "odd", "even")), certificate=False)
+    facts = facts_of(model, groups=np.where(weights, "odd", "even"), certificate=False)
     counted = weights > 0
     assert facts["n"] == sum(facts["bins"]["rows"]) == 200
     assert facts["n_outliers"] == model.is_outlier_[counted].sum()
     assert sum(entry["stands_for"] for entry in facts["ranking"]) == (model.labels_[counted] >= 0).sum()
     assert facts["groups"]["labels"] == ["odd"]
-    assert any("200 rows without weight" in note for note in facts["settings"]["notes"])
+    assert any("200 rows without weight were ignored." in note for note in facts["settings"]["notes"])
 
 
 @pytest.mark.parametrize("outliers", ["reject", "report", "keep"])
 def test_coverage_at_k_is_that_of_the_model(blobs, outliers):
     model = MOSAIC(20, outliers=outliers).fit(blobs.X)
-    facts = facts_of(model, Subject(), certificate=False)
+    facts = facts_of(model, certificate=False)
     assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
 
 
-def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, monkeypatch):
-    monkeypatch.setattr("mosaic.report._ranking.MOST_PRODUCTS", 0)
-    facts = facts_of(model, Subject())
-    assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
-    assert facts["coverage"] == sorted(facts["coverage"])
-    assert facts["certificate"]["excesses"] is None
+def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, facts):
+    coverage = ranking_of(FittedPoints(model.selection_, most_multiplications=0)).coverage
+    assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
+    assert coverage.tolist() == sorted(coverage)
+    assert len(coverage) == len(facts["coverage"])
 
 
 def test_knee_is_that_of_the_automatic_choice(blobs, facts):
     auto = MOSAIC().fit(blobs.X)
-    assert facts_of(auto, Subject(), certificate=False)["knee"] == auto.n_representatives_
-    few = facts_of(MOSAIC(3).fit(blobs.X), Subject(), certificate=False)
+    assert facts_of(auto, certificate=False)["knee"] == auto.n_representatives_
+    few = facts_of(MOSAIC(3).fit(blobs.X), certificate=False)
     assert few["knee"] <= len(few["ranking"])
 
 
@@ -358,7 +361,7 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     rng = np.random.default_rng(0)
     X = np.vstack([blobs.X, [60.0, 60.0] + 0.3 * rng.normal(size=(7, 2)), [[-70.0, 50.0]]])
     model = MOSAIC(10, min_group=3).fit(X)
-    facts = facts_of(model, Subject(), certificate=False)
+    facts = facts_of(model, certificate=False)
     bins = facts["bins"]
     assert bins["grouped"] == sum(bins["safe"]) == model.selection_.protected.sum() > 0
     assert not model.is_outlier_[400:407].any()
@@ -373,18 +376,18 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
 
 
 def test_paper_mode_in_a_narrow_kernel_has_a_report(blobs):
-    facts = facts_of(MOSAIC(5, mode="paper", gamma=1e6).fit(blobs.X), Subject(), certificate=False)
+    facts = facts_of(MOSAIC(5, mode="paper", gamma=1e6).fit(blobs.X), certificate=False)
     assert facts["n_outliers"] == 0
 
 
 def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
     model = MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(3000).astype(np.float32))
-    facts = facts_of(pickle.loads(pickle.dumps(model)), Subject())
+    facts = facts_of(pickle.loads(pickle.dumps(model)))
     assert facts["certificate"]["excess"] is None
-    assert any("Nothing is proven" in note for note in facts["settings"]["notes"])
+    assert any("There is no certificate" in note for note in facts["settings"]["notes"])
 
 
-def test_a_proof_that_says_nothing_is_not_boasted_of(blobs):
+def test_an_excess_above_a_hundred_percent_is_not_mentioned(blobs):
     model = MOSAIC(1, kernel="linear", outliers="keep").fit(blobs.X)
     assert model.certificate_.excess > 1
     assert "provably" not in card(model)
@@ -396,24 +399,26 @@ def test_polars_and_arrow_columns_are_taken_and_arrays_refused(model):
     values = {"who": [f"p{i}" for i in range(400)], "x": [None, *range(1, 400)]}
     row = int(model.representative_indices_[0])
     for frame in (pl.DataFrame(values), pa.table(values), values):
-        facts = facts_of(model, subject_of(400, columns=frame), certificate=False)
+        facts = facts_of(model, columns=frame, certificate=False)
         assert facts["columns"] == ["who", "x"]
         assert facts["ranking"][0]["cells"] == [f"p{row}", str(row)]
     with pytest.raises(InvalidInputError, match="columns must be a dataframe"):
-        subject_of(400, columns=np.zeros((400, 2)))
+        report_html(model, columns=np.zeros((400, 2)))
 
 
-def test_names_that_cannot_be_written_or_are_too_long_are_made_fit(model, tmp_path):
+def test_names_that_are_invalid_or_too_long_are_shortened_and_repaired(model, tmp_path):
     names = [f"bad\udcff/{'folder/' * 20}{i:04d}.png" for i in range(400)]
-    facts = facts_of(model, subject_of(400, names=names), certificate=False)
+    facts = facts_of(model, names=names, certificate=False)
     first = facts["ranking"][0]
     assert len(first["name"]) <= 80
     assert first["name"].endswith(f"{first['row']:04d}.png")
     assert first["full"] == names[first["row"]].replace("\udcff", "?")
     odd = write_report(model, tmp_path / "odd.html", names=names, title="bad\udcff", certificate=False)
     assert "<title>bad?" in odd.read_text("utf-8")
-    nameless = [None, float("nan"), *range(2, 400)]
-    assert subject_of(400, names=nameless).names(np.array([0, 1, 2])) == ["0", "1", "2"]
+    others = [None, float("nan"), "two\nlines  and\ttabs", *range(3, 400)]
+    shown = facts_of(model, names=others, certificate=False)["map"]
+    called = dict(zip(unpacked(shown["row"], "u4").tolist(), shown["names"], strict=True))
+    assert [called[row] for row in range(4)] == ["0", "1", "two lines and tabs", "3"]
 
 
 @pytest.mark.parametrize("n", [3000, pytest.param(25_000, marks=pytest.mark.slow)])
@@ -432,10 +437,10 @@ def test_max_points_is_checked(model, points):
         report_html(model, max_points=points)
 
 
-def test_nobody_flattens_the_map_where_outliers_are_kept():
+def test_distant_rows_do_not_flatten_the_map_where_outliers_are_kept():
     X = datasets.swiss_roll(300)
     X[0] = 1e6
-    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), Subject(), certificate=False)
+    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)
     rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
     assert x[rows != 0].std() > 5000
 
@@ -443,7 +448,7 @@ def test_nobody_flattens_the_map_where_outliers_are_kept():
 def test_frames_give_cells_and_text_columns_come_first(blobs, model):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": np.arange(400.0), "who": [f"p{i}" for i in range(400)], "n": np.arange(400)})
-    facts = facts_of(model, subject_of(400, columns=frame), certificate=False)
+    facts = facts_of(model, columns=frame, certificate=False)
     assert facts["columns"] == ["who", "x", "n"]
     row = facts["ranking"][0]["row"]
     assert facts["ranking"][0]["cells"] == [f"p{row}", f"{float(row):.6g}", str(row)]
@@ -458,7 +463,7 @@ def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
     with open_table(tmp_path / "holes.csv", drop_missing=True) as table:
         model = MOSAIC(5).fit(table.X)
-        facts = facts_of(model, Subject.of_table(table), certificate=False)
+        facts = facts_of(model, table=table, certificate=False)
     rows = [entry["row"] for entry in facts["ranking"][:5]]
     shift = 1 + (model.representative_indices_ >= 4)
     assert rows == (model.representative_indices_ + shift).tolist()
@@ -479,28 +484,30 @@ def test_thumbnails_keep_shape_and_grey_levels():
     one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
     assert one.max() == 0
     assert np.unique(two).tolist() == [63, 255]
-    assert shortened("line\nbreak  and\ttabs", 40) == "line break and tabs"
 
 
 def test_pictures_stop_where_they_would_be_too_many_bytes():
     X = datasets.swiss_roll(300)
     noise = np.random.default_rng(0).integers(0, 256, (300, 64, 64, 3)).astype(np.uint8)
-    facts = facts_of(MOSAIC(100).fit(X), subject_of(300, images=noise), certificate=False)
+    facts = facts_of(MOSAIC(100).fit(X), images=noise, certificate=False)
     pictures = [entry["picture"] for entry in facts["ranking"]]
     assert pictures[0].startswith("data:image/png;base64,")
     assert len(json.dumps(facts)) < 2_000_000
 
 
-def test_changes_do_not_depend_on_blocks(model, monkeypatch):
-    ranking = ranking_of(Fit(model))
-    copies, shown = np.ones(400), np.arange(400)
-    aside = model.selection_.is_outlier
-    whole = changes_of(model.selection_.kernel, ranking.points, copies, shown, 20, aside)
-    import mosaic.report._ranking as room
-
-    monkeypatch.setattr(room, "row_blocks", lambda n, width: [slice(i, min(i + 7, n)) for i in range(0, n, 7)])
-    parts = changes_of(model.selection_.kernel, ranking.points, copies, shown, 20, aside)
-    assert (whole.stands_for == parts.stands_for).all()
-    assert (whole.moves != parts.moves).nnz == 0
-    assert (whole.ranks == parts.ranks).all()
-    assert all((a == b).all() for a, b in zip(whole.members, parts.members, strict=True))
+def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
+    model = MOSAIC(50, outliers="keep").fit(datasets.swiss_roll(3000))
+    facts = facts_of(model, certificate=False)
+    rows, points = unpacked(facts["map"]["row"], "u4"), model.selection_.material.points
+    assert len(rows) * len(facts["ranking"]) > BLOCK_ENTRIES
+    ranked = points.group[[entry["row"] for entry in facts["ranking"]]]
+    K = model.selection_.kernel.block(points.group[rows], ranked)
+    for k in (1, 30, 100):
+        found = labels_at(facts, k)
+        assert np.allclose(K[np.arange(3000), found], K[:, :k].max(axis=1), atol=1e-9)
+    found = np.bincount(labels_at(facts, 50), minlength=50)
+    assert found.tolist() == [entry["stands_for"] for entry in facts["ranking"][:50]]
+    number = {int(row): i for i, row in enumerate(rows)}
+    for j, entry in enumerate(facts["ranking"]):
+        own = [number[member["row"]] for member in entry["members"]]
+        assert (K[own, j] >= K[own, :j].max(axis=1, initial=0.0) - 1e-9).all()

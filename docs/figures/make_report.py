@@ -1,4 +1,4 @@
-"""The picture of the report in README.md: the demo's page in a browser. Run it where ``mosaic demo`` has been run."""
+"""Draws the picture of the report in README.md: the page of ``mosaic demo``, which must have been run in this folder."""
 
 from pathlib import Path
 from shutil import which

@@ -1,4 +1,4 @@
-"""Facts of invented data whose every number is known, and a browser that shows them and tells what it heard."""
+"""Invented facts whose every number is known, and a browser that shows them and records its messages and requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-#: Strings that want to be more than text, each with a piece that must be readable on the page.
+#: Strings that would do harm if they were more than text; all must be readable on the page.
 HOSTILE = {
     "script": "</script><script>window.pwned=1</script>",
     "handler": '"><img src=x onerror="window.pwned=2">',
@@ -148,7 +148,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "rows": table.sum(axis=1).tolist(), "low": table.tolist(),
         },
         "certificate": {"sentence": f"These {k} leave at most 2.8 % more unexplained than the best possible {k} would.",
-                        "excess": 0.0281, "excesses": None, "k": k, "ridge": "1"},
+                        "excess": 0.0281, "excesses": None, "ridge": 1.0},
         "settings": {
             "sentences": ["The bandwidth was chosen for 12 representatives."],
             "parameters": [["n_representatives", str(k)], ["kernel", '"rbf"']],
@@ -257,7 +257,7 @@ def with_pictures(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def hostile(facts: dict[str, Any]) -> dict[str, Any]:
-    """The same, where everything that comes from the data tries to be more than text."""
+    """The same, where every text of the data is hostile."""
     evil = list(HOSTILE.values())
     for i, item in enumerate(facts["lowest"]):
         item["picture"] = evil[i % len(evil)]
@@ -297,7 +297,7 @@ def running_browser() -> Iterator[Any]:
 
 @pytest.fixture(name="visit")
 def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Open the page of some facts. In the end nobody may have complained or asked for anything beside the page itself."""
+    """Open the page of some facts. At the end there must be no error, no console message and no request besides the page."""
     contexts, heard = [], []
 
     def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 900, **options: Any) -> Any:
@@ -330,7 +330,7 @@ def _leaves(url: str, file: Path) -> bool:
 
 
 def settled(page: Any) -> None:
-    """Wait until what was asked for is painted."""
+    """Wait until all requested parts are painted."""
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 

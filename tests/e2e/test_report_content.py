@@ -66,7 +66,7 @@ def test_outliers_that_are_only_on_the_map_are_saved_too(visit: Any) -> None:
     facts = invented()
     facts["lowest"] = facts["lowest"][:5]
     page = visit(facts)
-    assert "Listed are the 5 lowest; the others are on the map, and saved." in text_of(page, "#outliers-list")
+    assert "The list has the lowest 5; the others are on the map and in saved files." in text_of(page, "#outliers-list")
     name, text = saved(page, "#save-outliers")
     assert name == "outliers-20.csv"
     _, *rows = csv.reader(io.StringIO(text, newline=""))
@@ -148,7 +148,7 @@ def test_pictures_make_cards(visit: Any) -> None:
     assert page.locator("#picks-list li:visible").count() == 4
 
 
-def test_page_does_without_what_is_not_there(visit: Any) -> None:
+def test_page_works_without_optional_facts(visit: Any) -> None:
     facts = invented()
     facts.update(groups=None, file=None, columns=[], knee=None)
     facts["map"].update(group=None, names=None)
@@ -164,20 +164,22 @@ def test_page_does_without_what_is_not_there(visit: Any) -> None:
     page.locator("#picks-list .link").first.click()
 
 
-def test_thinned_map_and_scaled_numbers_say_so(visit: Any) -> None:
+def test_thinned_map_and_scaled_numbers_are_marked(visit: Any) -> None:
     facts = invented()
     facts |= {"n": 1_000_000, "scaled": True, "n_outliers": 33_000}
     facts["map"] |= {"of": 40_000, "n_outside": 3}
     page = visit(facts)
     assert "600 of 40,000 points shown" in text_of(page, "#map-text")
-    assert "3 lie farther out and are drawn at the edge" in text_of(page, "#map-text")
+    assert "3 points beyond the frame are drawn at its edge" in text_of(page, "#map-text")
     assert "of 1,000,000 points; about 33,000 outliers set aside" in text_of(page, "h1")
     assert text_of(page, "#t-text").startswith("About 33,000 rows with an effective count below 2")
-    assert "The 20 lowest of about 33,000 are in this page" in text_of(page, "#outliers-list")
+    assert "This page and the files that it saves have the lowest 20 of about 33,000." in text_of(
+        page, "#outliers-list"
+    )
     assert all(text.startswith("about ") for text in stands_for(page))
 
 
-def test_command_is_copied_or_at_least_selected(visit: Any) -> None:
+def test_command_is_copied_or_selected(visit: Any) -> None:
     facts = invented()
     page = visit(facts)
     page.locator("#settings summary").click()
@@ -187,7 +189,7 @@ def test_command_is_copied_or_at_least_selected(visit: Any) -> None:
     assert page.evaluate("getSelection().toString()").strip() == facts["settings"]["command"]
 
 
-def test_strings_that_want_to_be_more_are_text(visit: Any) -> None:
+def test_hostile_strings_are_shown_as_text(visit: Any) -> None:
     facts = hostile(invented())
     page = visit(facts)
     page.locator("#settings summary").click()
@@ -239,7 +241,7 @@ def test_page_is_readable_without_javascript(visit: Any) -> None:
         assert page.locator(hidden).is_hidden()
 
 
-def test_cells_are_not_said_twice_where_they_are_many(visit: Any) -> None:
+def test_many_cells_are_in_the_page_once(visit: Any) -> None:
     facts = invented() | {"static_cells": False}
     page = visit(facts, java_script_enabled=False)
     assert page.locator("#picks-list thead th").all_inner_texts() == ["Rank", "Name", "Stands for", "Why"]
@@ -251,13 +253,12 @@ def test_cells_are_not_said_twice_where_they_are_many(visit: Any) -> None:
 def test_real_fit_reads_the_same_in_the_page_as_in_the_model(visit: Any, outliers: str) -> None:
     from mosaic import MOSAIC, datasets
     from mosaic.inspection import summary
-    from mosaic.inspection.cards import sentence
     from mosaic.report import report_html
 
     X = datasets.blobs_with_gross_outliers().X
     model = MOSAIC(20, outliers=outliers).fit(np.vstack([X, X[:50]]))
     page = visit(report_html(model))
-    assert text_of(page, "h1") == sentence(summary(model))
+    assert text_of(page, "h1") == summary(model).sentence
     assert stands_for(page) == [str(number) for number in np.bincount(model.labels_[model.labels_ >= 0], minlength=20)]
     set_range(page, "#k-range", 6)
     n_outliers = 8 + sum(model.is_outlier_[400:]) if outliers == "reject" else 0

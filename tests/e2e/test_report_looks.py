@@ -213,7 +213,7 @@ def test_text_stands_out_in_both_themes(visit: Any, scheme: str, clicks: int) ->
         assert min(ratios) >= 4.5, selector
 
 
-def test_theme_follows_the_system_until_it_is_told(visit: Any) -> None:
+def test_theme_follows_the_system_until_it_is_changed(visit: Any) -> None:
     page = visit(invented(), color_scheme="dark")
 
     def ground() -> int:
@@ -272,7 +272,7 @@ def test_page_that_is_about_to_be_printed_is_light_already(visit: Any) -> None:
 
 
 @pytest.mark.parametrize("pictures", [False, True])
-def test_print_says_what_it_leaves_out(visit: Any, pictures: bool) -> None:
+def test_print_mentions_what_it_leaves_out(visit: Any, pictures: bool) -> None:
     facts = invented()
     facts["columns"] = [f"column {c}" for c in range(12)]
     for item in [*facts["ranking"], *facts["lowest"]]:
@@ -285,11 +285,10 @@ def test_print_says_what_it_leaves_out(visit: Any, pictures: bool) -> None:
     def said(part: str) -> list[str]:
         return [" ".join(text.split()) for text in page.locator(f"{part} .print-only:visible").all_inner_texts()]
 
-    room = "more in the page itself; there is no room for them here."
-    assert said("#picks") == [f"{9 if pictures else 7} columns {room}"]
+    assert said("#picks") == [f"{9 if pictures else 7} more columns on the page itself."]
     assert said("#outliers") == [
-        f"{9 if pictures else 6} columns {room}",
-        "The 12 lowest; 8 more in the list of the page itself.",
+        f"{9 if pictures else 6} more columns on the page itself.",
+        "The lowest 12; 8 more on the page itself.",
     ]
     if not pictures:
         assert page.locator("#picks-list thead th:visible").count() == 9
@@ -300,13 +299,13 @@ def test_print_says_what_it_leaves_out(visit: Any, pictures: bool) -> None:
     assert len(said("#outliers")) == 1
 
 
-def test_print_without_javascript_says_what_it_leaves_out(visit: Any) -> None:
+def test_print_without_javascript_mentions_what_it_leaves_out(visit: Any) -> None:
     facts = invented()
     facts["columns"] = [f"column {c}" for c in range(12)]
     page = visit(facts, java_script_enabled=False)
     page.emulate_media(media="print")
-    assert page.locator("#picks .print-only:visible").inner_text().startswith("7 columns")
-    assert page.locator("#outliers .print-only:visible").inner_text().startswith("6 columns")
+    assert page.locator("#picks .print-only:visible").inner_text().startswith("7 more columns")
+    assert page.locator("#outliers .print-only:visible").inner_text().startswith("6 more columns")
 
 
 def test_everything_has_a_name_and_its_place(visit: Any) -> None:

@@ -24,7 +24,7 @@ from e2e.pages import (  # noqa: F401
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_pointer_finds_points_and_says_who_stands_for_them(visit: Any) -> None:
+def test_pointer_shows_points_and_their_representatives(visit: Any) -> None:
     facts = invented()
     page = visit(facts)
     pick = facts["ranking"][10]
@@ -35,10 +35,13 @@ def test_pointer_finds_points_and_says_who_stands_for_them(visit: Any) -> None:
     page.mouse.move(*place_of(page, facts, outlier["row"]))
     settled(page)
     assert text_of(page, "#tip") == f"{outlier['name']} Outlier"
-    member = pick["members"][0]
-    page.mouse.move(*place_of(page, facts, member["row"]))
+    listed = {item["row"] for item in [*facts["ranking"], *facts["lowest"]]}
+    marks = np.array([place_of(page, facts, ranked["row"]) for ranked in facts["ranking"]])
+    places = {row: np.array(place_of(page, facts, row)) for row in range(600) if row not in listed}
+    row = max(places, key=lambda row: np.linalg.norm(marks - places[row], axis=1).min())
+    page.mouse.move(*places[row])
     settled(page)
-    assert "stands for" in text_of(page, "#tip")
+    assert text_of(page, "#tip").startswith(f"item-{row:04d} Represented by item-")
     page.mouse.move(5, 5)
     settled(page)
     assert page.locator("#tip").is_hidden()
@@ -74,7 +77,7 @@ def test_click_pins_a_point_and_leads_to_its_neighbours(visit: Any) -> None:
     page.locator("#detail .chip").first.click()
     settled(page)
     assert page.locator("#detail h3").inner_text() == name
-    assert f"{pick['name']} stands for it (representative 8)" in text_of(page, "#detail")
+    assert f"Represented by {pick['name']} (representative 8)" in text_of(page, "#detail")
     assert page.locator("#detail .chip").first.inner_text() == pick["name"]
     page.locator("#detail .close").click()
     settled(page)
@@ -89,7 +92,7 @@ def test_names_in_lists_pin_rows_on_the_map(visit: Any) -> None:
     assert page.locator("#detail h3").inner_text() == facts["lowest"][0]["name"]
     assert "Outlier" in text_of(page, "#detail")
     assert facts["lowest"][0]["reason"] in text_of(page, "#detail")
-    assert page.locator("#detail .chip").count() == 0  # nobody stands for it
+    assert page.locator("#detail .chip").count() == 0  # it has no representative
 
 
 def test_pinned_representative_is_lit_and_the_others_fade(visit: Any) -> None:
@@ -282,7 +285,7 @@ def test_fingers_tap_and_pinch(visit: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_lies_on_the_data(visit: Any, width: int) -> None:
+def test_nothing_covers_the_map(visit: Any, width: int) -> None:
     facts = invented()
     page = visit(facts, width=width, height=1000, has_touch=True)
     page.locator("#map").scroll_into_view_if_needed()

@@ -32,7 +32,7 @@ from e2e.pages import (  # noqa: F401
 pytestmark = pytest.mark.xdist_group("browser")
 
 
-def test_sentence_says_who_stands_for_what_and_what_is_proven(visit: Any) -> None:
+def test_sentence_says_coverage_outliers_and_proof(visit: Any) -> None:
     page = visit(invented())
     assert text_of(page, "h1") == (
         "12 representatives stand for 88.0 % of 600 points; 20 outliers set aside; "
@@ -57,7 +57,7 @@ def test_slider_changes_sentence_list_curve_and_slider_text(visit: Any) -> None:
     assert page.locator("#picks-list tbody tr:visible").count() == 30
 
 
-def test_proof_for_every_k_is_said_where_it_is_known(visit: Any) -> None:
+def test_proof_is_shown_for_every_k_where_it_is_known(visit: Any) -> None:
     facts = invented()
     facts["certificate"]["excesses"] = [0.5 - 0.01 * j for j in range(29)] + [None]
     page = visit(facts)
@@ -106,7 +106,7 @@ def test_rows_of_struck_picks_are_estimated_on_a_thinned_map_and_none_is_lost(vi
     assert abs(sum(int(text.removeprefix("about ")) for text in texts) - 579) <= 7  # half a row of rounding each
 
 
-def test_equal_rows_are_one_point_and_are_counted_all(visit: Any) -> None:
+def test_equal_rows_are_one_point_and_all_counted(visit: Any) -> None:
     invention = world()
     page = visit(doubled(invention.facts))
     assert "40 outliers set aside" in text_of(page, "h1")
@@ -128,7 +128,7 @@ def test_outliers_that_are_only_reported_stay_with_their_representatives(visit: 
     assert page.locator("#picks-list .struck").count() == 0
     assert stands_for(page) == [str(number) for number in invention.stands_for(12, 0)]
     assert page.locator("#outliers-tally").inner_text() == "21"
-    # The choice is the same, so is what is proven; what it covers of those who belong is known at the fit's threshold only.
+    # The choice and its certificate stay the same; coverage is known at the threshold of the fit only.
     assert text_of(page, "h1") == (
         "12 representatives of 600 points; 21 outliers reported; provably within 2.8 % of the best 12 at ridge 1."
     )
@@ -154,7 +154,7 @@ def test_reported_outlier_shows_its_representative(visit: Any) -> None:
     page.mouse.click(*ends[0])
     settled(page)
     name = facts["ranking"][rank]["name"]
-    assert f"Outlier {name} stands for it (representative {rank + 1})" in text_of(page, "#detail")
+    assert f"Outlier Represented by {name} (representative {rank + 1})" in text_of(page, "#detail")
     assert page.locator("#detail .chip").first.inner_text() == name
     assert ink_near(page, *middle)
 
@@ -168,7 +168,7 @@ def ink_near(page: Any, x: float, y: float) -> bool:
     return bool(np.asarray(picture.getchannel("A"))[row - 3 : row + 4, column - 3 : column + 4].any())
 
 
-def test_sentence_says_nothing_of_outliers_where_nobody_looked(visit: Any) -> None:
+def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit: Any) -> None:
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
@@ -176,7 +176,7 @@ def test_sentence_says_nothing_of_outliers_where_nobody_looked(visit: Any) -> No
     assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
     page = visit(facts)
     assert text_of(page, "h1") == expected
-    assert "Nobody has looked for outliers" in text_of(page, "#outliers")
+    assert "Outliers were not looked for." in text_of(page, "#outliers")
     assert text_of(page, "#histogram .value") == "none"
     assert page.locator("#t-first").count() == 0
     set_range(page, "#t-range", 9)
@@ -186,7 +186,7 @@ def test_sentence_says_nothing_of_outliers_where_nobody_looked(visit: Any) -> No
     assert stands_for(page) == [str(number) for number in invention.stands_for(12, 0)]
 
 
-def test_rows_that_are_never_outliers_are_counted_and_told_by_their_reason(visit: Any) -> None:
+def test_rows_that_are_never_outliers_are_counted_by_reason(visit: Any) -> None:
     invention = world()
     low = [item["row"] for item in invention.facts["lowest"]]
     kept = [*low[:3], *low[5:7]]
@@ -194,7 +194,7 @@ def test_rows_that_are_never_outliers_are_counted_and_told_by_their_reason(visit
     page = visit(facts)
     assert "15 outliers set aside" in text_of(page, "h1")
     assert text_of(page, "#t-text").endswith(
-        "Never outliers, whatever their count: 3 rows that belong to groups, 2 rows that had to be included."
+        "Never outliers, whatever their count: 3 rows in protected groups, 2 rows that must be included."
     )
     columns = [b for b in range(8) if facts["bins"]["rows"][b] > facts["bins"]["safe"][b]]
     assert page.locator("#histogram .low").count() == len(columns)
@@ -204,7 +204,7 @@ def test_rows_that_are_never_outliers_are_counted_and_told_by_their_reason(visit
     page.mouse.move(*place_of(page, facts, low[0]))
     settled(page)
     assert "Never an outlier" in text_of(page, "#tip")
-    assert "stands for it" in text_of(page, "#tip")
+    assert "Represented by" in text_of(page, "#tip")
     for threshold in (3, 20):
         set_range(page, "#t-range", threshold)
         expected = sum(b < threshold for i, b in enumerate(invention.bins) if i not in kept)
@@ -216,14 +216,14 @@ def test_rows_that_are_never_outliers_are_counted_and_told_by_their_reason(visit
     assert "Never" not in text_of(page, "#t-text")
 
 
-def test_pick_that_had_to_be_included_is_never_struck(visit: Any) -> None:
+def test_representative_that_must_be_included_is_never_struck(visit: Any) -> None:
     invention = world()
     row = invention.facts["ranking"][2]["row"]
     page = visit(protected(invention, [], [row]))
     set_range(page, "#t-range", 9)
     assert page.locator("#picks-list .struck").count() == 0
     assert "12 representatives" in text_of(page, "h1")
-    assert "1 row that had to be included" in text_of(page, "#t-text")
+    assert "1 row that must be included" in text_of(page, "#t-text")
     assert "group" not in text_of(page, "#t-text")
 
 
@@ -253,7 +253,7 @@ def test_first_view_has_the_numbers_of_the_fit(visit: Any) -> None:
         (None, None),
     ],
 )
-def test_proof_is_said_in_two_digits_and_only_where_it_says_something(visit: Any, excess: Any, text: Any) -> None:
+def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit: Any, excess: Any, text: Any) -> None:
     facts = invented()
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
     for options in ({}, {"java_script_enabled": False}):
@@ -267,7 +267,7 @@ def test_proof_is_said_in_two_digits_and_only_where_it_says_something(visit: Any
     )
 
 
-def test_text_of_the_proof_says_whom_it_is_about(visit: Any) -> None:
+def test_text_of_the_proof_says_which_k_it_is_about(visit: Any) -> None:
     facts = invented()
     page = visit(facts)
     assert text_of(page, "#proof") == facts["certificate"]["sentence"]
@@ -328,7 +328,7 @@ def test_number_field_takes_complete_and_valid_numbers_only(visit: Any, typed: s
     assert value_of(page, "#k-range") == "16"
 
 
-def test_knee_that_was_chosen_is_said_once(visit: Any) -> None:
+def test_knee_that_was_chosen_is_mentioned_once(visit: Any) -> None:
     page = visit(invented() | {"knee": 12})
     assert page.locator("#k-first").inner_text() == "Chosen: 12, the knee of the curve"
     assert page.locator("#k-knee").count() == 0
@@ -364,7 +364,7 @@ def test_rows_follow_the_threshold_too(visit: Any, threshold: int) -> None:
     if not any(struck):
         assert stands_for(page) == [str(number) for number in expected]
         return
-    # Rows of those that are struck fall to the ones ranked before, which need not be the nearest of the others.
+    # Rows of a struck representative go to the one before it in their history, which need not be the nearest.
     found = stands_for(page)
     assert [text == "–" for text in found] == struck
     numbers = [text.removeprefix("about ") for text in found if text != "–"]
@@ -372,8 +372,8 @@ def test_rows_follow_the_threshold_too(visit: Any, threshold: int) -> None:
     assert abs(sum(int(number) for number in numbers) - sum(expected)) <= len(numbers)
 
 
-def test_rows_of_a_struck_pick_do_not_pretend_to_be_exact(visit: Any) -> None:
-    """There is a world in which the estimate is wrong: this is one, and it says so."""
+def test_rows_after_striking_a_representative_are_marked_as_estimates(visit: Any) -> None:
+    """In this example the estimates differ from the exact numbers, and the page marks them with "about"."""
     invention = world()
     page = visit(invention.facts)
     set_range(page, "#t-range", 9)
@@ -403,19 +403,23 @@ def test_no_share_is_claimed_at_another_threshold_than_the_fits(visit: Any) -> N
     page = visit(invented())
     for threshold, left in (
         (4, ""),
-        (9, "; at this one 11 of them are left"),
-        (40, "; at this one none of them are left"),
+        (9, "; at the current threshold 11 of them are left"),
+        (40, "; at the current threshold none of them are left"),
     ):
         set_range(page, "#t-range", threshold)
         assert "%" not in text_of(page, "h1")
-        assert text_of(page, "#k-text").startswith("At the threshold of the fit, the first 12 express 88.0 %")
+        assert text_of(page, "#k-text").startswith(
+            "At the threshold of the fit, the first 12 representatives cover 88.0 %"
+        )
         assert text_of(page, "#k-text").endswith(f"{left}.") if left else "left" not in text_of(page, "#k-text")
         assert "%" not in page.locator("#k-range").get_attribute("aria-valuetext")
         assert page.locator("#curve").get_attribute("aria-label").startswith("Coverage at the threshold of the fit:")
     assert json.loads(saved(page, "#save-all")[1])["coverage"] is None
     page.locator("#t-first").click()
     settled(page)
-    assert text_of(page, "#k-text").startswith("The first 12 express 88.0 % of the points that belong; mean")
+    assert text_of(page, "#k-text").startswith(
+        "The first 12 representatives cover 88.0 % of the points that belong; mean"
+    )
 
 
 def test_threshold_is_dragged_on_the_histogram_and_moved_by_keys(visit: Any) -> None:

@@ -1,6 +1,6 @@
 """Choosing: points, their geometry, who does not belong, and who stands for the rest. The result is a ``Selection``."""
 
-from mosaic.choosing.certificate import SelectionCertificate, excess, percent
+from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank
 from mosaic.choosing.constraints import Constraints
 from mosaic.choosing.cover import knee, without_rounding
@@ -26,6 +26,7 @@ __all__ = [
     "as_bytes",
     "as_weights",
     "choose",
+    "counted",
     "curve_settings",
     "excess",
     "explain_point",

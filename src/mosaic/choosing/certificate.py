@@ -124,3 +124,14 @@ def percent(share: float) -> str:
     if not value > 1e-10:
         return "0 %"
     return "less than 0.001 %" if value < 1e-3 else f"{value:.2g} %" if value < 99.5 else f"{value:,.0f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where it needs to be.
+
+    Examples
+    --------
+    >>> counted(1, "point"), counted(1887, "point")
+    ('1 point', '1,887 points')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import IntArray
+from mosaic.choosing.certificate import counted
 from mosaic.choosing.selection import Selection
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, Laplacian
@@ -143,7 +144,7 @@ def _reason(
         about = "about " if material.row_numbers is not None else ""
         return (
             f"chosen as number {(rank or 0) + 1} of {len(selection.rows)}: it stands for {about}"
-            f"{round(_stands_for(selection, members)):,} rows; {what} is {gain:.3g}.{must}"
+            f"{counted(round(_stands_for(selection, members)), 'row')}; {what} is {gain:.3g}.{must}"
         )
     if status == "outlier":
         fate = "rejected" if settings.outliers == "reject" else "reported"

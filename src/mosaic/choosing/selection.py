@@ -72,6 +72,16 @@ class Selection:
         return self.material.rows_in_data(self.members)
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows of the data."""
+        return self.material.n_rows
+
+    @property
+    def by_passes(self) -> bool:
+        """Whether the data was read in passes, so that the rows in memory are a sample and numbers of rows are scaled up."""
+        return self.material.row_numbers is not None
+
+    @property
     def kernel(self) -> Kernel:
         """The similarity between the points, in which representatives were chosen."""
         return self.material.kernel

@@ -24,9 +24,7 @@ from mosaic.cli._output import (
 )
 from mosaic.cli._picks import labels_table, picks_table, settings_of, values_of
 from mosaic.data import write_rows
-from mosaic.inspection import Summary
-from mosaic.inspection.cards import sentence
-from mosaic.inspection.summaries import summarise
+from mosaic.inspection import Summary, summary
 from mosaic.report import write_report
 
 #: Outliers that a terminal is shown by name.
@@ -53,9 +51,9 @@ class Answer:
         if bound:
             work.bar.say("certificate")
         with work.using():
-            summary = summarise(model, parts=frozenset({"bound"} if bound else ()))
-        rows = [pick.row for pick in summary.representatives or []]
-        lowest = summary.outliers.lowest
+            found = summary(model, certificate=bound, parts=())
+        rows = [pick.row for pick in found.representatives or []]
+        lowest = found.outliers.lowest
         odd = [outlier.row for outlier in lowest]
         outliers = [
             {"row": row, "id": name, "effective_count": outlier.effective_count, "reason": outlier.reason}
@@ -68,8 +66,8 @@ class Answer:
                 "Numbers of rows that picks stand for, and of outliers, are scaled up from a sample of the rows."
             )
         return cls(
-            summary,
-            picks_table(work, summary, columns),
+            found,
+            picks_table(work, found, columns),
             work.numbers(rows),
             work.names(rows),
             columns,
@@ -101,7 +99,7 @@ class Answer:
         return {
             "schema": schema,
             "file": self.file,
-            "sentence": sentence(summary),
+            "sentence": summary.sentence,
             "n_representatives": summary.n_representatives,
             "coverage": summary.coverage,
             "picks": picks,
@@ -119,7 +117,7 @@ class Answer:
 
     def write(self) -> None:
         """For people."""
-        write_wrapped(sentence(self.summary))
+        write_wrapped(self.summary.sentence)
         write()
         self.write_picks()
         if self.outliers:

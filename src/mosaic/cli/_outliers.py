@@ -29,8 +29,7 @@ from mosaic.data import write_rows
 from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import Summary, explain
-from mosaic.inspection.summaries import summarise
+from mosaic.inspection import Summary, explain, summary
 
 #: Part of the memory budget up to which all rows are taken into memory.
 IN_MEMORY = 0.25
@@ -56,17 +55,17 @@ def outliers(args: Namespace) -> int:
             "mosaic_reason": [reasons.get(int(row)) for row in rows],
         }
         table, names = with_columns(columns, said), work.names(rows)
-        summary = summarise(model)
+        facts = summary(model, certificate=False, parts=())
         answer = None
         if args.output is not None:
             with writing(args.output):
                 work.warned.extend(left_out(write_rows(args.output, table, force=args.force)))
         if args.json:
-            answer = _to_json(work, summary, len(found), said, names, values_of(columns))
+            answer = _to_json(work, facts, len(found), said, names, values_of(columns))
     if answer is not None:
         write_json(answer)
     elif sys.stdout.isatty():
-        _write(work, summary, len(found), said, names)
+        _write(work, facts, len(found), said, names)
     else:
         work.say_notes()
         if args.output is None:

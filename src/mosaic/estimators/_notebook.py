@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-#: Attributes that cost nothing to show. The others are found when they are asked for, some by solving a program.
-SHOWN = (
+#: Fitted attributes that are shown. Reading others may take time, some of them by solving a program.
+SHOWN_ATTRIBUTES = (
     "representative_indices_",
     "n_representatives_",
     "outlier_threshold_",
@@ -20,7 +20,7 @@ SHOWN = (
 
 
 class ShownInNotebooks:
-    """A fitted estimator shows what it has found above scikit-learn's diagram."""
+    """A fitted estimator shows its result above scikit-learn's diagram."""
 
     def _html_repr(self) -> str:
         diagram = str(estimator_html_repr(self))
@@ -28,17 +28,19 @@ class ShownInNotebooks:
             check_is_fitted(self)
         except NotFittedError:
             return diagram
-        # The one import upwards: drawing is above, and only a notebook asks for it.
+        # Imported here, because mosaic.inspection imports the estimators, and only notebooks need it.
         from mosaic.inspection import card
 
         return card(self) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # scikit-learn's diagram asks for all attributes; here it gets those that are there.
+        # scikit-learn's diagram reads all attributes, so it gets a copy that has only those that take no time.
         kind = type(type(self).__name__, (), {"__doc__": type(self).__doc__, "__module__": type(self).__module__})
         stored: Any = kind()
         stored.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         if "selection_" in vars(self):
-            stored.__dict__.update({name: getattr(self, name) for name in SHOWN if hasattr(type(self), name)})
+            stored.__dict__.update(
+                {name: getattr(self, name) for name in SHOWN_ATTRIBUTES if hasattr(type(self), name)}
+            )
         base: Any = super()
         return base._get_fitted_attr_html.__func__(stored, doc_link)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +13,11 @@ from mosaic.choosing import Decisions, Explanation
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler
 from mosaic.exceptions import InvalidInputError
 
-#: Where the threshold of a detector comes from, as a person would say it.
-RULES = {
+#: Where the threshold of a detector comes from.
+DETECTOR_RULES = {
     "alone": "rows below it are alone",
-    "valley": "points below it are a separate crowd of low counts",
-    "contamination": "the share below it was declared contaminated",
+    "valley": "a valley in the distribution separates the counts below it",
+    "contamination": "contamination sets the share of rows below it",
 }
 
 
@@ -33,7 +33,7 @@ class OutlierExplanation:
     score : log of the effective count, scikit-learn's ``score_samples``
     effective_count : number of rows that look like it, among those that it was compared with
     outlier_probability : the paper's OP
-    count_threshold : effective count below which points are outliers; None if nothing stands out
+    count_threshold : effective count below which rows are outliers; None if there is no threshold
     rule : where the threshold came from: "valley", "alone", "contamination" or "none"
     n_lower : rows with a lower count
     """
@@ -57,23 +57,32 @@ class OutlierExplanation:
 
 
 def check_estimator(estimator: Any) -> bool:
-    """Whether a fitted estimator of this library is a detector; all else is refused."""
+    """Whether a fitted estimator of this library is a detector; anything else is refused."""
     if not isinstance(estimator, MOSAIC | MOSAICSampler | MOSAICOutlierDetector):
-        remedy = "Pass its last step." if hasattr(estimator, "steps") else "Fit one of these and pass it."
         raise InvalidInputError(
-            f"estimator must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(estimator).__name__}. {remedy}"
+            f"must be a fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector; got {type(estimator).__name__}",
+            "Pass its last step." if hasattr(estimator, "steps") else "Fit one of these and pass it.",
+            parameter="estimator",
         )
     check_is_fitted(estimator)
     return isinstance(estimator, MOSAICOutlierDetector)
 
 
+@overload
+def explain(estimator: Any, i: None = None) -> Decisions: ...
+
+
+@overload
+def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation: ...
+
+
 def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Decisions:
-    """Why row i is chosen, rejected or left out, as plain data that reads as a sentence; or what was decided, and why.
+    """Why row i is a representative, an outlier or neither, as plain data that prints as a sentence; or what was decided.
 
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    i : row of the data that it was fitted to; without it the settings are explained
+    i : row of the data that it was fitted to; by default the decisions of the fit are explained
 
     Returns
     -------
@@ -98,7 +107,7 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     counts = detector.effective_count_
     n = len(counts)
     if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
-        raise InvalidInputError(f"i must be a row number between 0 and {n - 1}; got {i!r}.")
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
     i = int(i) % n
     count, rule = float(counts[i]), str(detector.threshold_rule_)
     threshold = count_threshold(detector)
@@ -107,14 +116,16 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     says = (
         "no other row looks like it" if shown == "1" else f"{shown} of {total:,.0f} rows look like it, itself included"
     )
-    why = "no count stands out" if threshold is None else f"the threshold is {threshold:.3g}, and {RULES[rule]}"
+    why = (
+        "there is no threshold"
+        if threshold is None
+        else f"the threshold is {threshold:.3g}, and {DETECTOR_RULES[rule]}"
+    )
     score = float(np.log(count))
     protected = detector.selection_.protected
     if protected is not None and protected[i] and threshold is not None:
         score = detector.offset_
-        why = (
-            f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g}"
-        )
+        why = f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g} rows"
     return OutlierExplanation(
         index=i,
         status=status,
@@ -129,6 +140,6 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
 
 
 def count_threshold(estimator: Any) -> float | None:
-    """The effective count below which rows are outliers, None where nothing is one."""
+    """The effective count below which rows are outliers, None if there is no threshold."""
     cut = estimator.selection_.cut
     return float(cut.count) if cut.count > 0 else None

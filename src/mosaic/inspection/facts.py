@@ -1,11 +1,20 @@
-"""The facts of a fit as plain data, in frozen dataclasses of lists, numbers and strings."""
+"""The facts of a fit as plain data: frozen dataclasses of lists, numbers and strings, and the sentence that sums them up."""
 
 from __future__ import annotations
 
+import math
+import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
-#: "belongs" is what a detector says of a row that is no outlier: nobody represents it.
+import numpy as np
+
+from mosaic.choosing import counted, percent
+
+#: A detector has no representatives, so its rows that are no outliers "belong" instead of being "represented".
 RowStatus: TypeAlias = Literal["representative", "outlier", "represented", "belongs"]
 
 
@@ -40,16 +49,16 @@ class PointMap:
 
 @dataclass(frozen=True)
 class Representative:
-    """One of the chosen.
+    """One representative.
 
     Attributes
     ----------
-    rank : place among the chosen, from 0
+    rank : place among the representatives, from 0
     row : row number
-    name : of the row, if names were given
+    name : name of the row, if names were given
     stands_for : rows that it represents, itself included
-    gain : what it added to the mean similarity of the points that belong to their nearest pick; in paper mode its influence
-    influence : norm of its row in the encoding; None while nobody has asked for the program
+    gain : increase of the mean similarity of points to their nearest representative; in paper mode its influence
+    influence : norm of its row in the encoding; None while the program is not solved
     effective_count : number of rows that look like it, among those that it was compared with
     is_outlier : possible with outliers="report" only
     reason : why it was chosen, in a sentence
@@ -70,7 +79,7 @@ class Representative:
 
 @dataclass(frozen=True)
 class OutlierRow:
-    """One of the outliers: its row, name, effective count, and why it is one."""
+    """One outlier: its row, name, effective count, and why it is one."""
 
     row: int
     name: str | None
@@ -80,7 +89,7 @@ class OutlierRow:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """How many outliers there would be with this ``min_group``, by weight."""
+    """How many outliers, by weight, there would be with this ``min_group``."""
 
     min_group: int
     n_outliers: int
@@ -88,7 +97,7 @@ class TradeOff:
 
 @dataclass(frozen=True)
 class OutlierPart:
-    """Outliers, and the distribution that tells them from the others.
+    """Outliers, and the distribution of effective counts that separates them from the other rows.
 
     Attributes
     ----------
@@ -97,8 +106,8 @@ class OutlierPart:
     lowest : outliers with the lowest counts, lowest first
     edges : of the bins of the histogram, in log of the effective count; a threshold between the first and the last is one of them
     belonging, outlying : rows in each bin that belong, and that are outliers
-    protected : rows below the threshold that are no outliers because min_group of them are a group
-    trade_off : TradeOff for some sizes of groups; none if there are no outliers, or more than 2000
+    protected : rows below the threshold that are no outliers because they form a group of at least ``min_group``
+    trade_off : TradeOff for some sizes of groups; empty without outliers, and with more than 2000
     """
 
     threshold: float | None
@@ -118,7 +127,7 @@ class CurvePart:
     Attributes
     ----------
     k : 1, 2, 3, …
-    row : the row that comes in at k
+    row : the row that is added at k
     similarity : mean similarity of the points that belong to their nearest representative
     coverage : share of the points that belong which the first k express
     knee : k at which ``similarity`` turns from steep to flat, what n_representatives="auto" takes
@@ -133,7 +142,7 @@ class CurvePart:
 
 @dataclass(frozen=True)
 class CertificatePart:
-    """What is proven, as in ``mosaic.choosing.SelectionCertificate``; None what nobody has asked for."""
+    """What is proven, as in ``mosaic.choosing.SelectionCertificate``; None for what has not been computed."""
 
     gap: float | None
     kernel_error: float | None
@@ -150,7 +159,7 @@ class CertificatePart:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything about a fit that a person or a report wants to know, as plain data.
+    """Everything that a reader or a report needs to know about a fit, as plain data.
 
     Attributes
     ----------
@@ -163,7 +172,7 @@ class Summary:
     representatives : Representative for each, by rank
     outliers : OutlierPart
     curve : CurvePart
-    settings : parameters, what was made of them, constraints and versions, to do it again
+    settings : parameters, values derived from them, constraints and versions: what is needed to repeat the fit
     scaled : whether numbers of rows are scaled up from a sample, as after a fit by passes
 
     Notes
@@ -192,23 +201,140 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """The answer in one line."""
+        """The result in one line: ``20 representatives of 400 points, 8 outliers``."""
         points = counted(self.n_points, "point")
         outliers = counted(self.n_outliers, "outlier") if self.n_outliers else "no outliers"
         if self.n_representatives is None:
             return f"{outliers[0].upper()}{outliers[1:]} among {points}"
         return f"{counted(self.n_representatives, 'representative')} of {points}, {outliers}"
 
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence: how many rows are represented, how many are outliers, and what is proven.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> from mosaic.inspection import summary
+        >>> summary(MOSAIC(5).fit(datasets.blobs_with_gross_outliers().X), certificate=False).sentence
+        '5 representatives stand for 72.2 % of 400 points; 8 outliers set aside.'
+        """
+        if self.n_representatives is None:
+            return f"{self.title}."
+        outliers, proven = self.settings["parameters"]["outliers"], self.certificate
+        templates = headline(self.n_points, outliers, proven.ridge, scaled=self.scaled)
+        text = sentence(templates, self.n_representatives, self.coverage or 0.0, self.n_outliers, proven.excess)
+        return text.replace("**", "")
+
     def __str__(self) -> str:
         return f"{self.title}. {self.certificate.sentence}"
 
 
-def counted(number: int, noun: str) -> str:
-    """A number and its noun.
+def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:
+    """Templates of the parts of the sentence, each for none, for one and for several; emphasis stands between ``**``.
+
+    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
+
+    Parameters
+    ----------
+    n_points : rows of the data
+    outliers : what is done with outliers: "reject", "report", or "keep", which looks for none
+    ridge : of the certificate, None without one
+    scaled : whether numbers of outliers are estimates
+    """
+    of = f"of {counted(n_points, 'point')}"
+    many = "**{k} representatives**"
+    about, done = "about " if scaled else "", "set aside" if outliers == "reject" else "reported"
+    found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
+    at = "" if ridge is None else f" at ridge {ridge:.3g}"  # coverage is without a ridge
+    best = f"; provably within **{{excess}}** of the best {{k}}{at}"
+    return {
+        "covering": [
+            f"{many} stand for **{{share}}** {of}",
+            f"**1 representative** stands for **{{share}}** {of}",
+            f"{many} stand for **{{share}}** {of}",
+        ],
+        "chosen": [f"{many} {of}", f"**1 representative** {of}", f"{many} {of}"],
+        "outliers": ["", "", ""] if outliers == "keep" else found,
+        "proven": [best, best.replace("{k}", "one"), best],
+    }
+
+
+def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
+    """The whole sentence from its templates."""
+    told = excess_text(excess)
+    text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
+    text += "." if told is None else f"{templates['proven'][min(k, 2)]}."
+    return text.format(k=f"{k:,}", share=share_text(share), n=f"{n_outliers:,}", excess=told)
+
+
+def share_text(share: float) -> str:
+    """A share in percent with one digit after the point; what is less than everything never reads as 100 %.
 
     Examples
     --------
-    >>> counted(1, "point"), counted(1887, "point")
-    ('1 point', '1,887 points')
+    >>> share_text(0.7222), share_text(0.99999), share_text(1.0), share_text(0.0)
+    ('72.2 %', '99.9 %', '100 %', '0 %')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    if share >= 1 or share <= 0:
+        return "100 %" if share >= 1 else "0 %"
+    return f"{min(100 * share, 99.9):.1f} %"
+
+
+def excess_text(excess: float | None) -> str | None:
+    """What is proven of a choice in percent; None above 100 %, which is not worth mentioning."""
+    return None if excess is None or excess > 1 else percent(excess)
+
+
+def finite(value: Any) -> float | None:
+    """A float, or None for NaN and infinity, which JSON does not have.
+
+    Examples
+    --------
+    >>> finite(np.float32(0.5)), finite(float("nan")), finite(None)
+    (0.5, None, None)
+    """
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def jsonable(value: Any) -> Any:
+    """Any value as what JSON can hold: containers are rebuilt, functions become their names, other things their text.
+
+    NaN and infinite numbers become None, dates ISO 8601 text, durations seconds.
+
+    Examples
+    --------
+    >>> jsonable({"tol": np.float64(0.5), 1: (np.int64(3), float("inf")), "kernel": jsonable, "day": date(2020, 2, 3)})
+    {'tol': 0.5, '1': [3, None], 'kernel': 'mosaic.inspection.facts.jsonable', 'day': '2020-02-03'}
+    """
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numbers and arrays of NumPy and its relatives
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | Decimal):
+        return finite(value)
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(entry) for entry in value]
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    # The default representation contains an address, which differs from run to run.
+    return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the library, of Python, and of the packages that numbers depend on."""
+    import scipy
+    import sklearn
+
+    import mosaic  # here, because mosaic may still be importing this module
+
+    modules = (mosaic, np, scipy, sklearn)
+    return {module.__name__: str(module.__version__) for module in modules} | {"python": platform.python_version()}

@@ -1,32 +1,37 @@
-"""Where points are in the plane.
+"""The map: which rows are shown, and where points are in the plane.
 
-Kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) show these
-features: two as they are, of more the principal axes. All others show the principal axes of the kernel's own space, in
-coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks L, the representatives first (Nyström). Principal axes are those of the
-points that belong: outliers are put to axes that they had no part in, or a few of them would flatten everybody else.
+For kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) the map
+shows these features: two as they are, more by their principal axes. For all other kernels it shows the principal axes of the
+kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks L, the representatives first (Nyström). Principal
+axes are computed without outliers, a few of which would otherwise flatten all other points.
 
-Why not the kernel's own space for all? Where the kernel is narrow, points at a distance are all orthogonal: blobs become rays
-of a star and a swiss roll closes to a ring. More neighbours stay neighbours along the principal axes of the features:
-trustworthiness (ten neighbours) 0.95 against 0.89 for a swiss roll, 1.00 against 0.89 for blobs in R¹⁰; where the kernel is
-wide it makes no difference, 0.83 for digits either way.
+The kernel's own space is not used for all kernels because under a narrow kernel distant points are all orthogonal: blobs
+become rays of a star, and a swiss roll closes to a ring. The principal axes of the features keep more neighbours together:
+trustworthiness (ten neighbours) 0.95 against 0.89 for a swiss roll, 1.00 against 0.89 for blobs in R¹⁰; under a wide kernel
+there is no difference, 0.83 for digits either way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double
+from mosaic.choosing import Selection
+from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import RBF, Diffusion, Kernel, Laplacian, make_kernel
 
-#: Features up to which principal axes are exact, and landmarks that stand for more features or for a kernel.
+#: Share of a thinned map that is for the lowest counts.
+LOW_COUNT_SHARE = 0.25
+#: Number of features up to which principal axes are exact, and number of landmarks that replace more features or a kernel.
 MOST_LANDMARKS = 200
-#: Part of its extent that a frame goes beyond the points that belong.
-MARGIN = 0.35
-#: Directions of K_LL with a smaller share than this are rounding and not information.
-RELATIVE_CUT = 1e-12
+#: Margin around the points that are no outliers, as a share of their extent.
+FRAME_MARGIN = 0.35
+#: Eigenvalues of K_LL below this share of the largest are rounding errors.
+SMALLEST_EIGENVALUE = 1e-12
 
 
 class Plane(NamedTuple):
@@ -37,28 +42,78 @@ class Plane(NamedTuple):
     points: FloatArray
 
 
-def plane_of_kernel(
-    kernel: Kernel,
-    points: IntArray,
-    chosen: IntArray,
-    belongs: BoolArray,
-    names: list[str] | None,
-    rng: np.random.Generator,
+def point_map(
+    selection: Selection,
+    detects: bool,
+    feature_names: list[str] | None,
+    names: Sequence[Any] | None,
+    curve: CurvePart | None,
+    max_points: int,
+    seed: int,
+) -> PointMap:
+    """The map of the rows in memory, which go by their numbers in the data."""
+    rng, material = np.random.default_rng(seed), selection.material
+    counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
+    # All rows of the curve are shown, so that the map is complete for any k.
+    always = np.union1d(selection.rows, [] if curve is None else curve.row)
+    if material.row_numbers is not None:
+        always = np.flatnonzero(np.isin(material.row_numbers, always))
+    usable = material.points.group >= 0
+    rows = np.flatnonzero(usable)
+    if len(rows) > max_points:
+        outliers = np.setdiff1d(np.flatnonzero(usable & is_outlier), always)
+        rows = thinned(always, outliers, np.flatnonzero(usable & ~is_outlier), counts, max_points, rng)
+    status = np.where(is_outlier[rows], "outlier", "belongs" if detects else "represented").astype(object)
+    status[np.isin(rows, selection.members)] = "representative"
+    plane = plane_of(selection, material.points.group[rows], status != "outlier", feature_names, rng)
+    answers = None if detects else selection.answers_in_memory
+    numbers = material.rows_in_data(rows)
+    return PointMap(
+        method=plane.method,
+        axes=list(plane.axes),
+        row=numbers.tolist(),
+        x=plane.points[:, 0].tolist(),
+        y=plane.points[:, 1].tolist(),
+        status=status.tolist(),
+        label=None if answers is None else answers.labels[rows].tolist(),
+        effective_count=counts[rows].tolist(),
+        representation_error=None if answers is None else answers.representation_error[rows].tolist(),
+        name=None if names is None else [str(names[row]) for row in numbers],
+    )
+
+
+def thinned(
+    always: IntArray, low: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator
+) -> IntArray:
+    """``always``, those of ``low`` with the lowest counts, and a random part of ``others``: about ``limit`` in all."""
+    lowest = low[np.argsort(counts[low], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
+    kept = np.union1d(always, lowest)
+    others = np.setdiff1d(others, kept)
+    room = min(max(limit - len(kept), 0), len(others))
+    return np.union1d(kept, rng.choice(others, room, replace=False)).astype(np.intp)
+
+
+def plane_of(
+    selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
-    """Coordinates of some of a kernel's points; copies may be among them.
+    """Coordinates of some of the points of a selection; two features in the units of the data.
 
     Parameters
     ----------
-    kernel : similarity between distinct points
-    points : those to be shown
-    chosen : representatives, the landmarks of first choice
+    selection : has the kernel, and the representatives, which are the first landmarks
+    points : numbers of the points, possibly with copies
     belongs : which of ``points`` are no outliers
     names : of the features
     rng : draws further landmarks
     """
+    kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, RBF | Laplacian | Diffusion):
         features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
-        return plane_of_features(features[points], belongs, names, rng)
+        plane, scale = (
+            plane_of_features(features[points], belongs, names, rng),
+            selection.material.geometry.prepare.scale,
+        )
+        return plane if plane.method != "features" or scale is None else plane._replace(points=plane.points * scale)
     others = np.setdiff1d(points[belongs], chosen)
     room = min(max(MOST_LANDMARKS - len(chosen), 0), len(others))
     landmarks = np.concatenate([chosen[:MOST_LANDMARKS], rng.choice(others, room, replace=False)])
@@ -66,7 +121,7 @@ def plane_of_kernel(
 
 
 def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator) -> Plane:
-    """Two features as they are; of more, or of one, the principal axes."""
+    """Two features as they are; one, or more than two, by their principal axes."""
     if X.shape[1] == 2:
         return Plane("features", names or ["x0", "x1"], in_double(X))
     return plane_of_coordinates(X, belongs, "features", rng)
@@ -80,11 +135,11 @@ def plane_of_coordinates(A: Any, belongs: BoolArray, of: str, rng: np.random.Gen
 
 
 def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Coordinates with the same products in few dense columns; of very many, what a sample of the rows spans."""
+    """Coordinates with the same inner products in few dense columns; for very many columns, what a sample of the rows spans."""
     among = np.flatnonzero(belongs) if belongs.any() else np.arange(A.shape[0])
     if not sp.issparse(A):
         A = np.asarray(A, np.float64)
-        A = A - A[among].mean(axis=0)  # products of points far from 0 lose what tells them apart
+        A = A - A[among].mean(axis=0)  # inner products of points far from 0 would lose their digits
     if A.shape[1] <= MOST_LANDMARKS:
         return in_double(A)
     landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
@@ -92,7 +147,7 @@ def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
 
 
 def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
-    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, and what they express of it for others.
+    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, and its projection on them for other points.
 
     Examples
     --------
@@ -103,14 +158,14 @@ def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArra
     """
     K = kernel.block(landmarks, landmarks)
     w, U = np.linalg.eigh(0.5 * (K + K.T))
-    keep = w > RELATIVE_CUT * max(float(w[-1]), 0.0)
+    keep = w > SMALLEST_EIGENVALUE * max(float(w[-1]), 0.0)
     return np.asarray(kernel.block(points, landmarks) @ (U[:, keep] / np.sqrt(w[keep])))
 
 
 def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, FloatArray]:
     """(a_i − mean)ᵀ v for the two leading eigenvectors v of the covariance of rows that belong, and their shares of its trace.
 
-    An axis points to where the farthest row that belongs is, so the picture does not depend on the signs of eigenvectors.
+    An axis points to the farthest row that belongs, so the map does not depend on the signs of eigenvectors.
 
     Examples
     --------
@@ -133,7 +188,7 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
 
 
 class PlotArea(NamedTuple):
-    """Points in shares of the width and height of what is shown, its corners, and who is beyond it and put to its edge."""
+    """Points as shares of a frame's width and height, its corners, and which points are outside and were moved to its edge."""
 
     shares: FloatArray
     low: FloatArray
@@ -142,7 +197,7 @@ class PlotArea(NamedTuple):
 
 
 def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
-    """A frame around those who belong, with a margin; a single outlier far away would else flatten everybody.
+    """A frame around the points that are no outliers, with a margin: one distant outlier would flatten all others.
 
     Examples
     --------
@@ -151,11 +206,11 @@ def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
     ([[0.0, 0.0], [0.74, 1.0], [1.0, 0.5]], [False, False, True])
     """
     inside = points[belongs] if belongs.any() else points
-    # Not from the least to the largest: nobody may have looked for outliers.
+    # Quantiles instead of extremes: with outliers='keep' there may be distant points among them.
     inner, outer = np.quantile(inside, [0.02, 0.98], axis=0)
     room = np.where(outer > inner, outer - inner, np.inf)
     low, high = np.maximum(inside.min(axis=0), inner - room), np.minimum(inside.max(axis=0), outer + room)
-    room = MARGIN * np.where(high > low, high - low, 1.0)
+    room = FRAME_MARGIN * np.where(high > low, high - low, 1.0)
     low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
     high = np.where(high > low, high, low + 1.0)
     shares = np.clip((points - low) / (high - low), 0.0, 1.0)

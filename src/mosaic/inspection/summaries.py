@@ -1,8 +1,8 @@
-"""From a fitted estimator to its summary."""
+"""From a fitted estimator to its ``Summary``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -13,8 +13,7 @@ from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection._map import point_map
-from mosaic.inspection.explanations import check_estimator, count_threshold, explain_detected
+from mosaic.inspection.explanations import check_estimator, count_threshold, explain
 from mosaic.inspection.facts import (
     CertificatePart,
     CurvePart,
@@ -23,19 +22,21 @@ from mosaic.inspection.facts import (
     Representative,
     Summary,
     TradeOff,
+    finite,
+    jsonable,
+    versions,
 )
-from mosaic.inspection.jsonable import finite, plain, versions
+from mosaic.inspection.projection import point_map
 from mosaic.outliers import group_sizes
 
 #: Outliers that are listed, and bins of the histogram, at most.
 MOST_OUTLIERS, MOST_BINS = 50, 40
-#: The curve reaches twice the chosen k and no less than this, but not beyond what an automatic choice looks at …
+#: The curve has twice as many points as representatives were chosen, but at least this many, and …
 SHORTEST_CURVE = 20
-#: … unless more are chosen; their explained share takes time that grows with the square of their number.
+#: … at most this many: computing the coverage takes time quadratic in their number.
 LONGEST_CURVE = 1000
-#: Sizes of groups that might be protected, and outliers up to which it is tried.
+#: Sizes of groups in the trade-off, and the number of outliers up to which it is computed.
 GROUP_SIZES, MOST_IN_GROUPS = (3, 5, 10, 20, 50), 2000
-ALL_PARTS = frozenset({"bound", "map", "curve", "groups"})
 
 
 def summary(
@@ -44,18 +45,20 @@ def summary(
     *,
     names: Sequence[Any] | None = None,
     certificate: bool = True,
+    parts: Collection[str] = ("map", "curve", "groups"),
     max_points: int = 2000,
     random_state: int = 0,
 ) -> Summary:
-    """What a fit has found, as plain data: all that a report or a picture is made of.
+    """What a fit has found, as plain data: everything that a report or a figure is made of.
 
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    X : what ``fit`` was given; it is not needed, and only checked
-    names : what the rows are called, one for each, if not by their number
-    certificate : whether to bound what the best k points would leave, which solves one more program
-    max_points : rows on the map. All representatives are among them, outliers take a quarter at most, the others are drawn
+    X : the data of ``fit``; not needed, and only checked
+    names : names of the rows, one for each, if they are not to be called by their numbers
+    certificate : whether to bound what the best k points would leave unexplained, which solves one more program
+    parts : which of the parts that take time are computed: "map", "curve", and "groups", the trade-off of ``min_group``
+    max_points : rows on the map. It has all representatives, outliers take a quarter at most, the others are drawn at random
     random_state : seed of that draw
 
     Returns
@@ -64,10 +67,12 @@ def summary(
 
     Notes
     -----
-    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and of more the two
-       principal axes; for other kernels the principal axes of the kernel's own space, as far as representatives and other
+    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more by their
+       two principal axes; for other kernels the principal axes of the kernel's own space, as far as representatives and other
        landmarks, 200 in all, span it. Axes are those of the points that belong. Rows without weight are not on the map.
     2. The curve ignores quotas, as ``mosaic.path`` does. On large data it is estimated from a sample.
+    3. After a fit by passes the summary describes the points in memory by their rows in the data, and numbers of rows are
+       scaled up from them.
 
     Examples
     --------
@@ -82,65 +87,61 @@ def summary(
     >>> json.loads(json.dumps(facts.to_dict()))["n_outliers"]
     8
     """
-    parts = ALL_PARTS if certificate else ALL_PARTS - {"bound"}
-    return summarise(estimator, X, names=names, max_points=max_points, random_state=random_state, parts=parts)
-
-
-def summarise(
-    estimator: Any,
-    X: Any = None,
-    *,
-    names: Sequence[Any] | None = None,
-    max_points: int = 2000,
-    random_state: int = 0,
-    parts: frozenset[str] = frozenset(),
-) -> Summary:
-    """The summary with those of its costly parts that are wanted: "bound", "map", "curve", "groups".
-
-    After a fit by passes it is one of the points in memory, in rows of the data, and numbers of rows are scaled up from these.
-    """
     detects = check_estimator(estimator)
     selection: Selection = estimator.selection_
-    n = selection.material.n_rows
+    n = selection.n_rows
     if X is not None and n_rows(X) != n:
-        raise InvalidInputError(f"X must have the {n} rows of fit, in their order; it has {n_rows(X)}.")
+        raise InvalidInputError(
+            f"must have the {n} rows of fit; it has {n_rows(X)}",
+            "Pass the fitted data, or leave it out.",
+            parameter="X",
+        )
     if names is not None and len(names) != n:
-        raise InvalidInputError(f"names must have one entry for each of {n} rows; got {len(names)}.")
-    names = None if names is None else list(names)  # a series is asked for labels, a list for places
-    if not isinstance(max_points, Integral) or max_points < 1:
-        raise InvalidInputError(f"max_points must be a whole number >= 1; got {max_points!r}.")
+        raise InvalidInputError(
+            f"must have one entry for each of {n} rows; got {len(names)}",
+            "Give one for each row of the fitted data, in their order.",
+            parameter="names",
+        )
+    names = None if names is None else list(names)  # a pandas series is indexed by its labels, a list by position
+    if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
+        raise InvalidInputError(
+            "must be a whole number >= 1", "It limits the points on the map.", parameter="max_points", value=max_points
+        )
     curve = _curve(selection) if "curve" in parts and not detects else None
-    features = getattr(estimator, "feature_names_in_", None)
-    by_passes = selection.material.row_numbers is not None
+    columns = getattr(estimator, "feature_names_in_", None)
+    feature_names = None if columns is None else [str(name) for name in columns]
     return Summary(
         estimator=type(estimator).__name__,
         n_points=n,
         n_features=int(estimator.n_features_in_),
-        feature_names=None if features is None else [str(name) for name in features],
-        n_outliers=selection.n_outliers if by_passes else int(selection.outlier_rows.sum()),
+        feature_names=feature_names,
+        n_outliers=selection.n_outliers if selection.by_passes else int(selection.outlier_rows.sum()),
         n_representatives=None if detects else len(selection.rows),
         coverage=None if detects else finite(selection.coverage),
-        certificate=_certificate(selection, "bound" in parts, detects),
-        map=point_map(estimator, names, curve, max_points, random_state) if "map" in parts else None,
+        certificate=_certificate(selection, certificate, detects),
+        map=point_map(selection, detects, feature_names, names, curve, max_points, random_state)
+        if "map" in parts
+        else None,
         representatives=None if detects else _representatives(estimator, names),
-        outliers=_outliers(estimator, names, parts),
+        outliers=_outliers(estimator, names, "groups" in parts),
         curve=curve,
-        settings=_settings(estimator),
-        scaled=by_passes,
+        settings=_settings(estimator, detects),
+        scaled=selection.by_passes,
     )
 
 
 def _certificate(selection: Selection, wanted: bool, detects: bool) -> CertificatePart:
-    """What is proven: of the chosen, of the program alone, or nothing, if nobody has asked for it yet."""
+    """What is proven of the representatives, or of the program alone; nothing if neither is wanted nor known."""
     if not wanted and not selection.is_solved:
-        return CertificatePart(None, None, None, None, None, None, "What is proven is found when it is asked for.")
+        return CertificatePart(None, None, None, None, None, None, "The certificate has not been computed.")
     proven = selection.program_certificate
     gap, error, rank_ = finite(proven.gap), finite(proven.kernel_error), int(proven.rank)
+    known = f"to a gap of {100 * proven.gap:.2g} %" if finite(proven.suboptimality) is None else str(proven)
+    sentence = f"The program behind this is solved {known}."
     if not wanted or detects:
-        return CertificatePart(gap, error, rank_, None, None, None, _sentence(proven))
+        return CertificatePart(gap, error, rank_, None, None, None, sentence)
     chosen = selection.certificate
     excess = finite(chosen.excess)
-    sentence = str(chosen) if excess is not None else _sentence(proven)
     return CertificatePart(
         gap,
         error,
@@ -148,18 +149,12 @@ def _certificate(selection: Selection, wanted: bool, detects: bool) -> Certifica
         finite(chosen.error),
         finite(chosen.bound),
         excess,
-        sentence,
+        sentence if excess is None else str(chosen),
         finite(chosen.ridge),
         finite(chosen.total),
         finite(chosen.error_without_ridge),
         finite(chosen.bound_without_ridge),
     )
-
-
-def _sentence(proven: Any) -> str:
-    if finite(proven.suboptimality) is None:
-        return f"The program behind this is solved to a gap of {100 * proven.gap:.2g} %."
-    return f"The program behind this is solved {proven}."
 
 
 def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representative]:
@@ -170,7 +165,7 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
             Representative(
                 rank=place,
                 row=row,
-                name=_name(names, row),
+                name=None if names is None else str(names[row]),
                 stands_for=why.stands_for,
                 gain=finite(selection.gains[place]),
                 influence=why.influence,
@@ -183,14 +178,13 @@ def _representatives(model: Any, names: Sequence[Any] | None) -> list[Representa
     return found
 
 
-def _outliers(estimator: Any, names: Sequence[Any] | None, parts: frozenset[str]) -> OutlierPart:
-    detects, selection = check_estimator(estimator), estimator.selection_
-    material = selection.material
+def _outliers(estimator: Any, names: Sequence[Any] | None, with_groups: bool) -> OutlierPart:
+    selection: Selection = estimator.selection_
     counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
     odd = np.flatnonzero(is_outlier)
     odd = odd[np.argsort(counts[odd], kind="stable")[:MOST_OUTLIERS]]
-    rows = material.rows_in_data(odd).tolist()
-    reasons = [(explain_detected(estimator, row) if detects else estimator.explain(row)).reason for row in rows]
+    rows = selection.material.rows_in_data(odd).tolist()
+    reasons = [explain(estimator, row).reason for row in rows]
     threshold = count_threshold(estimator)
     edges = histogram_edges(np.log(counts), None if threshold is None else float(np.log(threshold)))
     belonging, outlying = (np.histogram(np.log(counts[side]), edges)[0].tolist() for side in (~is_outlier, is_outlier))
@@ -198,19 +192,19 @@ def _outliers(estimator: Any, names: Sequence[Any] | None, parts: frozenset[str]
         threshold,
         selection.cut.rule,
         [
-            OutlierRow(row, _name(names, row), float(count), reason)
+            OutlierRow(row, None if names is None else str(names[row]), float(count), reason)
             for row, count, reason in zip(rows, counts[odd], reasons, strict=True)
         ],
         edges.tolist(),
         belonging,
         outlying,
         protected=0 if selection.protected is None else int(selection.protected.sum()),
-        trade_off=_trade_off(selection) if "groups" in parts else [],
+        trade_off=_trade_off(selection) if with_groups else [],
     )
 
 
 def _trade_off(selection: Selection) -> list[TradeOff]:
-    """What other sizes of groups would protect."""
+    """Numbers of outliers for other sizes of groups."""
     material, low = selection.material, selection.is_outlier.copy()
     if selection.groups is not None:
         low |= selection.groups.members
@@ -224,7 +218,7 @@ def _trade_off(selection: Selection) -> list[TradeOff]:
 def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOST_BINS) -> FloatArray:
     """Edges t + j·w of equal bins that cover all values; t is the threshold, or the lowest value if there is none.
 
-    There are ``most`` of them, or a few more; fewer for few values.
+    There are about ``most`` of them, and fewer for few values.
 
     Examples
     --------
@@ -234,7 +228,7 @@ def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOS
     low, high = float(values.min()), float(values.max())
     start = low if threshold is None else threshold
     width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, most)
-    if width < 1e-9:  # all alike: a bar needs a width nevertheless
+    if width < 1e-9:  # all values are equal, and a bar needs a width
         width = 0.1
     first, last = int(np.floor((low - start) / width)), int(np.ceil((high - start) / width))
     edges = start + width * np.arange(first, max(last, first + 1) + 1)
@@ -243,7 +237,7 @@ def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOS
 
 
 def _curve(selection: Selection) -> CurvePart:
-    """The ranking goes as far as the automatic choice of k looks, so the knee is the one that it would take."""
+    """The curve of a ranking as long as that of the automatic choice of k, so that both have the same knee."""
     k = len(selection.rows)
     open_ended = replace(selection, settings=curve_settings(selection.settings))
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)
@@ -259,11 +253,11 @@ def _curve(selection: Selection) -> CurvePart:
     )
 
 
-def _settings(estimator: Any) -> dict[str, Any]:
-    selection = estimator.selection_
+def _settings(estimator: Any, detects: bool) -> dict[str, Any]:
+    selection: Selection = estimator.selection_
     solved = selection.encoding if selection.is_solved else None
     settings = {
-        "parameters": plain(estimator.get_params(deep=False)),
+        "parameters": jsonable(estimator.get_params(deep=False)),
         "alpha": None if solved is None else finite(solved.alpha),
         "lam": None if solved is None else finite(solved.lam),
         "gamma": finite(estimator.gamma_),
@@ -272,15 +266,11 @@ def _settings(estimator: Any) -> dict[str, Any]:
         "constraints": None,
         "versions": versions(),
     }
-    if not check_estimator(estimator):
+    if not detects:
         constraints = selection.material.constraints
         settings["constraints"] = {
             "must_include": selection.material.rows_in_data(constraints.must).tolist(),
             "n_not_allowed": int((~constraints.allowed).sum()),
-            "quotas": plain(constraints.quotas),
+            "quotas": jsonable(constraints.quotas),
         }
     return settings
-
-
-def _name(names: Sequence[Any] | None, row: int) -> str | None:
-    return None if names is None else str(names[row])

@@ -1,224 +1,317 @@
-"""All that the page shows, as plain data: the page does no more than draw it, and chooses k and threshold among what is here."""
+"""Everything that the page shows, as plain data. The page draws it, and chooses k and the threshold from what is here."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic.choosing import excess
+from mosaic._arrays import IntArray
+from mosaic.choosing import Selection, counted, excess
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import Summary
-from mosaic.inspection.facts import counted
-from mosaic.inspection.jsonable import finite
-from mosaic.inspection.projection import framed, plane_of_kernel
-from mosaic.inspection.summaries import summarise
+from mosaic.inspection import Summary, summary
+from mosaic.inspection.facts import finite
+from mosaic.inspection.projection import framed, plane_of, thinned
 from mosaic.metrics import unexplained_along
-from mosaic.report._entries import MOST_NAMES, bytes_of, entries_of
-from mosaic.report._fit import Bins, Fit
-from mosaic.report._ranking import Changes, Ranking, affordable_for_all, changes_of, ranking_of
-from mosaic.report._subject import LONGEST_NAME, Subject, shortened
+from mosaic.report._details import (
+    LONGEST_NAME,
+    RowDetails,
+    cells_within,
+    page_bytes,
+    shortened,
+    within,
+)
+from mosaic.report._ranking import Changes, CountBins, FittedPoints, Ranking, changes_of, ranking_of
 
-#: Points on the map, and the part of them that is for the lowest counts, where the threshold moves.
-MOST_POINTS, LOW_SHARE = 20_000, 0.25
-#: Groups that are told apart; all others are one.
+#: Points on the map.
+MOST_POINTS = 20_000
+#: Groups that are told apart; all others are shown as one.
 MOST_GROUPS = 40
+#: Rows with the lowest counts that are listed.
+MOST_LISTED = 100
+#: Longer side of a picture beside another, in pixels.
+SMALL_PICTURE_SIDE = 48
+#: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
+MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (
+    400_000, 200_000, 80_000, 300_000, 650_000,
+)  # fmt: skip
+#: Bytes of cells up to which the page contains them a second time, for readers without JavaScript.
+STATIC_CELL_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the parts of the page are made from.
+
+    Attributes
+    ----------
+    shown : points on the map
+    row_of : row of the data by which each point is called
+    group_of : number of the group of that row, -1 without groups
+    """
+
+    fitted: FittedPoints
+    details: RowDetails
+    summary: Summary
+    ranking: Ranking
+    bins: CountBins
+    changes: Changes
+    shown: IntArray
+    row_of: IntArray
+    group_of: IntArray
+
+    @property
+    def selection(self) -> Selection:
+        """What the fit found."""
+        return self.fitted.selection
 
 
 def facts_of(
-    model: Any,
-    subject: Subject,
-    *,
-    title: str | None = None,
-    command: str | None = None,
-    certificate: bool = True,
-    max_points: int = MOST_POINTS,
+    model: Any, details: RowDetails, *, title: str | None, command: str | None, certificate: bool, max_points: int
 ) -> dict[str, Any]:
-    """Everything on the page, in lists, numbers, strings, and base64 of little-endian integers where there are many."""
+    """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian bytes."""
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
-        raise InvalidInputError(f"max_points must be a whole number >= 1; got {max_points!r}.")
-    fit, notes = Fit(model), list(subject.notes)
-    if certificate and not fit.selection.can_be_proven:
-        certificate = False
-        notes.append(
-            "Nothing is proven here about the number: the model was saved or copied, and its rows did not come with it."
+        raise InvalidInputError(
+            "must be a whole number >= 1", "It limits the points on the map.", parameter="max_points", value=max_points
         )
-    if fit.n_without_weight:
-        notes.append(f"{counted(fit.n_without_weight, 'row')} without weight took no part and are in no number here.")
-    summary = summarise(model, parts=frozenset({"curve"} | ({"bound"} if certificate else set())))
-    k = len(summary.representatives or [])
-    knee = None if fit.selection.settings.mode == "paper" or summary.curve is None else summary.curve.knee
-    ranking, bins = ranking_of(fit, knee or 0), Bins.of_fit(fit)
-    shown = shown_points(fit.counts, ranking.points, int(max_points), fit.material.seed)
-    aside = fit.is_outlier & (fit.outliers == "reject")
-    changes = changes_of(fit.kernel, ranking.points, fit.copies, shown, k, aside)
-    row_of = fit.rows(fit.points.first)
-    row_of[ranking.points] = fit.rows(ranking.members)
-    group_of, groups = _groups(fit, subject, bins, ranking)
-    entries = entries_of(fit, subject, summary, ranking, changes, bins, shown, row_of, group_of)
-    may_be = np.where(bins.safe, 0.0, fit.copies)
+    selection: Selection = model.selection_
+    fitted, notes = FittedPoints(selection), list(details.notes)
+    if certificate and not selection.can_be_proven:
+        certificate = False
+        notes.append("There is no certificate: the model was saved or copied without the rows that the proof needs.")
+    if fitted.n_without_weight:
+        rows = counted(fitted.n_without_weight, "row")
+        notes.append(f"{rows} without weight {'was' if fitted.n_without_weight == 1 else 'were'} ignored.")
+    known = summary(model, certificate=certificate, parts=("curve",))
+    k, outliers = len(selection.rows), selection.settings.outliers
+    knee = None if selection.settings.mode == "paper" or known.curve is None else known.curve.knee
+    ranking, bins = ranking_of(fitted, knee or 0), CountBins.of_selection(selection)
+    counts, copies = np.asarray(selection.material.counts), fitted.copies
+    shown = np.arange(len(counts))
+    if len(shown) > max_points:  # the lowest counts are where the threshold moves
+        rng = np.random.default_rng(selection.material.seed)
+        shown = thinned(ranking.points, shown, shown, counts, int(max_points), rng)
+    aside = selection.is_outlier & (outliers == "reject")
+    changes = changes_of(selection.kernel, ranking.points, copies, shown, k, aside)
+    row_of = selection.material.rows_in_data(selection.material.points.first).copy()
+    row_of[ranking.points] = selection.material.rows_in_data(ranking.members)
+    group_of, groups = _groups(fitted, details, bins, ranking)
+    found = Found(fitted, details, known, ranking, bins, changes, shown, row_of, group_of)
+    may_be_outlier = np.where(bins.safe, 0.0, copies)
     return {
-        "title": title or f"{counted(k, 'representative')} of {counted(fit.n, 'point')}",
-        "file": None if subject.file is None else {"name": shortened(subject.file, 200), "kind": subject.kind},
-        "n": fit.n,
-        "n_features": summary.n_features,
+        "title": title or f"{counted(k, 'representative')} of {counted(fitted.n, 'point')}",
+        "file": None if details.file is None else {"name": shortened(details.file, 200), "kind": details.kind},
+        "n": fitted.n,
+        "n_features": known.n_features,
         "k": k,
-        "n_outliers": round(float(bins.rows(may_be)[: bins.threshold].sum())),
-        "scaled": fit.by_passes,
-        "outliers": fit.outliers,
-        "ranking": entries.ranked,
-        "columns": entries.columns,
-        "static_cells": entries.static_cells,
+        "n_outliers": round(float(bins.sums(may_be_outlier)[: bins.threshold].sum())),
+        "scaled": selection.by_passes,
+        "outliers": outliers,
+        **_lists(found),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
         "similarity": [round(float(value), 5) for value in ranking.similarity],
         "knee": knee if knee is not None and knee <= len(ranking.points) else None,
         "moves": _moves(changes),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],
-            "rows": _numbers(bins.rows(fit.copies)),
-            "safe": _numbers(bins.rows(fit.copies - may_be)),
+            "rows": _numbers(bins.sums(copies)),
+            "safe": _numbers(bins.sums(copies - may_be_outlier)),
             "threshold": bins.threshold,
-            "grouped": round(float(fit.copies[bins.grouped].sum())),
-            "must": round(float(fit.copies[bins.must].sum())),
+            "grouped": round(float(copies[bins.grouped].sum())),
+            "must": round(float(copies[bins.must].sum())),
         },
-        "lowest": entries.lowest,
-        "map": _map(fit, subject, bins, changes, shown, row_of, group_of),
+        "map": _map(found),
         "groups": groups,
-        "certificate": _certificate(fit, summary, ranking, k),
-        "settings": _settings(summary, notes, command),
+        "certificate": _certificate(found),
+        "settings": _settings(known, notes, command),
     }
 
 
-def shown_points(counts: FloatArray, ranked: IntArray, limit: int, seed: int) -> IntArray:
-    """Everybody, if no more than ``limit``; else the ranked, those with the lowest counts, and a random part of the others."""
-    n = len(counts)
-    if n <= limit:
-        return np.arange(n)
-    lowest = np.argsort(counts, kind="stable")[: int(LOW_SHARE * limit)]
-    kept = np.union1d(ranked, lowest)
-    others = np.setdiff1d(np.arange(n), kept)
-    room = min(max(limit - len(kept), 0), len(others))
-    return np.union1d(kept, np.random.default_rng(seed).choice(others, room, replace=False))
-
-
-def _groups(fit: Fit, subject: Subject, bins: Bins, ranking: Ranking) -> tuple[IntArray, dict[str, Any] | None]:
-    """For each distinct point the group of the row that it goes by, and rows of each group, by bin those that may be outliers."""
-    labels, first = _labels(fit, subject), np.full(fit.points.n, -1, np.intp)
+def _groups(
+    fitted: FittedPoints, details: RowDetails, bins: CountBins, ranking: Ranking
+) -> tuple[IntArray, dict[str, Any] | None]:
+    """The group of each point, and for each group its rows, and by bin those that may be outliers."""
+    labels, of_point = _labels(fitted, details), np.full(len(fitted.copies), -1, np.intp)
     if labels is None:
-        return first, None
+        return of_point, None
     values, of = np.unique(np.array([shortened(label, LONGEST_NAME) for label in labels]), return_inverse=True)
-    sizes = np.bincount(of, weights=fit.weight_of)
+    sizes = np.bincount(of, weights=fitted.weight_of)
     order = np.argsort(-sizes, kind="stable")
     named = [str(values[i]) for i in order[:MOST_GROUPS]]
     if len(order) > MOST_GROUPS:
-        named.append(f"{len(order) - MOST_GROUPS} others")
+        named.append(counted(len(order) - MOST_GROUPS, "other"))
     place = np.empty(len(order), np.intp)
     place[order] = np.minimum(np.arange(len(order)), MOST_GROUPS)
     of = place[of]
     low = np.zeros((len(named), len(bins.edges) - 1))
-    np.add.at(low, (of, bins.of[fit.point_of]), fit.weight_of * ~bins.safe[fit.point_of])
-    first[fit.point_of[::-1]] = of[::-1]  # of copies the first
-    first[ranking.points] = of[np.searchsorted(fit.members, ranking.members)]
-    return first, {
-        "column": shortened(subject.group_name, LONGEST_NAME),
+    np.add.at(low, (of, bins.of[fitted.point_of]), fitted.weight_of * ~bins.safe[fitted.point_of])
+    of_point[fitted.point_of[::-1]] = of[::-1]  # of copies the first
+    of_point[ranking.points] = of[np.searchsorted(fitted.members, ranking.members)]
+    return of_point, {
+        "column": shortened(details.group_name, LONGEST_NAME),
         "labels": named,
-        "rows": _numbers(np.bincount(of, weights=fit.weight_of, minlength=len(named))),
+        "rows": _numbers(np.bincount(of, weights=fitted.weight_of, minlength=len(named))),
         "low": [_numbers(row) for row in low],
     }
 
 
-def _labels(fit: Fit, subject: Subject) -> Sequence[Any] | None:
-    """The group of each row in memory that counts: as given for the report, or as was given to fit."""
-    if subject.groups is not None:
-        return [subject.groups[int(row)] for row in fit.rows(fit.members)]
-    demands = fit.material.constraints
-    return None if len(demands.names) < 2 else [demands.names[group] for group in demands.group[fit.members]]
+def _labels(fitted: FittedPoints, details: RowDetails) -> Sequence[Any] | None:
+    """The group of each member: as given for the report, or else as given to fit."""
+    material = fitted.selection.material
+    if details.groups is not None:
+        return [details.groups[int(row)] for row in material.rows_in_data(fitted.members)]
+    names = material.constraints.names
+    return None if len(names) < 2 else [names[group] for group in material.constraints.group[fitted.members]]
 
 
-def _map(
-    fit: Fit, subject: Subject, bins: Bins, changes: Changes, shown: IntArray, row_of: IntArray, group_of: IntArray
-) -> dict[str, Any]:
-    inner = fit.model
-    belongs = ~fit.is_outlier[shown]
-    names = getattr(inner, "feature_names_in_", None)
-    rng = np.random.default_rng(fit.material.seed)
+def _lists(found: Found) -> dict[str, Any]:
+    """The ranked rows and those with the lowest counts, with names, cells and pictures as far as there is room."""
+    ranking, bins, changes, details = found.ranking, found.bins, found.changes, found.details
+    material, counts = found.selection.material, np.asarray(found.selection.material.counts)
+    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
+    points, n_ranks = np.concatenate([ranking.points, low]), len(ranking.points)
+    members = [found.shown[places] for places in changes.members]
+    rows = found.row_of[np.concatenate([points, *members])]
+    listed, beside = rows[: len(points)], rows[len(points) :]
+    pictures = within([*details.pictures(listed), *details.pictures(beside, SMALL_PICTURE_SIDE)], PICTURE_BYTES)
+    columns, cells = cells_within(*details.cells(listed), CELL_BYTES)
+    numbers, names = details.numbers(rows).tolist(), details.names(rows)
+    short: list[str | None] = [None if names is None else shortened(name, LONGEST_NAME) for name in names or numbers]
+    full = [name if name != cut else None for name, cut in zip(names or short, short, strict=True)]
+    short, full = within(short, LISTED_NAME_BYTES), within(full, FULL_NAME_BYTES)
+
+    def called(i: int) -> dict[str, Any]:
+        return {"row": numbers[i], "name": short[i], "picture": pictures[i]}
+
+    entries: list[dict[str, Any]] = [
+        called(i)
+        | {
+            "full": full[i],
+            "count": float(f"{counts[point]:.4g}"),
+            "bin": int(bins.of[point]),
+            "safe": bool(bins.safe[point]),
+            "group": int(found.group_of[point]),
+            "copies": 1 if found.selection.by_passes else int(found.fitted.copies[point]),
+            "cells": cells[i],
+            "reason": _why_outlier(float(counts[point]), material.count_total),
+        }
+        for i, point in enumerate(points.tolist())
+    ]
+    at = len(points)
+    for j, entry in enumerate(entries[:n_ranks]):
+        is_chosen = j < len(changes.stands_for)
+        entry["reason"] = _why_chosen(found, j) if is_chosen else "would come next: it adds most to those before it."
+        entry["stands_for"] = round(float(changes.stands_for[j])) if is_chosen else 0
+        entry["members"] = [called(i) for i in range(at, at + len(members[j]))]
+        at += len(members[j])
+    return {
+        "ranking": entries[:n_ranks],
+        "lowest": entries[n_ranks:],
+        "columns": columns,
+        "static_cells": page_bytes(cells) <= STATIC_CELL_BYTES,
+    }
+
+
+def _why_outlier(count: float, total: float) -> str:
+    """What an effective count says.
+
+    Examples
+    --------
+    >>> _why_outlier(1.004, 128), _why_outlier(3.14159, 128)
+    ('no other row looks like it.', 'about 3.1 of 128 rows look like it, itself included.')
+    """
+    if count < 1.05:
+        return "no other row looks like it."
+    return f"about {count:.2g} of {total:,.0f} rows look like it, itself included."
+
+
+def _why_chosen(found: Found, rank: int) -> str:
+    """Why a representative was chosen, in words that are true at any k and threshold."""
+    if found.bins.must[found.ranking.points[rank]]:
+        return "must be included."
+    gain = finite(found.selection.gains[rank]) or 0.0
+    if found.selection.settings.mode == "paper":
+        return f"its influence, the norm of its row in the encoding, is {gain:.3g}."
+    return f"adds {gain:.3g} to the mean similarity of the points to their nearest representative."
+
+
+def _map(found: Found) -> dict[str, Any]:
+    selection, shown, bins, changes = found.selection, found.shown, found.bins, found.changes
+    belongs, copies = ~selection.is_outlier[shown], found.fitted.copies
+    names = found.summary.feature_names
     labels = None if names is None else [shortened(name, LONGEST_NAME) for name in names]
-    plane = plane_of_kernel(fit.kernel, shown, fit.selection.chosen, belongs, labels, rng)
-    points = plane.points
-    if plane.method == "features" and inner.column_scale_ is not None:  # back in the units that the axes are named in
-        points = points * inner.column_scale_
-    frame = framed(points, belongs)
+    plane = plane_of(selection, shown, belongs, labels, np.random.default_rng(selection.material.seed))
+    frame = framed(plane.points, belongs)
     steps = np.round(65535 * frame.shares)
-    left_out = np.setdiff1d(np.arange(fit.points.n), shown)
-    rows = row_of[shown]
-    called = subject.names(rows)
+    left_out = np.setdiff1d(np.arange(len(copies)), shown)
+    rows = found.row_of[shown]
+    called = found.details.names(rows)
     if called is not None:
         called = [shortened(name, LONGEST_NAME) for name in called]
-        called = called if bytes_of(json.dumps(called, ensure_ascii=False)) <= MOST_NAMES else None
+        called = called if page_bytes(called) <= MAP_NAME_BYTES else None
     return {
         "method": plane.method,
         "axes": list(plane.axes),
         "n": len(shown),
-        "of": fit.points.n,
+        "of": len(copies),
         "range": [float(f"{edge:.6g}") for edges in zip(frame.low, frame.high, strict=True) for edge in edges],
         "n_outside": int(frame.outside.sum()),
         "x": packed(steps[:, 0], "u2"),
         "y": packed(steps[:, 1], "u2"),
-        "row": packed(subject.numbers(rows), "u4"),
+        "row": packed(found.details.numbers(rows), "u4"),
         "bin": packed(bins.of[shown], "u1"),
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
-        "copies": packed(np.round(fit.copies[shown]), "u4") if (fit.copies != 1).any() else None,
-        "group": None if (group_of < 0).all() else packed(group_of[shown], "i2"),
+        "copies": packed(np.round(copies[shown]), "u4") if (copies != 1).any() else None,
+        "group": None if (found.group_of < 0).all() else packed(found.group_of[shown], "i2"),
         "names": called,
         "history": packed(changes.ranks, "u2"),
         "history_end": packed(changes.end, "u4"),
-        # All rows below a threshold of so many bins are on the map.
+        # The number of lowest bins whose points are all on the map.
         "low_complete": int(bins.of[left_out].min()) if len(left_out) else len(bins.edges) - 1,
     }
 
 
 def _moves(changes: Changes) -> list[list[list[float]]]:
-    """For each rank, from whom it takes over how many rows; -1 for those that had nobody."""
+    """For each rank, from which rank it takes over how many rows; -1 for rows without a representative before."""
     arrivals = changes.moves.tocsc()
     n_ranks = arrivals.shape[1]
     taken = []
     for j in range(n_ranks):
-        part = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
-        before, rows = arrivals.indices[part].tolist(), _numbers(arrivals.data[part])
+        column = slice(arrivals.indptr[j], arrivals.indptr[j + 1])
+        before, rows = arrivals.indices[column].tolist(), _numbers(arrivals.data[column])
         taken.append([[-1 if i == n_ranks else i, number] for i, number in zip(before, rows, strict=True)])
     return taken
 
 
-def _certificate(fit: Fit, summary: Summary, ranking: Ranking, k: int) -> dict[str, Any]:
-    """What is proven for the chosen k and, where it is no long work, for every other k of the slider.
+def _certificate(found: Found) -> dict[str, Any]:
+    """What is proven for the chosen k and, where it is quick to compute, for every other k of the slider.
 
-    One solution bounds what sets of any size leave; it is tightest for the chosen k.
+    One solution of the program bounds what sets of any size leave; the bound is tightest for the chosen k.
     """
-    proven, excesses = summary.certificate, None
-    if proven.excess is not None and not fit.by_passes and affordable_for_all(fit, len(ranking.points)):
-        bounds = fit.selection.certificate.bounds
-        left = unexplained_along(fit.kernel, ranking.points, bounds.ridge, fit.points.weights)
-        found = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
-        excesses = [None if value is None else float(f"{value:.3g}") for value in found]
-    ridge = None if proven.ridge is None else f"{proven.ridge:.3g}"
-    return {"sentence": proven.sentence, "excess": proven.excess, "excesses": excesses, "k": k, "ridge": ridge}
+    selection, proven, excesses = found.selection, found.summary.certificate, None
+    ranked = found.ranking.points
+    if proven.excess is not None and not selection.by_passes and len(ranked) <= found.fitted.most_exact_ranks:
+        bounds = selection.certificate.bounds
+        left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.material.points.weights)
+        values = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]
+        excesses = [None if value is None else float(f"{value:.3g}") for value in values]
+    return {"sentence": proven.sentence, "excess": proven.excess, "excesses": excesses, "ridge": proven.ridge}
 
 
-def _settings(summary: Summary, notes: list[str], command: str | None) -> dict[str, Any]:
-    settings = summary.settings
-    parameters = {
-        name: value for name, value in settings["parameters"].items() if name not in ("verbose", "random_state")
-    }
+def _settings(known: Summary, notes: list[str], command: str | None) -> dict[str, Any]:
+    parameters = dict(known.settings["parameters"])
+    seed = parameters.pop("random_state", None)
+    parameters.pop("verbose", None)
     return {
-        "sentences": settings["sentences"],
+        "sentences": known.settings["sentences"],
         "parameters": [[name, shortened(json.dumps(value), 200)] for name, value in parameters.items()],
-        "versions": [[name, version] for name, version in settings["versions"].items()],
-        "seed": str(settings["parameters"].get("random_state")),
+        "versions": [[name, version] for name, version in known.settings["versions"].items()],
+        "seed": str(seed),
         "command": command,
         "notes": notes,
     }
@@ -236,5 +329,5 @@ def packed(values: Any, kind: str) -> str:
 
 
 def _numbers(values: Any) -> list[float]:
-    """Whole numbers as such, others with one digit."""
+    """Whole numbers as integers, others with one digit after the point."""
     return [int(value) if float(value).is_integer() else round(float(value), 1) for value in values]

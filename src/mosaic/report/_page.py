@@ -1,4 +1,4 @@
-"""From facts to one file that needs nothing else: no network, no other file, nothing that a name in the data could start."""
+"""From facts to one self-contained file: it loads nothing, and no text of the data can run in it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from mosaic.choosing import counted
 from mosaic.data import check_output, replacing
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection.explanations import check_estimator
+from mosaic.inspection.facts import excess_text, headline, sentence, share_text
+from mosaic.report._details import RowDetails
 from mosaic.report._facts import MOST_POINTS, facts_of
-from mosaic.report._subject import Subject, subject_of
 
-#: Parts of the page's program, in their order.
-SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "hands.js", "page.js")
-#: What could end a script element, or begin a comment in it, as JSON may write it.
-HARMLESS = {ord("<"): "\\u003c"}
+#: The page's scripts, in their order.
+SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
+#: Columns of a table that are printed (the style sheet hides the others), and cells below a picture.
+PRINTED_COLUMNS, CARD_CELLS = 9, 3
+#: ``<`` could end a script element or begin a comment in it, so JSON contains it escaped.
+ESCAPED = {ord("<"): "\\u003c"}
 
 
 def report_html(
@@ -35,25 +39,25 @@ def report_html(
     certificate: bool = True,
     max_points: int = MOST_POINTS,
 ) -> str:
-    """The report of a fit, as one page of HTML.
+    """The report of a fit as one page of HTML.
 
     Parameters
     ----------
     model : fitted MOSAIC or MOSAICSampler
-    table : what ``mosaic.data.open_table`` gave: names, cells, pictures and groups come from there
-    names, columns, images, groups : instead of a table, one entry for each row: what rows are called, a frame or a mapping from
-        names of columns to values, pictures as arrays, labels
-    title : of the page
-    command : that makes it again
-    certificate : whether to bound what the best k points would leave, which solves one more program
-    max_points : points on the map. The ranked and those with the lowest counts are among them, the others are drawn
+    table : table from ``mosaic.data.open_table``, with names, cells, pictures and groups of the rows
+    names, columns, images, groups : instead of a table, one entry for each row: names, a frame or a mapping from column names to
+        values, pictures as arrays, labels
+    title : title of the page
+    command : command line that writes the page again
+    certificate : whether to bound what the best k points would leave unexplained, which solves one more program
+    max_points : points on the map. It has the ranked and those with the lowest counts, the others are drawn at random
 
     Notes
     -----
-    1. Beyond the chosen k the slider goes on with whoever adds most; below, it takes the first of the chosen. Picks of a fit
-       that is asked for another k can be better, since they are exchanged.
-    2. After a fit by passes the page is about the points in memory, and numbers of rows are scaled up from them.
-    3. The page is the same, byte for byte, whenever and wherever the same fit is reported.
+    1. Below the chosen k the slider shows the first representatives; beyond it, it adds the rows that add most. A fit for
+       another k can be better, because it exchanges representatives.
+    2. After a fit by passes the page shows the points in memory, and numbers of rows are scaled up from them.
+    3. The same fit gives the same page, byte for byte.
 
     Examples
     --------
@@ -65,14 +69,14 @@ def report_html(
     """
     if check_estimator(model):
         raise InvalidInputError(
-            "a report is about representatives; a MOSAICOutlierDetector has none. Fit MOSAIC, whose report has the outliers, too."
+            "a report shows representatives, and a MOSAICOutlierDetector has none",
+            "Fit MOSAIC, whose report also shows the outliers.",
         )
-    subject = (
-        Subject.of_table(table)
-        if table is not None
-        else subject_of(model.selection_.material.n_rows, names, columns, images, groups)
-    )
-    facts = facts_of(model, subject, title=title, command=command, certificate=certificate, max_points=max_points)
+    if table is not None:
+        details = RowDetails.of_table(table)
+    else:
+        details = RowDetails.of_arrays(model.selection_.n_rows, names, columns, images, groups)
+    facts = facts_of(model, details, title=title, command=command, certificate=certificate, max_points=max_points)
     return page_of(facts)
 
 
@@ -82,8 +86,8 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
     Parameters
     ----------
     model : fitted MOSAIC or MOSAICSampler
-    path : of the file. It appears when it is complete; an older one is replaced only with ``force``
-    force : whether a file that exists is replaced
+    path : path of the file, which appears when it is complete
+    force : whether an existing file is replaced
     **about : as for ``report_html``
 
     Returns
@@ -98,21 +102,49 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
 
 
 def page_of(facts: dict[str, Any]) -> str:
-    """The page of these facts. Style and program are allowed by their hash, all else is forbidden."""
+    """The page of these facts. Its policy allows its own style and script by their hashes, and forbids everything else."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
-        raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.") from error
-    room = files("mosaic.report").joinpath("page")
-    css = room.joinpath("page.css").read_text("utf-8")
-    js = "\n".join(room.joinpath(name).read_text("utf-8") for name in SCRIPTS)
+        raise MissingDependencyError(
+            "a report needs Jinja2, which is not installed", "Use: pip install 'mosaic-select[report]'"
+        ) from error
+    folder = files("mosaic.report").joinpath("page")
+    css = folder.joinpath("page.css").read_text("utf-8")
+    js = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(room.joinpath("page.html.j2").read_text("utf-8"))
-    data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(HARMLESS)
-    page = template.render(facts=facts, title=facts["title"], css=css, js=js, facts_json=data, csp=policy)
-    return page.encode("utf-8", "replace").decode()  # names of files need not be text
+    environment.filters |= {"counted": counted, "share": share_text, "whole": lambda number: f"{round(number):,}"}
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
+    facts = facts | {"texts": _texts(facts)}
+    data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPED)
+    page = template.render(facts=facts, css=css, js=js, facts_json=data, csp=policy)
+    return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
+
+
+def _texts(facts: dict[str, Any]) -> dict[str, Any]:
+    """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
+    k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
+    templates = headline(facts["n"], facts["outliers"], proof["ridge"], scaled=facts["scaled"])
+    excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
+    excesses[k - 1] = excess_text(proof["excess"])
+    number = "one" if k == 1 else f"{k:,}"
+    left_out = {
+        "picks": n_columns + 4 - PRINTED_COLUMNS,
+        "outliers": n_columns + 3 - PRINTED_COLUMNS,
+        "cards": n_columns - CARD_CELLS,
+    }
+    return templates | {
+        "sentence": sentence(templates, k, facts["coverage"][k - 1], facts["n_outliers"], proof["excess"]),
+        "excesses": excesses,
+        "proven_elsewhere": "" if excesses[k - 1] is None else f"; the proof is for {number}",
+        "certificate_elsewhere": f"For the chosen {number}: {proof['sentence'][0].lower()}{proof['sentence'][1:]}",
+        "not_printed": {
+            what: f"{counted(columns, 'more column')} on the page itself." if columns > 0 else ""
+            for what, columns in left_out.items()
+        },
+    }
 
 
 def _hash(text: str) -> str:

@@ -1,36 +1,106 @@
-"""The ranking behind the slider: the chosen in their order and who would come next, and who stands for whom at every k.
+"""The ranking behind the slider: the representatives in their order, those that would come next, and whom each stands for.
 
-Along a ranking the representative of a point changes only when a nearer one comes in, and then to that one. So the ranks at
-which a point changes hands, few of them, say who stands for it at every k: the last of them below k.
+Along a ranking the representative of a point changes only when a nearer one is added, and then to that one. So the few ranks
+at which it changes determine the representative of the point at every k: the last of them below k.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
-from mosaic.choosing import rank, without_rounding
+from mosaic.choosing import Selection, rank, without_rounding
+from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
-from mosaic.report._fit import Fit
 
-#: The slider reaches twice as far as the chosen number, but no farther than this beyond it …
-MOST_BEYOND = 100
-#: … and at least to here.
-FEWEST = 20
-#: Rows that are named for each rank.
-MEMBERS = 6
-#: Multiplications that looking at all points for every k of the slider may take.
-MOST_PRODUCTS = 4 * 10**9
+#: Ranks of the slider: at least so many; otherwise twice the number of representatives, at most so many more than these.
+FEWEST_RANKS, MOST_EXTRA_RANKS = 20, 100
+#: Members that are listed for each rank.
+MEMBERS_PER_RANK = 6
+#: Multiplications up to which coverage is computed from all points for every k, and not from a sample.
+MOST_MULTIPLICATIONS = 4 * 10**9
+#: Bins of the histogram, which are also the steps of the threshold.
+COUNT_BINS = 120
+
+
+class FittedPoints:
+    """The distinct points in memory: all of them, or the sample of a fit by passes. Rows without weight are left out.
+
+    Attributes
+    ----------
+    selection : what the fit found
+    members : rows in memory that have a weight
+    point_of : number of the point of each member
+    weight_of : rows of the data for which each member stands: one, or more in a sample
+    copies : rows of the data for which each point stands
+    n, n_without_weight : rows of the data with and without a weight
+    most_exact_ranks : number of ranks up to which coverage is computed from all points for every k
+    """
+
+    def __init__(self, selection: Selection, most_multiplications: int = MOST_MULTIPLICATIONS):
+        group, weights = selection.material.points.group, selection.material.points.weights
+        self.selection = selection
+        self.members: IntArray = np.flatnonzero(group >= 0)
+        self.point_of: IntArray = group[self.members]
+        self.weight_of: FloatArray = weights[self.point_of] if selection.by_passes else np.ones(len(self.members))
+        self.copies: FloatArray = np.asarray(np.bincount(self.point_of, self.weight_of, len(weights)), np.float64)
+        self.n = selection.n_rows if selection.by_passes else len(self.members)
+        self.n_without_weight = 0 if selection.by_passes else len(group) - len(self.members)
+        self.most_exact_ranks = int((most_multiplications / len(weights)) ** 0.5)
+
+
+@dataclass(frozen=True)
+class CountBins:
+    """Bins of the effective counts; the threshold of the fit is one of the edges.
+
+    Attributes
+    ----------
+    edges : of the bins, as counts
+    threshold : number of the bin that begins at the threshold, 0 without a threshold
+    of : the bin of each point
+    must, grouped : points that are no outliers whatever their count, because they must be included or form a group
+    """
+
+    edges: FloatArray
+    threshold: int
+    of: IntArray
+    must: BoolArray
+    grouped: BoolArray
+
+    @classmethod
+    def of_selection(cls, selection: Selection) -> CountBins:
+        """Bins of the points of a selection."""
+        material, cut = selection.material, float(selection.cut.count)
+        counts = np.asarray(material.counts)
+        log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None, COUNT_BINS)
+        edges, threshold = np.exp(log_edges), 0
+        edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
+        if cut > 0 and (counts < cut).any():
+            threshold = int(np.abs(log_edges - np.log(cut)).argmin())
+            edges[threshold] = cut
+        of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
+        must = np.zeros(len(counts), dtype=bool)
+        must[material.points.group[material.constraints.must]] = True
+        grouped = np.zeros_like(must) if selection.groups is None else np.asarray(selection.groups.members) & ~must
+        return cls(edges, threshold, of, must, grouped)
+
+    @property
+    def safe(self) -> BoolArray:
+        """Points that are never outliers."""
+        return self.must | self.grouped
+
+    def sums(self, weights: FloatArray) -> FloatArray:
+        """Sum of the weights of the points in each bin."""
+        return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.edges) - 1), np.float64)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Distinct points in their order, the rows in memory that they are, and what each prefix covers."""
+    """Points in their order, the rows in memory that they are, and mean similarity and coverage of the first k for every k."""
 
     points: IntArray
     members: IntArray
@@ -38,16 +108,34 @@ class Ranking:
     coverage: FloatArray
 
 
+def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
+    """The representatives as they are ranked, and those that would come next, at least up to the knee.
+
+    In paper mode nothing is ranked beyond the representatives.
+    """
+    selection, k = fitted.selection, len(fitted.selection.rows)
+    longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, knee)
+    members, similarity, coverage = rank(selection, k if selection.settings.mode == "paper" else longest, go_on=True)
+    kernel, points = selection.kernel, selection.material.points.group[members]
+    if len(points) <= fitted.most_exact_ranks:
+        belongs = selection.material.points.weights * (~selection.is_outlier | (selection.settings.outliers == "keep"))
+        coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
+    else:  # of a sample, shifted to the known coverage at k
+        coverage = coverage + (selection.coverage - coverage[k - 1])
+    # Rounding must not let the curve fall where everything is covered.
+    return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
+
+
 @dataclass(frozen=True)
 class Changes:
-    """Who takes whom over from whom.
+    """At which ranks points change their representative.
 
     Attributes
     ----------
-    moves : (R + 1) × R, sparse: rows that rank j takes over from rank i, when it comes in; the last row: those who had nobody
-    end, ranks : for each shown point its changes of hands, ``ranks[end[i − 1] : end[i]]``
-    members : for each rank the places, among those shown, of the points that are most similar to it of all that it gets
-    stands_for : rows of each of the first k, those left aside not counted
+    moves : (R + 1) × R, sparse: rows that rank j takes over from rank i when it is added; last row: those without one before
+    end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
+    members : for each rank, places among the shown points of the most similar ones that it ever stands for
+    stands_for : rows for which each of the first k stands, without outliers that are set aside
     """
 
     moves: sp.csr_array
@@ -57,42 +145,19 @@ class Changes:
     stands_for: FloatArray
 
 
-def ranking_of(fit: Fit, knee: int = 0) -> Ranking:
-    """The chosen as they are ranked, and who would come next, as far as the knee at least.
-
-    The paper's rule ranks nobody beyond.
-    """
-    selection, k = fit.selection, len(fit.selection.rows)
-    longest = k if selection.settings.mode == "paper" else max(k, min(2 * k, k + MOST_BEYOND), FEWEST, knee)
-    members, similarity, coverage = rank(selection, longest, go_on=True)
-    points = fit.points.group[members]
-    if affordable_for_all(fit, len(points)):
-        belongs = fit.points.weights * (np.ones(fit.points.n) if fit.outliers == "keep" else ~fit.is_outlier)
-        coverage = 1.0 - unexplained_along(fit.kernel, points, 0.0, belongs) / float(belongs @ fit.kernel.diagonal())
-    else:  # of a sample; what the chosen cover is known
-        coverage = coverage + (selection.coverage - coverage[k - 1])
-    # The last digits of a prefix that expresses everything are rounding.
-    return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
-
-
-def affordable_for_all(fit: Fit, n_ranks: int) -> bool:
-    """Whether what each prefix leaves is computed for all points."""
-    return bool(fit.points.n * n_ranks**2 <= MOST_PRODUCTS)
-
-
 def changes_of(
     kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
 ) -> Changes:
-    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that labels go by.
+    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that defines labels.
 
     Parameters
     ----------
-    kernel : between distinct points
+    kernel : between points
     ranked : points in the order of their rank
-    copies : rows that each point stands for
+    copies : rows for which each point stands
     shown : points whose changes are kept
-    k : how many of the ranked were chosen
-    aside : points that have no representative
+    k : number of representatives
+    aside : points without a representative
     """
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     place[shown] = np.arange(len(shown))
@@ -101,7 +166,7 @@ def changes_of(
     lengths = kernel.diagonal()[ranked]
     moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
     kept: list[tuple[IntArray, IntArray]] = []
-    nearest = _Nearest(n_ranks)
+    nearest: tuple[IntArray, IntArray, FloatArray] = (np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))
     for rows in row_blocks(kernel.n, n_ranks):
         points = np.arange(kernel.n)[rows]
         D = without_rounding(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
@@ -113,32 +178,23 @@ def changes_of(
         who, to = np.nonzero(changes)
         before = np.where(np.diff(who, prepend=-1) > 0, n_ranks, np.roll(to, 1))
         np.add.at(moves, (before, to), copies[points[who]])
-        there = place[points[who]] >= 0
-        kept.append((place[points[who[there]]], to[there]))
-        seen = np.flatnonzero(place[points] >= 0)
-        nearest.add(D[seen], changes[seen], place[points[seen]])
-    at, to = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        who, to = who[place[points[who]] >= 0], to[place[points[who]] >= 0]
+        kept.append((place[points[who]], to))
+        added = (place[points[who]], to, D[who, to])
+        nearest = _nearest(*(np.concatenate(each) for each in zip(nearest, added, strict=True)))
+    at, to = (np.concatenate(each) for each in zip(*kept, strict=True))
     order = np.lexsort((to, at))
     end = np.cumsum(np.bincount(at, minlength=len(shown)))
-    return Changes(sp.csr_array(moves), end, to[order], nearest.members(place[ranked]), stands_for)
+    places, of_rank, _ = nearest
+    members = [
+        places[(of_rank == j) & (places != place[point])][:MEMBERS_PER_RANK] for j, point in enumerate(ranked.tolist())
+    ]
+    return Changes(sp.csr_array(moves), end, to[order], members, stands_for)
 
 
-class _Nearest:
-    """For each rank, the nearest of the points that ever come to it."""
-
-    def __init__(self, n_ranks: int):
-        self.places = [np.zeros(0, np.intp) for _ in range(n_ranks)]
-        self.distances = [np.zeros(0) for _ in range(n_ranks)]
-
-    def add(self, D: FloatArray, changes: Any, places: IntArray) -> None:
-        for j in range(D.shape[1]):
-            mine = np.flatnonzero(changes[:, j])
-            if not len(mine):
-                continue
-            distances = np.concatenate([self.distances[j], D[mine, j]])
-            named = np.concatenate([self.places[j], places[mine]])
-            best = np.lexsort((named, distances))[: MEMBERS + 1]
-            self.distances[j], self.places[j] = distances[best], named[best]
-
-    def members(self, themselves: IntArray) -> list[IntArray]:
-        return [found[found != one][:MEMBERS] for found, one in zip(self.places, themselves, strict=True)]
+def _nearest(places: IntArray, ranks: IntArray, distances: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Of points that have come to ranks, the nearest of each rank: one more than are listed, which may be the rank itself."""
+    order = np.lexsort((places, distances, ranks))
+    first = np.searchsorted(ranks[order], ranks[order])
+    order = order[np.arange(len(order)) - first <= MEMBERS_PER_RANK]
+    return places[order], ranks[order], distances[order]

@@ -1,4 +1,4 @@
-// The two charts. Each has its slider right below, on the same scale of pixels.
+// The two charts. Each has its slider below it, on the same scale.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 44; // pixels beside the plot; the style sheet places the sliders by the same numbers
@@ -14,7 +14,7 @@ function shape(name, attributes, parent, text) {
   return element;
 }
 
-/* Sizes are asked for when they change, not at every stroke: asking lays out the whole page. */
+/* Sizes are read when they change and not at every repaint, because reading them lays out the page. */
 function fitCharts() {
   for (const chart of [curve, histogram]) {
     chart.width = Math.max(chart.svg.clientWidth, 200);
@@ -71,7 +71,7 @@ function paintCurve() {
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     const y = yOfShare(page, share);
     shape("line", { x1: LEFT, x2: width - RIGHT, y1: y, y2: y, class: share ? "grid" : "axis" }, svg);
-    tickBeside(page, y, share === 1 ? `100${HARD}%` : String(100 * share));
+    tickBeside(page, y, share === 1 ? `100${NO_BREAK}%` : String(100 * share));
   }
   const step = Math.max(roundStep(maxK, page.plot / 70), 1);
   for (let k = step; k <= maxK; k += step) {
@@ -93,10 +93,10 @@ function paintCurve() {
   const share = percent(facts.coverage[state.k - 1]);
   mark(page, x, TOP - 8, share, "value");
   const asFitted = knowsShare() ? "" : " at the threshold of the fit";
-  svg.setAttribute("aria-label", `Coverage${asFitted}: the first ${state.k} of ${maxK} express ${share}.`);
+  svg.setAttribute("aria-label", `Coverage${asFitted}: the first ${state.k} of ${maxK} cover ${share}.`);
 }
 
-// ---------------------------------------------------------------- how many rows stand for how many
+// ---------------------------------------------------------------- how many rows have which effective count
 
 const histogram = { svg: document.getElementById("histogram"), page: null, width: 0, height: 0 };
 
@@ -104,7 +104,7 @@ function xOfBin(page, b) {
   return LEFT + (b / nBins) * page.plot;
 }
 
-/* Bins are the scale, so a count lies within its bin as its logarithm does. */
+/* The axis is linear in bins, and logarithmic within a bin. */
 function xOfCount(page, count) {
   let b = 0;
   while (b < nBins - 1 && bins.edges[b + 1] <= count) b++;
@@ -116,7 +116,7 @@ function paintHistogram() {
   const page = (histogram.page = sheet(histogram));
   const { svg, floor, width, rise } = page;
   const most = Math.max(...bins.rows, 1);
-  // Few outliers beside many others: heights are logarithmic, so that one row can be seen.
+  // Heights are logarithmic, so that a single outlier is visible beside many other rows.
   const lift = (rows) => (rows <= 0 ? 0 : (rise * Math.log10(1 + 3 * rows)) / Math.log10(1 + 3 * most));
   for (let rows = 1; rows <= most; rows *= 10) {
     const y = floor - lift(rows);
@@ -163,11 +163,11 @@ function countTicks(page) {
 }
 
 function thresholdText() {
-  if (!state.t) return "no threshold, nothing is an outlier";
+  if (!state.t) return "no threshold, no outliers";
   return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
 }
 
-/* Press and drag on a chart does what its slider does. */
+/* Dragging on a chart moves its slider. */
 function grabbable(svg, valueAt, act) {
   let held = false;
   const follow = (event) => act(valueAt(event.clientX - svg.getBoundingClientRect().left));

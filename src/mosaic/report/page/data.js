@@ -1,17 +1,17 @@
-// The facts, and what follows from them at any number k and any threshold t. Nothing here touches the page.
+// The facts, and what follows from them at any number k and any threshold t. Nothing here changes the page.
 
 const facts = JSON.parse(document.getElementById("facts").textContent);
-const { ranking, bins, moves, groups } = facts;
+const { ranking, bins, moves, groups, texts } = facts;
 const maxK = ranking.length;
 const nBins = bins.rows.length;
 const first = { k: facts.k, t: bins.threshold };
 const rejects = facts.outliers === "reject"; // otherwise outliers keep their representatives
-const looked = facts.outliers !== "keep";
+const detects = facts.outliers !== "keep";
 const state = { k: first.k, t: first.t, pin: -1, hover: -1, colour: groups ? "group" : "pick" };
 
 // ---------------------------------------------------------------- text
 
-const HARD = "\u00a0"; // between a number and its unit
+const NO_BREAK = "\u00a0"; // space between a number and its unit
 
 function whole(number) {
   return String(Math.round(number)).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
@@ -20,7 +20,7 @@ function whole(number) {
 function percent(share) {
   // What is not everything must not read as everything.
   const value = share < 1 ? Math.min(100 * share, 99.9) : 100;
-  return `${value.toFixed(value === 100 || value === 0 ? 0 : 1)}${HARD}%`;
+  return `${value.toFixed(value === 100 || value === 0 ? 0 : 1)}${NO_BREAK}%`;
 }
 
 function significant(value, digits = 3) {
@@ -28,15 +28,12 @@ function significant(value, digits = 3) {
   return String(Number(value.toPrecision(digits)));
 }
 
-/* Two digits that count, of a share that is proven. */
-function proven(share) {
-  const value = 100 * share;
-  if (!(value > 1e-10)) return `0${HARD}%`;
-  return value < 1e-3 ? `less than 0.001${HARD}%` : `${significant(value, 2)}${HARD}%`;
+function counted(number, noun) {
+  return `${whole(number)}${NO_BREAK}${noun}${Math.round(number) === 1 ? "" : "s"}`;
 }
 
-function counted(number, noun) {
-  return `${whole(number)}${HARD}${noun}${Math.round(number) === 1 ? "" : "s"}`;
+function capitalised(text) {
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 function called(item) {
@@ -82,13 +79,13 @@ function nameOf(i) {
 // ---------------------------------------------------------------- what follows at k and t
 
 const now = {
-  struck: new Uint8Array(maxK), // picks that are outliers at this threshold
+  struck: new Uint8Array(maxK), // representatives that are outliers at this threshold
   shown: [], // ranks of the selection
   rows: new Float64Array(maxK), // rows that each rank stands for
   most: 1, // the largest of them
   about: facts.scaled, // whether these are estimates
   outliers: 0,
-  rep: new Int16Array(points.n), // rank that stands for each point, -1: nobody
+  rep: new Int16Array(points.n), // rank that stands for each point, -1 without one
   out: new Uint8Array(points.n),
 };
 
@@ -102,7 +99,7 @@ function isOutlier(item) {
   return !item.safe && item.bin < state.t;
 }
 
-/* Rows of each rank by summing up the moves, those that are set aside left out. */
+/* Rows of each rank: the sum of its moves, without outliers that are set aside. */
 function followMoves() {
   now.rows.fill(0);
   for (let j = 0; j < state.k; j++) {
@@ -116,7 +113,7 @@ function followMoves() {
   }
 }
 
-/* With struck picks nobody but the points on the map can tell: rows of each rank, estimated from them. */
+/* Rows of each rank, estimated from the points on the map: moves do not tell where rows of a struck representative go. */
 function followShown() {
   now.rows.fill(0);
   let sum = 0;
@@ -129,7 +126,7 @@ function followShown() {
   if (sum > 0) for (let j = 0; j < state.k; j++) now.rows[j] *= (facts.n - now.outliers) / sum;
 }
 
-/* A point is with the last that came nearer to it than all before; if that one is struck, with the one before. */
+/* A point belongs to the last rank in its history that is shown. */
 function followPoints() {
   const { history, end, bin, safe, n } = points;
   const { k, t } = state;
@@ -142,7 +139,7 @@ function followPoints() {
   }
 }
 
-// Rows of each bin for one that is on the map: more than one only where the map is thinned.
+// Rows of each bin per row that is on the map: more than one only where the map is thinned.
 const rowsPerPoint = new Float64Array(nBins);
 points.bin.forEach((b, i) => (rowsPerPoint[b] += points.copies[i]));
 bins.rows.forEach((rows, b) => (rowsPerPoint[b] = rowsPerPoint[b] > 0 ? rows / rowsPerPoint[b] : 0));
@@ -163,7 +160,7 @@ function follow() {
   if (isFirst) ranking.slice(0, k).forEach((pick, j) => (now.rows[j] = pick.stands_for));
   if (rejects) now.out.forEach((isOut, i) => isOut && (now.rep[i] = -1));
   now.most = now.shown.reduce((most, j) => Math.max(most, now.rows[j]), 1);
-  // Of those that are left after a strike, the one before need not be the nearest.
+  // The history has no second nearest, so rows of a struck representative are estimates.
   now.about = facts.scaled || anyStruck || (rejects && !isFirst && t > facts.map.low_complete);
 }
 
@@ -172,38 +169,29 @@ function about(number, noun) {
   return now.about ? `about ${text}` : text;
 }
 
-/* What prefixes cover is known for those who belong at the threshold of the fit; where nobody looked, that is everybody. */
+/* Coverage is known for the rows that belong at the threshold of the fit; without detection these are all rows. */
 function knowsShare() {
-  return state.t === first.t || !looked;
+  return state.t === first.t || !detects;
 }
 
-/* Whether what is proven about the chosen is about those that are shown: reporting outliers changes no choice. */
+/* Whether the certificate holds for what is shown: reported outliers do not change the choice. */
 function isProven() {
   return state.t === first.t || !rejects;
 }
 
-/* The sentence as pieces [text, isStrong]. */
-function sentence() {
-  const k = now.shown.length;
-  const pieces = [[counted(k, "representative"), true]];
-  if (knowsShare()) pieces.push([k === 1 ? " stands for " : " stand for ", false], [percent(facts.coverage[state.k - 1]), true]);
-  pieces.push([` of ${counted(facts.n, "point")}`, false]);
-  if (looked && now.outliers === 0) pieces.push(["; ", false], ["no outliers", true]);
-  else if (looked) {
-    const hedge = facts.scaled ? "about " : "";
-    pieces.push(["; ", false], [hedge + counted(now.outliers, "outlier"), true], [rejects ? " set aside" : " reported", false]);
-  }
-  return [...pieces, ...proofPieces(), [".", false]];
+/* The template for none, for one or for several, with its numbers filled in. */
+function filled(templates, number, values) {
+  return templates[Math.min(Math.round(number), 2)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/* An excess beyond a hundred per cent is no news. */
-function proofPieces() {
-  const { excesses, excess: whenChosen, k: chosen, ridge } = facts.certificate;
-  const told = (excess) => (excess !== null && excess <= 1 ? excess : null);
-  const excess = isProven() ? told(state.k === chosen ? whenChosen : (excesses?.[state.k - 1] ?? null)) : null;
-  const number = (k) => (k === 1 ? "one" : whole(k));
-  if (excess === null) return told(whenChosen) === null ? [] : [[`; the proof is for ${number(chosen)}`, false]];
-  return [["; provably within ", false], [proven(excess), true], [` of the best ${number(state.k)} at ridge ${ridge}`, false]];
+/* The headline at k and t; emphasis stands between **. */
+function sentence() {
+  const shown = now.shown.length;
+  const covering = { k: whole(shown), share: percent(facts.coverage[state.k - 1]) };
+  const outliers = filled(texts.outliers, now.outliers, { n: whole(now.outliers) });
+  const excess = isProven() ? texts.excesses[state.k - 1] : null;
+  const proof = excess === null ? texts.proven_elsewhere : filled(texts.proven, state.k, { k: whole(state.k), excess });
+  return `${filled(knowsShare() ? texts.covering : texts.chosen, shown, covering)}${outliers}${proof}.`;
 }
 
 // ---------------------------------------------------------------- the selection as files
@@ -238,13 +226,13 @@ function shownOutliers() {
     if (now.out[i] && !lowOf.has(points.row[i])) more.push(i);
   }
   more.sort((a, b) => points.bin[a] - points.bin[b] || points.row[a] - points.row[b]);
-  // A name that was cut is no id; the number of the row is.
+  // A shortened name does not identify a row; its number does.
   const id = (i) => (facts.map.names && !facts.map.names[i].includes("…") ? facts.map.names[i] : null);
   const bare = { effective_count: null, reason: null, cells: [] };
   return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...bare })));
 }
 
-/* In a sample a point stands for many rows, and which of them equal it nobody knows. */
+/* In a sample a point stands for many rows, and it is not known which of them equal it. */
 function hasCopies(outliers) {
   return !facts.scaled && outliers.some((item) => item.copies > 1);
 }

@@ -2,10 +2,9 @@
 
 const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
-const FEW = 12; // outliers that are listed until somebody asks for more
-const NEXT = 4; // rows that would be the next outliers
-const ON_PAPER = 9; // columns that a sheet has room for; the style sheet hides the others
-const ON_CARD = 3; // cells below a picture
+const FEW_OUTLIERS = 12; // outliers that are listed until more are requested
+const NEXT_OUTLIERS = 4; // rows listed that would be the next outliers
+const CARD_CELLS = 3; // cells below a picture
 
 function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -17,17 +16,17 @@ function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/* Text of the data: never markup, and its direction of writing stays its own. */
-function theirs(text, kind = "clip") {
+/* Text of the data: never markup, with its own direction of writing. */
+function dataText(text, kind = "clip") {
   return el("bdi", { className: kind, textContent: text });
 }
 
-/* Off, but still there for whoever is on it: a button that is disabled loses the focus. */
+/* Not the disabled attribute, with which a button loses the focus. */
 function allow(button, isAllowed) {
   byId(button).setAttribute("aria-disabled", String(!isAllowed));
 }
 
-/* Paint a part anew; whoever was in it with the keyboard is at the same row or button afterwards. */
+/* Repaint a part and keep the keyboard focus at the same row or button. */
 function keepingFocus(box, paint, otherwise) {
   const held = box.contains(document.activeElement) ? document.activeElement : null;
   paint();
@@ -59,33 +58,28 @@ function pickButton(item, label) {
 function cellList(cells, most = Infinity) {
   const list = el("dl", { className: "cells" });
   cells.slice(0, most).forEach((cell, c) => {
-    list.append(el("div", {}, el("dt", {}, theirs(facts.columns[c])), el("dd", {}, theirs(cell))));
+    list.append(el("div", {}, el("dt", {}, dataText(facts.columns[c])), el("dd", {}, dataText(cell))));
   });
   return list;
 }
 
-/* Columns of numbers are set flush right. */
+/* Columns of numbers are aligned right. */
 const columnKinds = facts.columns.map((_, c) => {
   const cells = [...ranking, ...facts.lowest].map((item) => item.cells[c] ?? "").filter((cell) => cell !== "");
   return cells.length && cells.every((cell) => /^[-+]?[\d.]+(e[-+]?\d+)?$/i.test(cell)) ? "num" : "";
 });
 
 function columnHeads() {
-  return facts.columns.map((column, c) => [theirs(column), columnKinds[c]]);
+  return facts.columns.map((column, c) => [dataText(column), columnKinds[c]]);
 }
 
 function cellNode(cell, c) {
-  return el("td", { className: columnKinds[c] }, theirs(cell));
+  return el("td", { className: columnKinds[c] }, dataText(cell));
 }
 
-/* What paper leaves out is said on paper. */
-function paperNote(text) {
-  return el("p", { className: "fine print-only", textContent: text });
-}
-
-function columnsLeftOut(shown, all) {
-  if (all <= shown) return [];
-  return [paperNote(`${counted(all - shown, "column")} more in the page itself; there is no room for them here.`)];
+/* A note that is printed and not shown on the screen, about what print leaves out. */
+function printNotes(text) {
+  return text ? [el("p", { className: "fine print-only", textContent: text })] : [];
 }
 
 function scrolling(titled, head, rows) {
@@ -96,9 +90,9 @@ function scrolling(titled, head, rows) {
 }
 
 /* Cards where there are pictures, otherwise a table. */
-function listed(tag, titled, head, nodes) {
-  if (!hasPictures) return [scrolling(titled, head, nodes), ...columnsLeftOut(ON_PAPER, head.length)];
-  return [el(tag, { className: "cards" }, ...nodes), ...columnsLeftOut(ON_CARD, facts.columns.length)];
+function listed(tag, titled, head, nodes, note) {
+  if (!hasPictures) return [scrolling(titled, head, nodes), ...printNotes(note)];
+  return [el(tag, { className: "cards" }, ...nodes), ...printNotes(texts.not_printed.cards)];
 }
 
 function buildPicks() {
@@ -110,15 +104,15 @@ function buildPicks() {
       entry.node = el(
         "li", { className: "pick" },
         el("div", { className: "frame" }, picture(pick.picture), el("span", { className: "rank", textContent: j + 1 })),
-        el("h3", {}, pickButton(pick, theirs(called(pick)))),
+        el("h3", {}, pickButton(pick, dataText(called(pick)))),
         el("p", { className: "stands" }, entry.stands), bar, entry.note,
-        el("p", { className: "why", textContent: pick.reason }), cellList(pick.cells, ON_CARD),
+        el("p", { className: "why", textContent: pick.reason }), cellList(pick.cells, CARD_CELLS),
       );
     } else {
       entry.node = el(
         "tr", { className: "pick" },
         el("td", { className: "num rank", textContent: j + 1 }),
-        el("th", { scope: "row" }, pickButton(pick, theirs(called(pick))), entry.note),
+        el("th", { scope: "row" }, pickButton(pick, dataText(called(pick))), entry.note),
         el("td", { className: "num" }, entry.stands, bar),
         el("td", { className: "why", textContent: pick.reason }),
         ...pick.cells.map(cellNode),
@@ -128,7 +122,7 @@ function buildPicks() {
   });
   const nodes = entries.map((entry) => entry.node);
   const head = [["Rank", "num"], ["Name", ""], ["Stands for", "num"], ["Why", ""], ...columnHeads()];
-  byId("picks-list").replaceChildren(...listed("ol", "picks-title", head, nodes));
+  byId("picks-list").replaceChildren(...listed("ol", "picks-title", head, nodes, texts.not_printed.picks));
 }
 
 function paintPickList() {
@@ -150,7 +144,7 @@ function paintPickList() {
 
 let showsAll = false;
 
-/* The reason is about the row alone; the rest follows from k and threshold. */
+/* The reason of the row, and what depends on k and the threshold. */
 function whyOdd(item, isNext) {
   if (isNext) return `would be next: ${item.reason}`;
   const j = now.rep[points.at.get(item.row)] ?? -1;
@@ -166,14 +160,14 @@ function outlierNode(item, isNext) {
     return el(
       "li", { className: `pick ${kind}` },
       el("div", { className: "frame" }, picture(item.picture)),
-      el("h3", {}, pickButton(item, theirs(called(item)))),
+      el("h3", {}, pickButton(item, dataText(called(item)))),
       el("p", { className: "stands", textContent: `effective count ${count}${copies}` }),
-      el("p", { className: "why", textContent: whyOdd(item, isNext) }), cellList(item.cells, ON_CARD),
+      el("p", { className: "why", textContent: whyOdd(item, isNext) }), cellList(item.cells, CARD_CELLS),
     );
   }
   return el(
     "tr", { className: kind },
-    el("th", { scope: "row" }, pickButton(item, theirs(called(item))), copies),
+    el("th", { scope: "row" }, pickButton(item, dataText(called(item))), copies),
     el("td", { className: "num", textContent: count }),
     el("td", { className: "why", textContent: whyOdd(item, isNext) }),
     ...item.cells.map(cellNode),
@@ -185,45 +179,45 @@ function outlierTexts(nPrinted, nListed) {
   const known = shownOutliers();
   const rows = facts.scaled ? known.length : known.reduce((sum, item) => sum + item.copies, 0);
   const all = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
-  const texts = [];
+  const notes = [];
   if (hasCopies(known)) {
-    const part = rows < now.outliers ? ` of ${all}; the others are not in this page` : "";
-    texts.push(`${counted(known.length, "point")}, ${counted(rows, "row")}${part}.`);
+    const part = rows < now.outliers ? ` of ${all}; the others are not on this page` : "";
+    notes.push(`${counted(known.length, "point")}, ${counted(rows, "row")}${part}.`);
   } else if (rows < now.outliers) {
-    texts.push(`The ${whole(known.length)} lowest of ${all} are in this page, and in what it saves.`);
+    notes.push(`This page and the files that it saves have the lowest ${whole(known.length)} of ${all}.`);
   }
-  if (nListed < known.length) texts.push(`Listed are the ${whole(nListed)} lowest; the others are on the map, and saved.`);
-  const parts = texts.length ? [el("p", { className: "fine", textContent: texts.join(" ") })] : [];
+  if (nListed < known.length) notes.push(`The list has the lowest ${whole(nListed)}; the others are on the map and in saved files.`);
+  const parts = notes.length ? [el("p", { className: "fine", textContent: notes.join(" ") })] : [];
   const missing = nListed - nPrinted;
-  if (missing > 0) parts.push(paperNote(`The ${whole(nPrinted)} lowest; ${whole(missing)} more in the list of the page itself.`));
+  if (missing > 0) parts.push(...printNotes(`The lowest ${whole(nPrinted)}; ${whole(missing)} more on the page itself.`));
   return parts;
 }
 
-function nobodyText() {
-  if (!looked && state.t === first.t) return "Nobody has looked for outliers. A threshold marks them here.";
-  return rejects ? "Nothing is set aside at this threshold." : "There are none at this threshold.";
+function noOutliersText() {
+  const isUndetected = !detects && state.t === first.t;
+  return isUndetected ? "Outliers were not looked for. Move the threshold to mark some." : "There are no outliers at this threshold.";
 }
 
 function paintOutliers() {
   const odd = facts.lowest.filter(isOutlier);
-  const some = showsAll ? odd : odd.slice(0, FEW);
-  const next = facts.lowest.filter((item) => !isOutlier(item) && !item.safe).slice(0, NEXT);
+  const some = showsAll ? odd : odd.slice(0, FEW_OUTLIERS);
+  const next = facts.lowest.filter((item) => !isOutlier(item) && !item.safe).slice(0, NEXT_OUTLIERS);
   const nodes = [...some.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
   const head = [["Name", ""], ["Count", "num"], ["Why", ""], ...columnHeads()];
   const parts = [];
-  if (!odd.length) parts.push(el("p", { className: "fine", textContent: nobodyText() }));
-  if (nodes.length) parts.push(...listed("ul", "outliers-title", head, nodes));
-  if (odd.length > FEW) {
-    const label = showsAll ? `Show the first ${FEW}` : `Show ${odd.length - FEW} more`;
+  if (!odd.length) parts.push(el("p", { className: "fine", textContent: noOutliersText() }));
+  if (nodes.length) parts.push(...listed("ul", "outliers-title", head, nodes, texts.not_printed.outliers));
+  if (odd.length > FEW_OUTLIERS) {
+    const label = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show ${odd.length - FEW_OUTLIERS} more`;
     const more = el("button", { type: "button", id: "more-outliers", className: "screen-only", textContent: label });
-    more.addEventListener("click", () => ((showsAll = !showsAll), wish("outliers")));
+    more.addEventListener("click", () => ((showsAll = !showsAll), repaint("outliers")));
     parts.push(more);
   }
   parts.push(...outlierTexts(some.length, odd.length));
   const box = byId("outliers-list");
   keepingFocus(box, () => box.replaceChildren(...parts), () => box.querySelector("[tabindex], button"));
   byId("outliers-tally").textContent = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
-  byId("outliers-tally").hidden = !looked && state.t === first.t;
+  byId("outliers-tally").hidden = !detects && state.t === first.t;
   allow("save-outliers", now.outliers > 0);
 }
 
@@ -237,7 +231,7 @@ function paintGroups() {
       percent(now.shown.length ? picks[g] / now.shown.length : 0), whole(below(state.t, groups.low[g])),
     ];
     const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
-    return el("tr", {}, el("th", { scope: "row" }, theirs(label)), ...numbers);
+    return el("tr", {}, el("th", { scope: "row" }, dataText(label)), ...numbers);
   });
   byId("groups-body").replaceChildren(...lines);
 }

@@ -1,4 +1,4 @@
-// The map: points as pixels on one canvas, all that moves with the pointer on a second one above it.
+// The map: points on one canvas, and what changes with the pointer on a second one above it.
 
 const COLOURS = 8;
 const HUES = Array.from({ length: COLOURS }, (_, c) => `hue-${c}`);
@@ -22,7 +22,7 @@ const map = {
   image: null,
 };
 
-/* Colours of the style sheet as the theme has them now; only a property of an element tells which of two it is. */
+/* Colours of the style sheet in the current theme, as an element with them computes them. */
 function readPalette() {
   const probe = map.host.appendChild(el("i", { hidden: true }));
   const [card, ink, soft, accent, warm, ...hues] = ["card", "ink", "dust", "accent", "warm", ...HUES].map((name) => {
@@ -37,7 +37,7 @@ function readPalette() {
   };
 }
 
-/* The view that shows those who belong, and how far all points reach; gross outliers beyond the view are drawn at its border. */
+/* The range of the points that belong, and the range of all; outliers beyond the first are drawn at its border. */
 function homeRange(values) {
   let low = Infinity, high = -Infinity;
   const inside = [];
@@ -85,7 +85,7 @@ function fitMap() {
   map.hues = map.hues || neighbourlyHues();
 }
 
-/* Neighbours on the map get different colours, as countries do. */
+/* Neighbours on the map get different colours. */
 function neighbourlyHues() {
   const hues = [];
   const places = ranking.map((pick) => points.at.get(pick.row));
@@ -111,7 +111,7 @@ function hueOf(i) {
   return state.colour === "pick" && now.rep[i] >= 0 ? map.hues[now.rep[i]] : -1;
 }
 
-/* The largest groups have a colour each; more than eight nobody can tell apart. */
+/* The eight largest groups have a colour each; more colours are hard to tell apart. */
 const groupHues = new Int8Array(groups ? groups.labels.length : 0).fill(-1);
 [...groupHues.keys()]
   .sort((a, b) => groups.rows[b] - groups.rows[a] || a - b)
@@ -128,7 +128,7 @@ function place(i) {
   return [x, y];
 }
 
-/* The rank whose rows are in the light: that of the pinned row. */
+/* The rank whose rows are highlighted: that of the pinned row. */
 function litRank() {
   if (state.pin < 0) return -1;
   const j = rankOf.get(state.pin);
@@ -182,7 +182,7 @@ function paintPoints() {
   context.putImageData(image, 0, 0);
 }
 
-/* Pass 0: everybody; 1: those in the shade; 2: those in the light. */
+/* Pass 0: all points; 1: points that are not highlighted; 2: highlighted points. */
 function stampDots(image, pass, lit) {
   const { palette, dpr } = map;
   const { data, width, height } = image;
@@ -200,7 +200,7 @@ function stampDots(image, pass, lit) {
 }
 
 function stampCrosses(image, lit) {
-  // Many crosses are smaller, so that they do not hide whom they are among.
+  // Many crosses are smaller, so that they hide fewer points.
   const isMany = now.outliers > 300;
   const { data, width, height } = image;
   const { reach, steps, covers } = cross((isMany ? 2.3 : 3.4) * map.dpr, (isMany ? 1.2 : 1.7) * map.dpr, width);

@@ -3,26 +3,25 @@
 // ---------------------------------------------------------------- painting
 
 function paintSentence() {
-  const parts = sentence().map(([text, isStrong]) => (isStrong ? el("strong", { textContent: text }) : text));
+  const parts = sentence().split("**").map((text, i) => (i % 2 ? el("strong", { textContent: text }) : text));
   byId("sentence").replaceChildren(...parts);
 }
 
-/* What is proven is about the chosen; elsewhere it says so. */
+/* The certificate is about the chosen representatives; elsewhere the text says so. */
 function paintProof() {
-  const { sentence: text, k } = facts.certificate;
-  const isHere = state.k === k && isProven();
-  byId("proof").textContent = isHere ? text : `For the chosen ${k === 1 ? "one" : whole(k)}: ${text.replace(/^Th/, "th")}`;
+  const isHere = state.k === first.k && isProven();
+  byId("proof").textContent = isHere ? facts.certificate.sentence : texts.certificate_elsewhere;
 }
 
-/* What the first k express; at another threshold than the fit's nobody has measured it. */
+/* Coverage of the first k; it is known at the threshold of the fit only. */
 function shareText() {
   const { k } = state;
-  const who = k === 1 ? "the first expresses" : `the first ${whole(k)} express`;
+  const who = k === 1 ? "the first representative covers" : `the first ${whole(k)} representatives cover`;
   const share = `${who} ${percent(facts.coverage[k - 1])} of the points that belong`;
   const left = now.shown.length;
-  const similarity = `mean similarity to the nearest ${facts.similarity[k - 1].toFixed(3)}`;
-  if (knowsShare()) return `T${share.slice(1)}; ${similarity}`;
-  const struck = left < k ? `; at this one ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";
+  const similarity = `mean similarity to the nearest: ${facts.similarity[k - 1].toFixed(3)}`;
+  if (knowsShare()) return `${capitalised(share)}; ${similarity}`;
+  const struck = left < k ? `; at the current threshold ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";
   return `At the threshold of the fit, ${share}; ${similarity}${struck}`;
 }
 
@@ -35,7 +34,7 @@ function paintControls() {
   allow("k-more", state.k < maxK);
   byId("k-first").setAttribute("aria-pressed", String(state.k === first.k));
   byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
-  const beyond = state.k > first.k ? `; numbers beyond ${whole(first.k)} would come next` : "";
+  const beyond = state.k > first.k ? `; ranks beyond ${whole(first.k)} were not chosen` : "";
   byId("k-text").textContent = `${shareText()}${beyond}.`;
   byId("t-range").value = state.t;
   byId("t-range").setAttribute("aria-valuetext", thresholdText());
@@ -45,17 +44,15 @@ function paintControls() {
   byId("t-first")?.setAttribute("aria-pressed", String(state.t === first.t));
   byId("t-none").setAttribute("aria-pressed", String(state.t === 0));
   const part = now.outliers ? ` (${percent(now.outliers / facts.n)})` : "";
-  const text = thresholdText();
-  byId("t-text").textContent = `${text[0].toUpperCase()}${text.slice(1)}${part}.${safeText()}`;
+  byId("t-text").textContent = `${capitalised(thresholdText())}${part}.${safeText()}`;
 }
 
-/* Rows below the threshold that are no outliers, and why; the reasons are two, and each has its number. */
+/* Rows that are no outliers whatever their count, by their reason. */
 function safeText() {
   if (!below(state.t, bins.safe)) return "";
   const reasons = [];
-  const belong = bins.grouped === 1 ? "belongs to a group" : "belong to groups";
-  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} that ${belong}`);
-  if (bins.must) reasons.push(`${counted(bins.must, "row")} that had to be included`);
+  if (bins.grouped) reasons.push(`${counted(bins.grouped, "row")} in protected groups`);
+  if (bins.must) reasons.push(`${counted(bins.must, "row")} that must be included`);
   return ` Never outliers, whatever their count: ${reasons.join(", ")}.`;
 }
 
@@ -64,12 +61,12 @@ const painters = {
   zoom: paintZoom, curve: paintCurve, histogram: paintHistogram, picks: paintPickList, outliers: paintOutliers, groups: paintGroups,
   detail: paintDetail, legend: paintLegend,
 };
-const wishes = new Set();
+const requested = new Set();
 let isWaiting = false;
 
-/* Ask for parts to be painted: all that is asked for is painted once, in the next frame. */
-function wish(...names) {
-  for (const name of names) wishes.add(name);
+/* Request parts to be painted. All requested parts are painted once, in the next frame. */
+function repaint(...names) {
+  for (const name of names) requested.add(name);
   if (isWaiting) return;
   isWaiting = true;
   requestAnimationFrame(paintNow);
@@ -77,9 +74,9 @@ function wish(...names) {
 
 function paintNow() {
   isWaiting = false;
-  const asked = [...wishes];
-  wishes.clear();
-  for (const name of asked) painters[name]();
+  const names = [...requested];
+  requested.clear();
+  for (const name of names) painters[name]();
 }
 
 let speech = 0;
@@ -88,12 +85,12 @@ function say(text) {
   byId("live").textContent = text;
 }
 
-/* Whoever drags a slider hears the sentence once, when it rests. */
+/* Screen readers say the sentence once, when the slider has come to rest. */
 function changed(...more) {
   follow();
-  wish("sentence", "proof", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", ...more);
+  repaint("sentence", "proof", "controls", "points", "marks", "tip", "curve", "picks", "outliers", "groups", "detail", ...more);
   clearTimeout(speech);
-  speech = setTimeout(() => say(sentence().map(([text]) => text).join("")), 600);
+  speech = setTimeout(() => say(sentence().replaceAll("**", "")), 600);
 }
 
 function setK(k) {
@@ -110,10 +107,10 @@ function setT(t) {
   changed("histogram");
 }
 
-/* A number is taken when it is complete: Enter, an arrow or leaving the field says so. */
+/* A typed number counts when it is complete: after Enter, an arrow key, or leaving the field. */
 function takeNumber(field) {
   if (field.value !== "" && field.validity.valid) setK(field.valueAsNumber);
-  else say(`A whole number from 1 to ${whole(maxK)} is needed.`);
+  else say(`Enter a whole number from 1 to ${whole(maxK)}.`);
   field.value = state.k;
 }
 
@@ -144,7 +141,7 @@ async function copyCommand() {
     await navigator.clipboard.writeText(text.textContent);
     byId("copy").textContent = "Copied";
   } catch {
-    // Not every browser lets a file have the clipboard; then the text is at least selected.
+    // Not every browser gives a local file the clipboard; then the text is selected instead.
     getSelection().selectAllChildren(text);
     byId("copy").textContent = "Selected: press Ctrl+C";
   }
@@ -162,12 +159,12 @@ function nextTheme() {
 
 function recolour() {
   map.palette = readPalette();
-  wish("points", "marks", "legend");
+  repaint("points", "marks", "legend");
 }
 
 const isPrinting = () => document.documentElement.classList.contains("printing");
 
-/* Both the event and the medium tell of a print, in an order that differs from browser to browser. */
+/* Both the event and the medium announce a print, in an order that differs between browsers. */
 function readyToPrint() {
   if (isPrinting()) return;
   const settings = byId("settings");
@@ -194,7 +191,7 @@ function on(id, event, act) {
 function wire() {
   on("k-range", "input", (event) => setK(event.target.valueAsNumber));
   on("k-number", "change", (event) => takeNumber(event.target));
-  on("k-number", "blur", (event) => (event.target.value = state.k)); // what is no number at all is no change
+  on("k-number", "blur", (event) => (event.target.value = state.k)); // no valid number, no change
   on("k-less", "click", () => setK(state.k - 1));
   on("k-more", "click", () => setK(state.k + 1));
   on("k-first", "click", () => setK(first.k));
@@ -210,7 +207,7 @@ function wire() {
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
   for (const button of document.querySelectorAll("[data-colour]")) {
-    button.addEventListener("click", () => ((state.colour = button.dataset.colour), wish("points", "marks", "legend")));
+    button.addEventListener("click", () => ((state.colour = button.dataset.colour), repaint("points", "marks", "legend")));
   }
   grabbable(curve.svg, (x) => 1 + ((x - LEFT) / curve.page.plot) * (maxK - 1), setK);
   grabbable(histogram.svg, (x) => ((x - LEFT) / histogram.page.plot) * nBins, setT);
@@ -224,7 +221,7 @@ function resized() {
   if (isPrinting()) return;
   fitMap();
   fitCharts();
-  wish("points", "marks", "tip", "curve", "histogram");
+  repaint("points", "marks", "tip", "curve", "histogram");
 }
 
 document.documentElement.classList.add("js");
@@ -233,8 +230,8 @@ follow();
 buildPicks();
 fitCharts();
 fitMap();
-layHands();
+listenOnMap();
 byId("map-text").textContent = mapText();
 wire();
-wish(...Object.keys(painters));
+repaint(...Object.keys(painters));
 new ResizeObserver(resized).observe(byId("map"));

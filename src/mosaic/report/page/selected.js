@@ -1,26 +1,26 @@
-// What is selected and what is said about it: the tooltip, the panel of a pinned row, the legend.
+// The tooltip, the panel of a pinned row, and the legend.
 
-/* A point in short lines: what it is called, what it is, who stands for it. */
+/* A point in short lines: its name, what it is, and its representative. */
 function describe(i) {
   const j = rankOf.get(points.row[i]);
   const lines = [nameOf(i)];
   const isPick = j !== undefined && j < state.k;
   if (isPick && !now.struck[j]) lines.push(`Representative ${j + 1}, stands for ${about(now.rows[j], "row")}`);
-  if (now.out[i]) lines.push(now.struck[j] && isPick ? `Pick ${j + 1}, an outlier at this threshold` : "Outlier");
+  if (now.out[i]) lines.push(now.struck[j] && isPick ? `Representative ${j + 1}, an outlier at this threshold` : "Outlier");
   else if (points.safe[i] && points.bin[i] < state.t) lines.push("Never an outlier, though its count is low");
   if (isPick || (now.out[i] && rejects)) return lines;
   const rank = now.rep[i];
-  lines.push(rank < 0 ? "Nobody stands for it" : `${called(ranking[rank])} stands for it (representative ${rank + 1})`);
+  lines.push(rank < 0 ? "Without a representative" : `Represented by ${called(ranking[rank])} (representative ${rank + 1})`);
   return lines;
 }
 
 function paintTip() {
   const tip = byId("tip");
-  tip.hidden = state.hover < 0 || points.row[state.hover] === state.pin; // of whom is pinned the panel says it all
+  tip.hidden = state.hover < 0 || points.row[state.hover] === state.pin; // the panel describes the pinned point
   if (tip.hidden) return;
   const [name, ...lines] = describe(state.hover);
   const item = itemOf(points.row[state.hover]);
-  const parts = [el("strong", {}, theirs(name)), ...lines.map((text) => el("span", {}, theirs(text)))];
+  const parts = [el("strong", {}, dataText(name)), ...lines.map((text) => el("span", {}, dataText(text)))];
   tip.replaceChildren(...(item && item.picture ? [picture(item.picture)] : []), el("span", { className: "tip-text" }, ...parts));
   const [x, y] = place(state.hover);
   const [w, h] = [tip.offsetWidth, tip.offsetHeight];
@@ -32,7 +32,7 @@ function paintTip() {
 const memberOf = new Map();
 for (const pick of ranking) for (const member of pick.members) memberOf.set(member.row, member);
 
-/* All that the page knows of a row: as a pick, as one of the lowest, or as a member of a pick. */
+/* What the page knows of a row: as a ranked one, as one of the lowest, or as a member of a ranked one. */
 function itemOf(row) {
   const j = rankOf.get(row);
   return j !== undefined ? ranking[j] : (lowOf.get(row) ?? memberOf.get(row) ?? null);
@@ -40,7 +40,7 @@ function itemOf(row) {
 
 function pin(row) {
   state.pin = row === state.pin ? -1 : row;
-  wish("points", "marks", "tip", "picks", "outliers", "detail");
+  repaint("points", "marks", "tip", "picks", "outliers", "detail");
   if (state.pin < 0) return say("Nothing is pinned.");
   const i = points.at.get(row);
   if (i !== undefined) reveal(i);
@@ -48,13 +48,13 @@ function pin(row) {
 }
 
 function neighbour(member) {
-  const label = [member.picture ? picture(member.picture) : "", theirs(called(member))];
+  const label = [member.picture ? picture(member.picture) : "", dataText(called(member))];
   const button = el("button", { type: "button", className: "chip", "data-row": member.row }, ...label);
   button.addEventListener("click", () => pin(member.row));
   return el("li", {}, button);
 }
 
-/* The most similar of the rows that a pick stands for, as far as they are still with it. */
+/* The most similar rows that a rank stands for at this k. */
 function membersOf(j, but) {
   return ranking[j].members.filter((member) => {
     const i = points.at.get(member.row);
@@ -70,19 +70,19 @@ function paintDetail() {
   const item = itemOf(row);
   const i = points.at.get(row);
   const [name, ...lines] = i === undefined ? [called(item)] : describe(i);
-  const close = el("button", { type: "button", className: "quiet close", id: "let-go", "aria-label": "Let go of this point" }, "×");
+  const close = el("button", { type: "button", className: "quiet close", id: "let-go", "aria-label": "Unpin this point" }, "×");
   close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
-  const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title", tabIndex: -1 }, theirs(name, "")));
+  const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title", tabIndex: -1 }, dataText(name, "")));
   const numbered = name === `row ${row}` ? [] : [`row ${row}`];
   const count = item && item.count !== undefined ? [`effective count ${significant(item.count)}`] : binText(i);
   text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }));
-  for (const sentence of lines) text.append(el("p", {}, theirs(sentence, "")));
+  for (const sentence of lines) text.append(el("p", {}, dataText(sentence, "")));
   if (item && item.reason) text.append(el("p", { className: "why", textContent: item.reason }));
   const parts = [close];
   if (item && item.picture) parts.push(picture(item.picture));
   parts.push(text);
   const rank = litRank();
-  if (rank >= 0) parts.push(company(rank, row));
+  if (rank >= 0) parts.push(similarRows(rank, row));
   if (item && item.cells && item.cells.length) parts.push(cellList(item.cells));
   keepingFocus(panel, () => panel.replaceChildren(...parts), () => byId("detail-title"));
 }
@@ -93,15 +93,15 @@ function binText(i) {
   return [low === high ? `effective count ${low}` : `effective count ${low} to ${high}`];
 }
 
-function company(rank, row) {
+function similarRows(rank, row) {
   const pick = ranking[rank];
   const members = membersOf(rank, row);
   const list = el("ul", { className: "chips-list" });
   if (pick.row !== row) list.append(neighbour(pick));
   list.append(...members.map(neighbour));
-  const title = pick.row === row ? "Most similar of the rows that it stands for" : "Its representative, and others like it";
+  const title = pick.row === row ? "Most similar rows that it stands for" : "Its representative, and similar rows";
   const box = el("div", { className: "company" }, el("h4", { textContent: title }));
-  box.append(list.children.length ? list : el("p", { className: "fine", textContent: "Nobody but itself." }));
+  box.append(list.children.length ? list : el("p", { className: "fine", textContent: "None besides itself." }));
   return box;
 }
 
@@ -115,17 +115,17 @@ function sample(kind, hue) {
 
 function paintLegend() {
   const items = [
-    el("li", {}, sample("chosen"), "representative, larger if it stands for more"),
+    el("li", {}, sample("chosen"), "representative, larger if it stands for more rows"),
     el("li", {}, sample("cross"), "outlier"),
   ];
   if (state.colour === "pick") {
     const trio = el("span", { className: "trio", "aria-hidden": "true" }, sample("dot", 0), sample("dot", 1), sample("dot", 2));
-    items.push(el("li", {}, trio, "points, in the colour of who stands for them"));
+    items.push(el("li", {}, trio, "points, coloured by representative"));
   } else if (state.colour === "none") {
     items.push(el("li", {}, sample("dot"), "points"));
   } else {
     const labels = [...groupHues.keys()].filter((g) => groupHues[g] >= 0).sort((a, b) => groupHues[a] - groupHues[b]);
-    items.push(...labels.map((g) => el("li", {}, sample("dot", groupHues[g]), theirs(groups.labels[g]))));
+    items.push(...labels.map((g) => el("li", {}, sample("dot", groupHues[g]), dataText(groups.labels[g]))));
     if (labels.length < groupHues.length) items.push(el("li", {}, sample("dot"), "other groups"));
   }
   byId("legend").replaceChildren(...items);
@@ -137,8 +137,8 @@ function paintLegend() {
 function mapText() {
   const { n, of, axes, method, n_outside: outside } = facts.map;
   const distinct = of < facts.n && !facts.scaled ? "distinct points" : "points";
-  const shown = n < of ? `${whole(n)} of ${whole(of)} ${distinct} shown, all representatives among them. ` : "";
-  const across = method === "features" ? `Across: ${axes[0]}; up: ${axes[1]}.` : `Across and up: ${axes.join(", ")} (${method}).`;
-  const beyond = outside ? ` ${whole(outside)} lie farther out and are drawn at the edge.` : "";
+  const shown = n < of ? `${whole(n)} of ${whole(of)} ${distinct} shown, with all representatives. ` : "";
+  const across = method === "features" ? `Horizontal: ${axes[0]}; vertical: ${axes[1]}.` : `Horizontal and vertical: ${axes.join(", ")} (${method}).`;
+  const beyond = outside ? ` ${counted(outside, "point")} beyond the frame ${outside === 1 ? "is" : "are"} drawn at its edge.` : "";
   return shown + across + beyond;
 }

@@ -1,4 +1,4 @@
-// What hands do to the map: pointer, fingers, wheel and keys. Selecting itself is the page's business.
+// Input on the map: pointer, fingers, wheel and keys.
 
 const fingers = new Map(); // pointers that are down, by id
 const REACH = 12; // pixels within which the pointer finds a point
@@ -43,7 +43,7 @@ function resetView() {
   settle();
 }
 
-/* The centre stays over the data, and at zoom 1 in its midst. */
+/* The centre of the view stays over the data; at zoom 1 it is their centre. */
 function settle() {
   const { cx, cy, w, h, xReach, yReach } = map.home;
   const play = 0.7 - 0.5 / map.zoom;
@@ -52,10 +52,10 @@ function settle() {
   map.cx = map.zoom === 1 ? cx : within(map.cx, cx, w, xReach);
   map.cy = map.zoom === 1 ? cy : within(map.cy, cy, h, yReach);
   map.host.classList.toggle("zoomed", map.zoom > 1);
-  wish("points", "marks", "tip", "zoom");
+  repaint("points", "marks", "tip", "zoom");
 }
 
-/* A point that is out of the view, or at its very edge, comes to the middle. */
+/* Centre the view on a point that is outside of it, or at its edge. */
 function reveal(i) {
   const [x, y] = place(i);
   if (x >= EDGE && y >= EDGE && x <= map.width - EDGE && y <= map.height - EDGE) return;
@@ -93,7 +93,7 @@ function down(event) {
   fingers.set(event.pointerId, [x, y]);
   if (fingers.size === 1) [grip.x, grip.y, grip.moved] = [x, y, false];
   grip.spread = 0;
-  // A pointer that has gone already, or was never there, cannot be held; nothing is lost then.
+  // Synthetic pointers cannot be captured.
   if (event.isTrusted) map.host.setPointerCapture(event.pointerId);
 }
 
@@ -125,7 +125,7 @@ function up(event) {
 function hover(i) {
   if (i === state.hover) return;
   state.hover = i;
-  wish("marks", "tip");
+  repaint("marks", "tip");
 }
 
 function stepTo(place) {
@@ -138,10 +138,10 @@ function stepTo(place) {
   say(`${describe(i).join(". ")}. Enter pins it.`);
 }
 
-/* With keys: about the point that was stepped to, so that it stays in sight. */
+/* Keys zoom about the point that was stepped to, so that it stays in view. */
 function zoomByKey(factor) {
   zoomBy(factor, ...(state.hover < 0 ? [] : place(state.hover)));
-  say(map.zoom === 1 ? "All of the map." : `Zoomed ${significant(map.zoom, 2)} times.`);
+  say(map.zoom === 1 ? "The whole map is shown." : `Zoomed ${significant(map.zoom, 2)} times.`);
 }
 
 function keyed(event) {
@@ -175,7 +175,7 @@ function wheel(event) {
   zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.004)), ...local(event));
 }
 
-function layHands() {
+function listenOnMap() {
   const { host } = map;
   host.addEventListener("pointerdown", down);
   host.addEventListener("pointermove", move);
