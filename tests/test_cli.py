@@ -16,10 +16,9 @@ from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.cli._demo import TITLE
-from mosaic.cli._help import COMMANDS
-from mosaic.cli._options import DETECTOR_SETTINGS, SETTINGS
-from mosaic.cli._parser import FILL, build_parser
+from mosaic.cli.demo import TITLE
+from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
+from mosaic.cli.parser import COMMANDS, build_parser
 
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.json", "pyarrow.parquet", "jinja2", "PIL"):
@@ -177,7 +176,7 @@ def small_sample(monkeypatch):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli._outliers.IN_MEMORY", 0.0)
+    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
@@ -319,12 +318,12 @@ def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
     assert run(capsys, *words, "-o", "picks.csv", "-q").err == ""
 
 
-@pytest.mark.parametrize("name", list(FILL))
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_has_examples_that_work(folder, capsys, name):
     ran = run(capsys, name, "--help")
     assert ran.code == 0
     examples = re.findall(r"^  (mosaic .*)$", ran.out.split("examples:")[1], re.MULTILINE)
-    assert examples == list(COMMANDS[name][2])
+    assert examples == list(COMMANDS[name].examples)
     for example in examples:
         if name != "demo":  # which has tests of its own
             again = ["--force"] if name in ("select", "outliers", "path", "report") else []
@@ -334,7 +333,7 @@ def test_help_has_examples_that_work(folder, capsys, name):
 def test_help_lists_commands_and_exit_codes(capsys):
     ran = run(capsys, "--help")
     assert ran.code == 0
-    assert all(name in ran.out for name in FILL)
+    assert all(name in ran.out for name in COMMANDS)
     for code in (0, 1, 2, 3, 4, 5, 6, 130):
         assert re.search(rf"^  {code} ", ran.out, re.MULTILINE), code
 
@@ -368,7 +367,7 @@ def test_bash_completes_commands_options_and_values(capsys):
 
 def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    monkeypatch.setattr("mosaic.cli.demo.load_digits", lambda: load_digits(n_class=2))
     ran = run(capsys, "demo")
     assert ran.code == 0
     found = re.search(r"(\d+) of (\d+) images of noise", ran.out)

@@ -15,9 +15,9 @@ import pytest
 
 from cli_runs import command, environment, run
 from mosaic import MOSAIC
-from mosaic.cli._help import EXIT_CODES
-from mosaic.cli._shell import schema_of
-from mosaic.cli._values import count_or_share, names, number_or, quotas, size
+from mosaic.cli.answers import schema_of
+from mosaic.cli.options import count_or_share, names, number_or, quotas, size
+from mosaic.cli.parser import EXIT_CODES
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -136,7 +136,6 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "COMMAND"),
         ("slect points.csv", "invalid choice: 'slect'"),
         ("select", "FILE"),
         ("select points.csv --kernle rbf", "there is no option --kernle. Did you mean --kernel"),
@@ -191,12 +190,14 @@ def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
 
 def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, monkeypatch):
     def fit(self, X, **constraints):
-        raise InvalidInputError("must_include names row 6, which is equal to another one that it names.")
+        fault = "names `row 6`, which is equal to another one that it names"
+        raise InvalidInputError(fault, "Give it a `sample_weight`.", parameter="must_include")
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
     gaps(folder)
     ran = run(capsys, "select", "gaps.csv", "--drop-missing")
-    assert ran.err == "mosaic: error: --must-include names p7 (row 7), which is equal to another one that it names.\n"
+    said = "--must-include names p7 (row 7), which is equal to another one that it names. Give it a --weight."
+    assert ran.err == f"mosaic: error: {said}\n"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
     def full(path, table, *, force):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("mosaic.cli._commands.write_rows", full)
+    monkeypatch.setattr("mosaic.cli.select.write_rows", full)
     ran = run(capsys, "select", "points.csv", "-k", "3", "-o", "picks.csv", "-q")
     assert ran.code == 4
     assert "picks.csv: it cannot be written: No space left on device. Make room" in ran.err
@@ -256,7 +257,7 @@ def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, 
     def lacking(*args, **more):
         raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
 
-    monkeypatch.setattr("mosaic.cli._commands.write_report", lacking)
+    monkeypatch.setattr("mosaic.cli.select.write_report", lacking)
     ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
     assert ran.code == 6
     assert "Jinja2" in ran.err
@@ -302,7 +303,7 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
 
 
 def test_documented_exit_codes_are_those_of_the_schema():
-    described = schema_of()["$defs"]["error"]["properties"]["error"]["properties"]["exit_code"]["description"]
+    described = schema_of()["$defs"]["Fault"]["properties"]["exit_code"]["description"]
     for code in re.findall(r"^  (\d)  ", EXIT_CODES, re.MULTILINE)[1:]:
         assert re.search(rf"\b{code} \w", described), code
 

@@ -9,9 +9,9 @@ import pytest
 
 from cli_runs import run, run_on_terminal
 from mosaic import MOSAIC
-from mosaic.cli._output import plain_value
-from mosaic.cli._parser import FILL
-from mosaic.cli._shell import schema_of
+from mosaic._files import jsonable
+from mosaic.cli.answers import schema_of
+from mosaic.cli.parser import COMMANDS
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -66,7 +66,7 @@ def test_the_demo_answers_as_the_schema_says(tmp_path, monkeypatch, capsys):
     from sklearn.datasets import load_digits
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    monkeypatch.setattr("mosaic.cli.demo.load_digits", lambda: load_digits(n_class=2))
     found = answer(run(capsys, "demo", "here", "--json"), "demo")
     assert found["outputs"] == {"picks": "here/picks.csv", "report": "here/report.html"}
     assert found["n_noise"] == 18
@@ -132,13 +132,13 @@ def test_json_is_quiet_on_a_terminal_too(folder, capsys, monkeypatch):
 
 
 def test_schema_prints_a_valid_schema_for_every_command(capsys):
-    for name in [*(name for name in FILL if name != "schema"), "error"]:
+    for name in [*(name for name in COMMANDS if name != "schema"), "error"]:
         schema = json.loads(run(capsys, "schema", name).out)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["$ref"] == f"#/$defs/{name}"
     whole = json.loads(run(capsys, "schema").out)
     jsonschema.Draft202012Validator.check_schema(whole)
-    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*FILL, "error"} - {"schema"}
+    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {"schema"}
 
 
 def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
@@ -149,7 +149,7 @@ def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
 
 
 def test_numbers_of_numpy_are_plain():
-    assert plain_value({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
+    assert jsonable({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
         "a": 0.5,
         "b": [1.0, None],
         "c": 3,

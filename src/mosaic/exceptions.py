@@ -101,9 +101,26 @@ class MissingDependencyError(MosaicError, ImportError):
     """An optional package is needed for what was asked."""
 
 
-class ConvergenceWarning(UserWarning):
+class MosaicWarning(UserWarning):
+    """Something that whoever uses the answer should know. Its text mentions parameters and rows as that of an error does.
+
+    Examples
+    --------
+    >>> print(MosaicWarning("the gap is 0.1. Raise `max_iter`."))
+    the gap is 0.1. Raise max_iter.
+    """
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """The text, in the words of whoever reads it."""
+        return wording(super().__str__())
+
+    def __str__(self) -> str:
+        return self.message()
+
+
+class ConvergenceWarning(MosaicWarning):
     """The result is usable, but its certified gap is larger than the tolerance asked for."""
 
 
-class SelectionWarning(UserWarning):
+class SelectionWarning(MosaicWarning):
     """The answer is usable, but there is something about the data that whoever uses it should know."""
