@@ -330,8 +330,9 @@ def test_help_has_examples_that_work(folder, capsys, name):
             assert run(capsys, *shlex.split(example)[1:], *again).code == 0, example
 
 
-def test_help_lists_commands_and_exit_codes(capsys):
-    ran = run(capsys, "--help")
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_lists_commands_and_exit_codes(capsys, words):
+    ran = run(capsys, *words)
     assert ran.code == 0
     assert all(name in ran.out for name in COMMANDS)
     for code in (0, 1, 2, 3, 4, 5, 6, 130):

@@ -18,7 +18,7 @@ from mosaic import MOSAIC
 from mosaic.cli.answers import schema_of
 from mosaic.cli.options import count_or_share, names, number_or, quotas, size
 from mosaic.cli.parser import EXIT_CODES
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -124,6 +124,16 @@ def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare,
     assert contents(folder) == before
 
 
+def test_an_error_in_json_has_its_parts(folder, capsys):
+    error = json.loads(run(capsys, "path", "points.csv", "--max-representatives", "0", "--json").out)["error"]
+    assert (error["parameter"], error["value"], error["fault"]) == ("--max-representatives", "0", "must be at least 1")
+    assert error["message"] == "--max-representatives must be at least 1; got 0."
+    assert (error["file"], error["where"]) == (None, None)
+    error = json.loads(run(capsys, "select", "points.csv", "--quotas", "equal", "--json").out)["error"]
+    assert (error["parameter"], error["fault"]) == ("--quotas", "means nothing without --group")
+    assert error["remedy"] == "Add --group COLUMN, or leave it out."
+
+
 def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
     ragged(folder)
     error = json.loads(run(capsys, "select", "ragged.csv", "--json").out)["error"]
@@ -198,6 +208,41 @@ def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, 
     ran = run(capsys, "select", "gaps.csv", "--drop-missing")
     said = "--must-include names p7 (row 7), which is equal to another one that it names. Give it a --weight."
     assert ran.err == f"mosaic: error: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "file", "said"),
+    [
+        (InvalidInputError("must have 2 columns", "Add one.", parameter="X"), "input", "points.csv", "points.csv must"),
+        (
+            InvalidInputError("`sample_weight` and `groups` differ from `X`"),
+            "usage",
+            None,
+            "--weight and --group differ from",
+        ),
+        (
+            InvalidInputError("n", "Use `scale=True`, `drop_missing=True`."),
+            "usage",
+            None,
+            "--scale yes, --drop-missing.",
+        ),
+        (MemoryBudgetError("`strategy='exact'` needs 9 MiB"), "memory", None, "--strategy exact needs 9 MiB."),
+        (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
+        (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),
+        (InvalidInputError("see `row 7` and `row 4000`"), "usage", None, "see p7 (row 7) and row 4000."),
+    ],
+)
+def test_errors_of_the_library_name_options_ids_and_the_file(folder, capsys, monkeypatch, error, kind, file, said):
+    def fit(self, X, **constraints):
+        raise error
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    ran = run(capsys, "select", "points.csv")
+    assert said in ran.err
+    told = json.loads(run(capsys, "select", "points.csv", "--json").out)["error"]
+    assert (told["kind"], told["file"]) == (kind, file)
+    assert said in told["message"]
+    assert "`" not in ran.err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mosaic import MOSAIC
 from mosaic._files import jsonable
 from mosaic.cli.answers import schema_of
 from mosaic.cli.parser import COMMANDS
+from mosaic.exceptions import SelectionWarning
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -107,6 +109,18 @@ def test_warnings_are_notes(folder, capsys):
     assert any("above the tolerance 1e-09" in note for note in found["notes"])
 
 
+def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatch):
+    fit = MOSAIC.fit
+
+    def warning(self, X, **constraints):
+        warnings.warn("`row 7` is alone. Lower `min_group`.", SelectionWarning, stacklevel=2)
+        return fit(self, X, **constraints)
+
+    monkeypatch.setattr(MOSAIC, "fit", warning)
+    found = answer(run(capsys, "select", "points.csv", "-k", "3", "--json"), "select")
+    assert found["notes"][-1] == "p7 (row 7) is alone. Lower --min-group."
+
+
 def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
     lines = (folder / "points.csv").read_text().splitlines()
     text = [f"{lines[0]},odd,day"] + [
@@ -144,8 +158,24 @@ def test_schema_prints_a_valid_schema_for_every_command(capsys):
 def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
     found = answer(run(capsys, "select", "points.npy", "-k", "2", "--json"), "select")
     schema = jsonschema.Draft202012Validator(schema_of("select"))
-    for spoil in ({"extra": 1}, {"coverage": "all"}, {"schema": "mosaic/select/2"}, {"picks": [{}]}):
+    for spoil in (
+        {"extra": 1},
+        {"coverage": "all"},
+        {"schema": "mosaic/select/2"},
+        {"picks": [{}]},
+        {"n_representatives": 0},
+    ):
         assert not schema.is_valid(found | spoil), spoil
+    assert not schema.is_valid(found | {"picks": [found["picks"][0] | {"extra": 1}]})
+    assert not schema.is_valid({name: value for name, value in found.items() if name != "coverage"})
+
+
+def test_the_schema_describes_every_field_and_forbids_all_others():
+    for name, kind in schema_of()["$defs"].items():
+        assert kind["additionalProperties"] is False, name
+        assert kind["required"] == list(kind["properties"]), name
+        for field, about in kind["properties"].items():
+            assert {"description", "$ref", "const"} & about.keys(), (name, field)
 
 
 def test_numbers_of_numpy_are_plain():

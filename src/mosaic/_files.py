@@ -10,9 +10,6 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from datetime import date, time, timedelta
-from decimal import Decimal
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -82,29 +79,30 @@ def jsonable(value: Any) -> Any:
 
     Examples
     --------
-    >>> jsonable({"a": float("nan"), 1: (date(2020, 2, 3), b"x", Decimal("1.5")), "kernel": jsonable})
+    >>> from datetime import date
+    >>> jsonable({"a": float("nan"), 1: (date(2020, 2, 3), b"x", 1.5), "kernel": jsonable})
     {'a': None, '1': ['2020-02-03', 'x', 1.5], 'kernel': 'mosaic._files.jsonable'}
     """
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy's numbers and arrays
         value = value.tolist()
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): jsonable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [jsonable(entry) for entry in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if hasattr(value, "__qualname__"):  # functions and classes
         return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: jsonable(getattr(value, name)) for name in value.__dataclass_fields__}
+    if hasattr(value, "as_integer_ratio"):  # float, Decimal, Fraction
+        return float(value) if math.isfinite(value) else None
+    if hasattr(value, "isoformat"):  # dates and times
+        return value.isoformat()
+    if hasattr(value, "total_seconds"):  # a time span
+        return value.total_seconds()
     # The standard representation holds an address, which differs from run to run.
     return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
 

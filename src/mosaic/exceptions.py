@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
 #: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
-_MENTION = re.compile(r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_]+)(?:=(?P<value>[^`]*))?)`")
+_MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_]+)(?:=(?P<value>[^`]*))?)`"
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """How parameters and rows are called where a message is read: in Python, or on a command line.
 
     Attributes
@@ -33,7 +31,7 @@ class Wording:
                 return self.row(int(mention["row"]))
             return self.parameter(mention["name"], mention["value"])
 
-        return _MENTION.sub(worded, text)
+        return re.sub(_MENTION, worded, text)
 
 
 def _as_keyword(name: str, value: str | None) -> str:
