@@ -67,17 +67,17 @@ def fault_of(error: BaseException, wording: Wording | None = None, file: str | N
 
     def told(name: str) -> str | None:
         value = getattr(error, name, None) if isinstance(error, MosaicError) else None
-        return None if value is None else wording(str(value))
+        return None if value is None else str(value)
 
-    kind, parameter = _kind_of(error), told("parameter")
+    kind, parameter, fault, remedy = _kind_of(error), told("parameter"), told("fault"), told("remedy")
     about_data = parameter == "X"
     return Fault(
         kind=kind,
         message=_message(error, kind, wording),
         parameter=None if parameter is None or about_data else wording.parameter(parameter, None),
         value=told("value"),
-        fault=told("fault"),
-        remedy=told("remedy"),
+        fault=None if fault is None else wording(fault),
+        remedy=None if remedy is None else wording(remedy),
         file=file if about_data else told("file"),
         where=told("where"),
         exit_code=int(error.code or 1) if isinstance(error, SystemExit) else CODES[kind],

@@ -275,7 +275,7 @@ def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...
 # ----------------------------------------------------------------------------------------------------------------- words
 
 _OPTIONS: dict[str, Option] = {option.dest: option for options in GROUPS.values() for option in reversed(options)}
-_OPTIONS |= {option.dest: option for option in map(_option, ("--max-representatives", "--report", "--title"))}
+_OPTIONS |= {option.dest: option for option in map(_option, ("--max-representatives", "--report", "--row", "--title"))}
 _OPTIONS["force"] = _option("--force", action="store_true")
 #: Arguments of ``fit`` whose options have other names.
 _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}

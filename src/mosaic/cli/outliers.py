@@ -47,7 +47,7 @@ def outliers(args: Namespace) -> int:
         }
         table = with_columns(columns, {f"mosaic_{name}": values for name, values in judged.items()})
         judged["id"] = session.ids(rows)
-        summary, outputs = summarise(model), {}
+        facts, outputs = summarise(model), {}
         if args.output is not None:
             with writing(args.output):
                 session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
@@ -60,12 +60,12 @@ def outliers(args: Namespace) -> int:
             file=session.file,
             sentence=_sentence(len(found), session.table.n),
             n_outliers=len(found),
-            rule=summary.outliers.rule,
-            count_threshold=summary.outliers.threshold,
-            estimator=summary.estimator,  # type: ignore[arg-type]
+            rule=facts.outliers.rule,
+            count_threshold=facts.outliers.threshold,
+            estimator=facts.estimator,  # type: ignore[arg-type]
             rows=[JudgedRow(**dict(zip(judged, cells, strict=True))) for cells in by_row],
-            certificate=Certificate(**vars(summary.certificate)),
-            settings=settings_of(summary),
+            certificate=Certificate(**vars(facts.certificate)),
+            settings=settings_of(facts),
             notes=session.notes,
             outputs=outputs,
         )
@@ -74,7 +74,7 @@ def outliers(args: Namespace) -> int:
         write(_sentence(len(found), session.table.n))
         if len(found):
             _write_oddest(judged, named=session.table.has_names, is_kept=args.output is not None)
-        for text in summary.settings["sentences"][-1:]:
+        for text in facts.settings["sentences"][-1:]:
             write_wrapped(text)
         write_end(session.notes, outputs)
     else:

@@ -78,10 +78,10 @@ def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswe
     """
     if bound:
         session.bar.update("certificate")
-    summary = summarise(model, parts=frozenset({"bound"} if bound else ()))
-    if summary.scaled:
+    facts = summarise(model, parts=frozenset({"bound"} if bound else ()))
+    if facts.scaled:
         session.notes.append(SCALED)
-    chosen, odd = summary.representatives or [], summary.outliers.lowest
+    chosen, odd = facts.representatives or [], facts.outliers.lowest
     columns = session.table.rows([each.row for each in chosen])
     picks = [
         Pick(
@@ -104,13 +104,13 @@ def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswe
     ]
     answer = SelectAnswer(
         file=session.file,
-        sentence=sentence(summary),
+        sentence=sentence(facts),
         n_representatives=len(picks),
-        coverage=summary.coverage or 0.0,
+        coverage=facts.coverage or 0.0,
         picks=picks,
-        outliers=Outliers(summary.n_outliers, summary.outliers.rule, summary.outliers.threshold, lowest),
-        certificate=Certificate(**vars(summary.certificate)),
-        settings=settings_of(summary),
+        outliers=Outliers(facts.n_outliers, facts.outliers.rule, facts.outliers.threshold, lowest),
+        certificate=Certificate(**vars(facts.certificate)),
+        settings=settings_of(facts),
         notes=session.notes,
         outputs={},
     )
