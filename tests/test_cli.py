@@ -252,7 +252,7 @@ def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
     assert (ran.code, "it was left out" in ran.err) == (2, True)
 
 
-def test_a_person_gets_a_short_answer(folder, capsys, monkeypatch):
+def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
     assert out.startswith("30 representatives stand for ")
     assert max(map(len, out.splitlines())) <= COLUMNS
@@ -290,7 +290,7 @@ def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeyp
     assert "data:image/" in (tmp_path / "page.html").read_text()
 
 
-def test_what_programs_read_is_utf8_whatever_the_terminal_speaks_and_without_a_word_about_progress(folder):
+def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progress(folder):
     done = subprocess.run(
         command("select", "points.csv", "-k", "3", "--report", "report.html"),
         cwd=folder,
@@ -395,7 +395,7 @@ def test_the_demo_finds_all_noise_among_all_digits(tmp_path, capsys):
     assert (found["n_noise"], found["n_noise_found"], found["n_representatives"]) == (89, 89, 20)
 
 
-def test_the_first_sign_of_life_comes_before_anything_heavy(folder):
+def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
     words = command("estimate", "points.npy", options=["-X", "importtime"])
     terminal = Terminal(words, folder)
     assert terminal.end() == 0
@@ -413,7 +413,7 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     assert "Traceback" not in terminal.seen
 
 
-def test_the_estimator_tells_how_far_it_is_where_rich_is_missing(folder, capsys, monkeypatch):
+def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5")
     assert ran.code == 0
@@ -428,7 +428,7 @@ def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
+def test_an_interrupted_command_leaves_no_half_written_file(tmp_path, number, code):
     pytest.importorskip("rich")
     np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(30_000, 20)))
     words = command("select", "many.npy", "-k", "50", "-o", "picks.csv", "--report", "report.html", "--labels", "l.csv")
@@ -441,7 +441,7 @@ def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
     assert re.search(r"mosaic: interrupted.*no half-written file is left\.\s*$", terminal.seen)
 
 
-def test_nobody_reading_on_is_no_fault(folder):
+def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
         command("schema"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

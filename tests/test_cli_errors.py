@@ -175,21 +175,21 @@ def test_wrong_usage_is_told_with_the_usage(folder, capsys, words, said):
     assert said in error["message"]
 
 
-def test_outputs_are_looked_at_before_the_work(folder, capsys, monkeypatch):
+def test_outputs_are_checked_before_the_work(folder, capsys, monkeypatch):
     monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
     for option in ("-o no/picks.csv", "--report no/report.html", "--labels no/labels.csv"):
         assert run(capsys, "select", "points.csv", *option.split()).code == 4
     assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
 
 
-def test_what_is_asked_of_rows_is_refused_before_the_work(folder, capsys, monkeypatch):
+def test_impossible_constraints_are_refused_before_the_work(folder, capsys, monkeypatch):
     monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
     twins(folder)
     for option in ("--columns x,y --must-include p7 p8", "--must-include p3 --exclude p3", "-k 1 --must-include p3 p4"):
         assert run(capsys, "select", "twins.csv", *option.split()).code == 2
 
 
-def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
+def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
     def fit(self, X, must_include):
         assert must_include.tolist() == [3, 5]
         raise KeyboardInterrupt
@@ -198,7 +198,7 @@ def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
     assert run(capsys, "select", "points.csv", "--must-include", "p3", "p5", "p3").code == 130
 
 
-def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, monkeypatch):
+def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch):
     def fit(self, X, **constraints):
         fault = "names `row 6`, which is equal to another one that it names"
         raise InvalidInputError(fault, "Give it a `sample_weight`.", parameter="must_include")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
 #: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
-_MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_]+)(?:=(?P<value>[^`]*))?)`"
+_MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
 
 
 class Wording(NamedTuple):

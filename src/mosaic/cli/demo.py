@@ -113,7 +113,7 @@ def demo(args: Namespace) -> int:
 
 
 def _write(session: Session, model: MOSAIC, answer: SelectAnswer, seconds: float, noise: int, found: int) -> None:
-    """For people: pictures of the first, the outliers, why, and the certificate."""
+    """On a terminal: pictures of the first picks, the outliers, two explanations, and what is proven."""
     table, picks, n = session.table, model.representative_indices_, answer.outliers.n
     shown = picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
     write(f"{len(picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")

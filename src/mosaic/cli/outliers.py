@@ -121,7 +121,7 @@ def _sentence(n: int, of: int) -> str:
 
 
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
-    """For people: the oddest first, whatever the order of the file."""
+    """A table of the oddest rows, oddest first whatever the order of the file."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
     headers = ["row", *(["id"] if named else []), "effective count", "why"]
     cells = [

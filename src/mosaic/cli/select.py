@@ -145,7 +145,7 @@ def _write_page(session: Session, model: Any, path: str) -> None:
 
 
 def _write(answer: SelectAnswer) -> None:
-    """For people: the sentence, the first picks, the oddest outliers, what is proven."""
+    """On a terminal: the sentence, the first picks, the oddest outliers, what is proven, notes and files."""
     write_wrapped(answer.sentence)
     write()
     named = any(pick.id is not None for pick in answer.picks)
