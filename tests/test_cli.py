@@ -16,10 +16,9 @@ from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic.cli._demo import TITLE
-from mosaic.cli._help import COMMANDS
-from mosaic.cli._options import DETECTOR_SETTINGS, SETTINGS
-from mosaic.cli._parser import FILL, build_parser
+from mosaic.cli.demo import TITLE
+from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
+from mosaic.cli.parser import COMMANDS, build_parser
 
 pa = pytest.importorskip("pyarrow")
 for module in ("pyarrow.csv", "pyarrow.feather", "pyarrow.json", "pyarrow.parquet", "jinja2", "PIL"):
@@ -177,7 +176,7 @@ def small_sample(monkeypatch):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli._outliers.IN_MEMORY", 0.0)
+    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
@@ -253,7 +252,7 @@ def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
     assert (ran.code, "it was left out" in ran.err) == (2, True)
 
 
-def test_a_person_gets_a_short_answer(folder, capsys, monkeypatch):
+def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
     assert out.startswith("30 representatives stand for ")
     assert max(map(len, out.splitlines())) <= COLUMNS
@@ -291,7 +290,7 @@ def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeyp
     assert "data:image/" in (tmp_path / "page.html").read_text()
 
 
-def test_what_programs_read_is_utf8_whatever_the_terminal_speaks_and_without_a_word_about_progress(folder):
+def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progress(folder):
     done = subprocess.run(
         command("select", "points.csv", "-k", "3", "--report", "report.html"),
         cwd=folder,
@@ -319,22 +318,23 @@ def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
     assert run(capsys, *words, "-o", "picks.csv", "-q").err == ""
 
 
-@pytest.mark.parametrize("name", list(FILL))
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_help_has_examples_that_work(folder, capsys, name):
     ran = run(capsys, name, "--help")
     assert ran.code == 0
     examples = re.findall(r"^  (mosaic .*)$", ran.out.split("examples:")[1], re.MULTILINE)
-    assert examples == list(COMMANDS[name][2])
+    assert examples == list(COMMANDS[name].examples)
     for example in examples:
         if name != "demo":  # which has tests of its own
             again = ["--force"] if name in ("select", "outliers", "path", "report") else []
             assert run(capsys, *shlex.split(example)[1:], *again).code == 0, example
 
 
-def test_help_lists_commands_and_exit_codes(capsys):
-    ran = run(capsys, "--help")
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_lists_commands_and_exit_codes(capsys, words):
+    ran = run(capsys, *words)
     assert ran.code == 0
-    assert all(name in ran.out for name in FILL)
+    assert all(name in ran.out for name in COMMANDS)
     for code in (0, 1, 2, 3, 4, 5, 6, 130):
         assert re.search(rf"^  {code} ", ran.out, re.MULTILINE), code
 
@@ -368,7 +368,7 @@ def test_bash_completes_commands_options_and_values(capsys):
 
 def test_the_demo_finds_the_noise_and_replaces_its_own_files_only(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    monkeypatch.setattr("mosaic.cli.demo.load_digits", lambda: load_digits(n_class=2))
     ran = run(capsys, "demo")
     assert ran.code == 0
     found = re.search(r"(\d+) of (\d+) images of noise", ran.out)
@@ -395,7 +395,7 @@ def test_the_demo_finds_all_noise_among_all_digits(tmp_path, capsys):
     assert (found["n_noise"], found["n_noise_found"], found["n_representatives"]) == (89, 89, 20)
 
 
-def test_the_first_sign_of_life_comes_before_anything_heavy(folder):
+def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
     words = command("estimate", "points.npy", options=["-X", "importtime"])
     terminal = Terminal(words, folder)
     assert terminal.end() == 0
@@ -413,7 +413,7 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     assert "Traceback" not in terminal.seen
 
 
-def test_the_estimator_tells_how_far_it_is_where_rich_is_missing(folder, capsys, monkeypatch):
+def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5")
     assert ran.code == 0
@@ -428,7 +428,7 @@ def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
+def test_an_interrupted_command_leaves_no_half_written_file(tmp_path, number, code):
     pytest.importorskip("rich")
     np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(30_000, 20)))
     words = command("select", "many.npy", "-k", "50", "-o", "picks.csv", "--report", "report.html", "--labels", "l.csv")
@@ -441,7 +441,7 @@ def test_whoever_interrupts_finds_no_half_written_file(tmp_path, number, code):
     assert re.search(r"mosaic: interrupted.*no half-written file is left\.\s*$", terminal.seen)
 
 
-def test_nobody_reading_on_is_no_fault(folder):
+def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
         command("schema"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -15,10 +15,10 @@ import pytest
 
 from cli_runs import command, environment, run
 from mosaic import MOSAIC
-from mosaic.cli._help import EXIT_CODES
-from mosaic.cli._shell import schema_of
-from mosaic.cli._values import count_or_share, names, number_or, quotas, size
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.cli.answers import schema_of
+from mosaic.cli.options import count_or_share, names, number_or, quotas, size
+from mosaic.cli.parser import EXIT_CODES
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -124,6 +124,16 @@ def test_a_fault_says_what_it_is_and_ends_with_its_code(folder, capsys, prepare,
     assert contents(folder) == before
 
 
+def test_an_error_in_json_has_its_parts(folder, capsys):
+    error = json.loads(run(capsys, "path", "points.csv", "--max-representatives", "0", "--json").out)["error"]
+    assert (error["parameter"], error["value"], error["fault"]) == ("--max-representatives", "0", "must be at least 1")
+    assert error["message"] == "--max-representatives must be at least 1; got 0."
+    assert (error["file"], error["where"]) == (None, None)
+    error = json.loads(run(capsys, "select", "points.csv", "--quotas", "equal", "--json").out)["error"]
+    assert (error["parameter"], error["fault"]) == ("--quotas", "means nothing without --group")
+    assert error["remedy"] == "Add --group COLUMN, or leave it out."
+
+
 def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
     ragged(folder)
     error = json.loads(run(capsys, "select", "ragged.csv", "--json").out)["error"]
@@ -136,7 +146,6 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "COMMAND"),
         ("slect points.csv", "invalid choice: 'slect'"),
         ("select", "FILE"),
         ("select points.csv --kernle rbf", "there is no option --kernle. Did you mean --kernel"),
@@ -166,21 +175,21 @@ def test_wrong_usage_is_told_with_the_usage(folder, capsys, words, said):
     assert said in error["message"]
 
 
-def test_outputs_are_looked_at_before_the_work(folder, capsys, monkeypatch):
+def test_outputs_are_checked_before_the_work(folder, capsys, monkeypatch):
     monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
     for option in ("-o no/picks.csv", "--report no/report.html", "--labels no/labels.csv"):
         assert run(capsys, "select", "points.csv", *option.split()).code == 4
     assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
 
 
-def test_what_is_asked_of_rows_is_refused_before_the_work(folder, capsys, monkeypatch):
+def test_impossible_constraints_are_refused_before_the_work(folder, capsys, monkeypatch):
     monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
     twins(folder)
     for option in ("--columns x,y --must-include p7 p8", "--must-include p3 --exclude p3", "-k 1 --must-include p3 p4"):
         assert run(capsys, "select", "twins.csv", *option.split()).code == 2
 
 
-def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
+def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
     def fit(self, X, must_include):
         assert must_include.tolist() == [3, 5]
         raise KeyboardInterrupt
@@ -189,14 +198,51 @@ def test_a_row_that_is_named_twice_is_meant_once(folder, capsys, monkeypatch):
     assert run(capsys, "select", "points.csv", "--must-include", "p3", "p5", "p3").code == 130
 
 
-def test_rows_that_are_refused_in_the_work_have_their_names_too(folder, capsys, monkeypatch):
+def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch):
     def fit(self, X, **constraints):
-        raise InvalidInputError("must_include names row 6, which is equal to another one that it names.")
+        fault = "names `row 6`, which is equal to another one that it names"
+        raise InvalidInputError(fault, "Give it a `sample_weight`.", parameter="must_include")
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
     gaps(folder)
     ran = run(capsys, "select", "gaps.csv", "--drop-missing")
-    assert ran.err == "mosaic: error: --must-include names p7 (row 7), which is equal to another one that it names.\n"
+    said = "--must-include names p7 (row 7), which is equal to another one that it names. Give it a --weight."
+    assert ran.err == f"mosaic: error: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "file", "said"),
+    [
+        (InvalidInputError("must have 2 columns", "Add one.", parameter="X"), "input", "points.csv", "points.csv must"),
+        (
+            InvalidInputError("`sample_weight` and `groups` differ from `X`"),
+            "usage",
+            None,
+            "--weight and --group differ from",
+        ),
+        (
+            InvalidInputError("n", "Use `scale=True`, `drop_missing=True`."),
+            "usage",
+            None,
+            "--scale yes, --drop-missing.",
+        ),
+        (MemoryBudgetError("`strategy='exact'` needs 9 MiB"), "memory", None, "--strategy exact needs 9 MiB."),
+        (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
+        (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),
+        (InvalidInputError("see `row 7` and `row 4000`"), "usage", None, "see p7 (row 7) and row 4000."),
+    ],
+)
+def test_errors_of_the_library_name_options_ids_and_the_file(folder, capsys, monkeypatch, error, kind, file, said):
+    def fit(self, X, **constraints):
+        raise error
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    ran = run(capsys, "select", "points.csv")
+    assert said in ran.err
+    told = json.loads(run(capsys, "select", "points.csv", "--json").out)["error"]
+    assert (told["kind"], told["file"]) == (kind, file)
+    assert said in told["message"]
+    assert "`" not in ran.err
 
 
 @pytest.mark.parametrize(
@@ -230,7 +276,7 @@ def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
     def full(path, table, *, force):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("mosaic.cli._commands.write_rows", full)
+    monkeypatch.setattr("mosaic.cli.select.write_rows", full)
     ran = run(capsys, "select", "points.csv", "-k", "3", "-o", "picks.csv", "-q")
     assert ran.code == 4
     assert "picks.csv: it cannot be written: No space left on device. Make room" in ran.err
@@ -256,7 +302,7 @@ def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, 
     def lacking(*args, **more):
         raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
 
-    monkeypatch.setattr("mosaic.cli._commands.write_report", lacking)
+    monkeypatch.setattr("mosaic.cli.select.write_report", lacking)
     ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
     assert ran.code == 6
     assert "Jinja2" in ran.err
@@ -302,7 +348,7 @@ def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
 
 
 def test_documented_exit_codes_are_those_of_the_schema():
-    described = schema_of()["$defs"]["error"]["properties"]["error"]["properties"]["exit_code"]["description"]
+    described = schema_of()["$defs"]["Fault"]["properties"]["exit_code"]["description"]
     for code in re.findall(r"^  (\d)  ", EXIT_CODES, re.MULTILINE)[1:]:
         assert re.search(rf"\b{code} \w", described), code
 

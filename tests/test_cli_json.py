@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 
 from cli_runs import run, run_on_terminal
 from mosaic import MOSAIC
-from mosaic.cli._output import plain_value
-from mosaic.cli._parser import FILL
-from mosaic.cli._shell import schema_of
+from mosaic._files import jsonable
+from mosaic.cli.answers import schema_of
+from mosaic.cli.parser import COMMANDS
+from mosaic.exceptions import SelectionWarning
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -66,7 +68,7 @@ def test_the_demo_answers_as_the_schema_says(tmp_path, monkeypatch, capsys):
     from sklearn.datasets import load_digits
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("mosaic.cli._demo.load_digits", lambda: load_digits(n_class=2))
+    monkeypatch.setattr("mosaic.cli.demo.load_digits", lambda: load_digits(n_class=2))
     found = answer(run(capsys, "demo", "here", "--json"), "demo")
     assert found["outputs"] == {"picks": "here/picks.csv", "report": "here/report.html"}
     assert found["n_noise"] == 18
@@ -107,6 +109,18 @@ def test_warnings_are_notes(folder, capsys):
     assert any("above the tolerance 1e-09" in note for note in found["notes"])
 
 
+def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatch):
+    fit = MOSAIC.fit
+
+    def warning(self, X, **constraints):
+        warnings.warn("`row 7` is alone. Lower `min_group`.", SelectionWarning, stacklevel=2)
+        return fit(self, X, **constraints)
+
+    monkeypatch.setattr(MOSAIC, "fit", warning)
+    found = answer(run(capsys, "select", "points.csv", "-k", "3", "--json"), "select")
+    assert found["notes"][-1] == "p7 (row 7) is alone. Lower --min-group."
+
+
 def test_values_that_json_cannot_hold_become_null_or_text(folder, capsys):
     lines = (folder / "points.csv").read_text().splitlines()
     text = [f"{lines[0]},odd,day"] + [
@@ -132,24 +146,40 @@ def test_json_is_quiet_on_a_terminal_too(folder, capsys, monkeypatch):
 
 
 def test_schema_prints_a_valid_schema_for_every_command(capsys):
-    for name in [*(name for name in FILL if name != "schema"), "error"]:
+    for name in [*(name for name in COMMANDS if name != "schema"), "error"]:
         schema = json.loads(run(capsys, "schema", name).out)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["$ref"] == f"#/$defs/{name}"
     whole = json.loads(run(capsys, "schema").out)
     jsonschema.Draft202012Validator.check_schema(whole)
-    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*FILL, "error"} - {"schema"}
+    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {"schema"}
 
 
 def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
     found = answer(run(capsys, "select", "points.npy", "-k", "2", "--json"), "select")
     schema = jsonschema.Draft202012Validator(schema_of("select"))
-    for spoil in ({"extra": 1}, {"coverage": "all"}, {"schema": "mosaic/select/2"}, {"picks": [{}]}):
+    for spoil in (
+        {"extra": 1},
+        {"coverage": "all"},
+        {"schema": "mosaic/select/2"},
+        {"picks": [{}]},
+        {"n_representatives": 0},
+    ):
         assert not schema.is_valid(found | spoil), spoil
+    assert not schema.is_valid(found | {"picks": [found["picks"][0] | {"extra": 1}]})
+    assert not schema.is_valid({name: value for name, value in found.items() if name != "coverage"})
+
+
+def test_the_schema_describes_every_field_and_forbids_all_others():
+    for name, kind in schema_of()["$defs"].items():
+        assert kind["additionalProperties"] is False, name
+        assert kind["required"] == list(kind["properties"]), name
+        for field, about in kind["properties"].items():
+            assert {"description", "$ref", "const"} & about.keys(), (name, field)
 
 
 def test_numbers_of_numpy_are_plain():
-    assert plain_value({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
+    assert jsonable({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
         "a": 0.5,
         "b": [1.0, None],
         "c": 3,

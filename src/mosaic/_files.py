@@ -1,10 +1,17 @@
-"""What readers of files share: libraries when they are there, and faults that name the file."""
+"""What all who read and write files share: optional libraries, faults that name the file, sizes, JSON values, signals.
+
+It imports nothing but the standard library, since the command line needs it before its first line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import signal
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 from mosaic.exceptions import InvalidInputError, MissingDependencyError, MosaicError
@@ -50,3 +57,74 @@ def listed(names: list[str]) -> str:
     'age, height'
     """
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def readable_size(size: float) -> str:
+    """A number of bytes in the largest unit of which there is at least one.
+
+    Examples
+    --------
+    >>> readable_size(80_000_128), readable_size(1536), readable_size(17)
+    ('76 MiB', '1.5 KiB', '17 bytes')
+    """
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = 0
+    while size >= 1024 and power < len(units) - 1:
+        size, power = size / 1024, power + 1
+    return f"{size:.0f} {units[power]}" if size >= 10 or power == 0 else f"{size:.1f} {units[power]}"
+
+
+def jsonable(value: Any) -> Any:
+    """The value as JSON can hold it: numbers that are not finite become null, dates and all else their text.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> jsonable({"a": float("nan"), 1: (date(2020, 2, 3), b"x", 1.5), "kernel": jsonable})
+    {'a': None, '1': ['2020-02-03', 'x', 1.5], 'kernel': 'mosaic._files.jsonable'}
+    """
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(entry) for entry in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "__qualname__"):  # functions and classes
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: jsonable(getattr(value, name)) for name in value.__dataclass_fields__}
+    if hasattr(value, "as_integer_ratio"):  # float, Decimal, Fraction
+        return float(value) if math.isfinite(value) else None
+    if hasattr(value, "isoformat"):  # dates and times
+        return value.isoformat()
+    if hasattr(value, "total_seconds"):  # a time span
+        return value.total_seconds()
+    # The standard representation holds an address, which differs from run to run.
+    return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
+
+
+@contextmanager
+def exit_on_signal() -> Iterator[None]:
+    """Within, SIGTERM and SIGHUP raise SystemExit(128 + their number), so that temporary files are removed on the way out.
+
+    Handlers of others, and signals that are ignored (nohup ignores SIGHUP), are left alone. Only the main thread can do this.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    ours: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        ours = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

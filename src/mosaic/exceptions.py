@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
 #: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
-_MENTION = re.compile(r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`")
+_MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
 
 
-@dataclass(frozen=True)
-class Wording:
+class Wording(NamedTuple):
     """How parameters and rows are called where a message is read: in Python, or on a command line.
 
     Attributes
@@ -33,7 +31,7 @@ class Wording:
                 return self.row(int(mention["row"]))
             return self.parameter(mention["name"], mention["value"])
 
-        return _MENTION.sub(worded, text)
+        return re.sub(_MENTION, worded, text)
 
 
 def _as_keyword(name: str, value: str | None) -> str:
@@ -101,9 +99,26 @@ class MissingDependencyError(MosaicError, ImportError):
     """An optional package is needed for what was asked."""
 
 
-class ConvergenceWarning(UserWarning):
+class MosaicWarning(UserWarning):
+    """Something that whoever uses the answer should know. Its text mentions parameters and rows as that of an error does.
+
+    Examples
+    --------
+    >>> print(MosaicWarning("the gap is 0.1. Raise `max_iter`."))
+    the gap is 0.1. Raise max_iter.
+    """
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """The text, in the words of whoever reads it."""
+        return wording(super().__str__())
+
+    def __str__(self) -> str:
+        return self.message()
+
+
+class ConvergenceWarning(MosaicWarning):
     """The result is usable, but its certified gap is larger than the tolerance asked for."""
 
 
-class SelectionWarning(UserWarning):
+class SelectionWarning(MosaicWarning):
     """The answer is usable, but there is something about the data that whoever uses it should know."""

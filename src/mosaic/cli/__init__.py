@@ -5,12 +5,12 @@ Nothing but the standard library is imported before the command has said what it
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 
-from mosaic.cli._parser import parse
-from mosaic.cli._signals import ending_politely, flush_or_leave
+from mosaic._files import exit_on_signal
+from mosaic.cli.parser import parse
+from mosaic.cli.terminal import BROKEN_PIPE, first_line, flush_or_leave, leave, prepare_streams
 
 __all__ = ["main"]
 
@@ -30,26 +30,20 @@ def main(argv: list[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     args = None
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever called, as with >&-
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a sign that the terminal does not know is no reason to stop
+    prepare_streams()
     try:
-        with ending_politely():
+        with exit_on_signal():
             args = parse(words)
             if args is None:
                 return flush_or_leave(0)
-            if not args.quiet and not args.json:
-                from mosaic.cli._first_line import sign_of_life
-
-                sign_of_life(args)
-            home, _, name = args.run.partition(":")
-            code: int = getattr(import_module(home), name)(args)
+            first_line(args)
+            module, _, name = args.run.partition(":")
+            code: int = getattr(import_module(module), name)(args)
         return flush_or_leave(code)
     except BrokenPipeError:
-        return flush_or_leave(0, broken=True)
+        leave(sys.stdout)
+        return BROKEN_PIPE
     except BaseException as error:
-        from mosaic.cli._faults import answer_fault
+        from mosaic.cli.faults import answer_fault
 
         return answer_fault(error, args, words)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import date, time, timedelta
-from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -295,38 +292,6 @@ def finite(value: Any) -> float | None:
     (0.5, None, None)
     """
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def jsonable(value: Any) -> Any:
-    """Any value as what JSON can hold: containers are rebuilt, functions become their names, other things their text.
-
-    NaN and infinite numbers become None, dates ISO 8601 text, durations seconds.
-
-    Examples
-    --------
-    >>> jsonable({"tol": np.float64(0.5), 1: (np.int64(3), float("inf")), "kernel": jsonable, "day": date(2020, 2, 3)})
-    {'tol': 0.5, '1': [3, None], 'kernel': 'mosaic.inspection.facts.jsonable', 'day': '2020-02-03'}
-    """
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numbers and arrays of NumPy and its relatives
-        value = value.tolist()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float | Decimal):
-        return finite(value)
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [jsonable(entry) for entry in value]
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    # The default representation contains an address, which differs from run to run.
-    return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
 
 
 def versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray
+from mosaic._files import jsonable
 from mosaic._frames import n_rows
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.exceptions import InvalidInputError
@@ -23,7 +24,6 @@ from mosaic.inspection.facts import (
     Summary,
     TradeOff,
     finite,
-    jsonable,
     versions,
 )
 from mosaic.inspection.projection import point_map

@@ -1,4 +1,4 @@
-"""demo: handwritten digits with images of noise among them, for whoever wants to see something first."""
+"""demo: handwritten digits with images of noise among them, to see what MOSAIC does without a file of one's own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from sklearn.datasets import load_digits
 
 from mosaic import datasets
-from mosaic.cli._commands import Answer
-from mosaic.cli._explanations import explanation_of
-from mosaic.cli._faults import writing
-from mosaic.cli._fitting import Work
-from mosaic.cli._output import width, write, write_json, write_notes, write_wrapped
-from mosaic.cli._progress import Bar, warnings_as
+from mosaic.cli.answers import DemoAnswer, SelectAnswer, write_answer
+from mosaic.cli.explain import explanation_of
+from mosaic.cli.faults import writing
+from mosaic.cli.select import answer_of
+from mosaic.cli.session import Session, opened
+from mosaic.cli.terminal import width, write, write_end, write_wrapped
 from mosaic.data import check_output, write_rows
 from mosaic.data.records import InMemory
 from mosaic.data.stacks import thumbnail
@@ -33,13 +33,13 @@ PER_NOISE = 20
 SIDE, DARKEST = 8, 16.0
 SHADES = " .:-=+*#%@"
 TITLE = "Digits with noise among them"
-#: Of files that an earlier demo has written: up to where, and how what stands before that begins and ends.
+#: How to know files that an earlier demo has written: the text before the first separator begins and ends like this.
 OWN = {
     "picks.csv": (b"\n", b"image,digit,mosaic_rank,", b",mosaic_effective_count,mosaic_reason"),
     "report.html": (b"<style>", b"<!doctype html>", f"<title>{TITLE}</title>".encode()),
 }
-#: Bytes in which that has to stand.
-HEAD = 1 << 14
+#: Bytes of a file in which the separator is looked for.
+HEAD_SIZE = 1 << 14
 
 
 class Digits(Table):
@@ -52,7 +52,7 @@ class Digits(Table):
 
 
 def digits_with_noise() -> Digits:
-    """Handwritten digits that scikit-learn brings along, and one image of noise for twenty of them."""
+    """The handwritten digits of scikit-learn, and one image of noise for every twenty of them."""
     digits = load_digits()
     n = len(digits.data)
     noise = datasets.noise_images(n // PER_NOISE, digits.data)
@@ -88,51 +88,45 @@ def demo(args: Namespace) -> int:
     for name in OWN:
         with writing(str(folder / name)):
             check_output(folder / name, args.force or _is_own(folder / name))
-    warned: list[str] = []
-    with digits_with_noise() as table:
-        noise = int((table.groups == "noise").sum())
-        if not args.json:
-            write(f"{table.n - noise:,} digits and {noise} images of noise. Nothing is said about which is which.\n")
-        with Bar(args.quiet or args.json) as bar, warnings_as(warned), bar.listening():
-            work = Work(args, table, bar, warned)
-            started = time.perf_counter()
-            model = MOSAIC(K, verbose=bar.verbose).fit(table.X)
-            seconds = time.perf_counter() - started
-            answer = Answer.of(work, model, bound=True)
-            bar.say("report")
-            picks, page = str(folder / "picks.csv"), str(folder / "report.html")
-            with writing(picks):
-                write_rows(picks, answer.picks, force=True)
-            with writing(page):
-                write_report(model, page, table=table, title=TITLE, command="mosaic demo", force=True)
-            answer.outputs.update(picks=picks, report=page)
-        caught = int((table.groups[model.is_outlier_] == "noise").sum())
-        if args.json:
-            found = {"n_noise": noise, "n_noise_found": caught, "folder": args.folder}
-            write_json(answer.to_json("mosaic/demo/1") | found)
-        else:
-            _write(work, model, answer, seconds, noise, caught)
+    table = digits_with_noise()
+    noise = int((table.groups == "noise").sum())
+    if not args.json:
+        write(f"{table.n - noise:,} digits and {noise} images of noise. MOSAIC is not told which is which.\n")
+    with opened(args, lambda bar: table) as session:
+        started = time.perf_counter()
+        model = MOSAIC(K, verbose=session.bar.verbose).fit(table.X)
+        seconds = time.perf_counter() - started
+        answer, rows = answer_of(session, model, bound=True)
+        session.bar.update("report")
+        picks, page = str(folder / "picks.csv"), str(folder / "report.html")
+        with writing(picks):
+            write_rows(picks, rows, force=True)
+        with writing(page):
+            write_report(model, page, table=table, title=TITLE, command="mosaic demo", force=True)
+        answer.outputs.update(picks=picks, report=page)
+    found = int((table.groups[model.is_outlier_] == "noise").sum())
+    if args.json:
+        write_answer("demo", DemoAnswer(**vars(answer), n_noise=noise, n_noise_found=found, folder=args.folder))
+    else:
+        _write(session, model, answer, seconds, noise, found)
     return 0
 
 
-def _write(work: Work, model: MOSAIC, answer: Answer, seconds: float, noise: int, caught: int) -> None:
-    """For people: pictures of the first, the outliers, why, and the certificate."""
-    table, picks = work.table, model.representative_indices_
+def _write(session: Session, model: MOSAIC, answer: SelectAnswer, seconds: float, noise: int, found: int) -> None:
+    """On a terminal: pictures of the first picks, the outliers, two explanations, and what is proven."""
+    table, picks, n = session.table, model.representative_indices_, answer.outliers.n
     shown = picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
     write(f"{len(picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")
     write(draw(table.X[shown].reshape(-1, SIDE, SIDE)))
-    numbers = [pick.stands_for for pick in answer.summary.representatives or []]
-    labels = (f"{table.groups[row]}, for {numbers[rank]}" for rank, row in enumerate(shown))
+    labels = (f"{table.groups[row]}, for {pick.stands_for}" for row, pick in zip(shown, answer.picks, strict=False))
     write("  ".join(f"{label:<{2 * SIDE}}" for label in labels).rstrip() + "\n")
-    found = answer.summary.n_outliers
-    write(f"{found} outliers found: {caught} of {noise} images of noise, {found - caught} digits.")
-    odd = np.flatnonzero(model.is_outlier_)
-    for row in [*odd[-1:].tolist(), int(picks[0])]:
-        told = explanation_of(work, model, row)
-        write_wrapped(f"{told['called']}: {told['reason']}", "  ")
+    write(f"{n} outliers found: {found} of {noise} images of noise, {n - found} digits.")
+    for row in [*np.flatnonzero(model.is_outlier_)[-1:].tolist(), int(picks[0])]:
+        explained = explanation_of(session, model, row)
+        write_wrapped(f"{explained.called}: {explained.reason}", "  ")
     write()
-    write_wrapped(str(model.certificate_))
-    write_notes(answer.notes)
+    write_wrapped(answer.certificate.sentence)
+    write_end(answer.notes, {})
     write(f"\nLook at {answer.outputs['report']}; the picks are in {answer.outputs['picks']}.")
 
 
@@ -141,7 +135,7 @@ def _is_own(file: Path) -> bool:
     end, first, last = OWN[file.name]
     try:
         with file.open("rb") as stream:
-            head, found, _ = stream.read(HEAD).partition(end)
+            head, found, _ = stream.read(HEAD_SIZE).partition(end)
     except OSError:
         return False
     return bool(found) and head.startswith(first) and head.rstrip().endswith(last)

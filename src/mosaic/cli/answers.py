@@ -1,0 +1,352 @@
+"""What ``--json`` prints: its types, their JSON Schema, and ``mosaic schema``.
+
+What annotates the type of a field describes it (a text) or is the least value that it takes (a number).
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+from mosaic._files import jsonable
+from mosaic.cli.terminal import write_bytes
+
+FromZero: TypeAlias = Annotated[int, 0]
+FromOne: TypeAlias = Annotated[int, 1]
+FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
+Sentence: TypeAlias = Annotated[str, "the answer in one sentence"]
+EffectiveCount: TypeAlias = Annotated[float, "rows that look like it, of those that it was compared with"]
+Values: TypeAlias = Annotated[dict[str, Any], "all columns of the row, by name; lists are left out"]
+Rule: TypeAlias = Annotated[str, "where the threshold came from: valley, alone, contamination, threshold or none"]
+Threshold: TypeAlias = Annotated[float | None, "effective count below which rows are outliers"]
+Notes: TypeAlias = Annotated[list[str], "what was assumed about the file, and what the library warns of"]
+Outputs: TypeAlias = Annotated[dict[str, str], "files that were written: picks, labels, report, outliers, curve"]
+
+
+@dataclass(frozen=True)
+class File:
+    """The data."""
+
+    path: Annotated[str, "as it was given"]
+    kind: Annotated[str, "what kind of file it is, in words"]
+    rows: Annotated[FromOne, "rows that were compared"]
+    features: Annotated[FromOne, "columns of numbers that were compared"]
+    feature_names: Annotated[list[str] | None, "their names, null where they have none"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the file."""
+
+    row: Annotated[FromZero, "row of the file, from 0"]
+    id: Annotated[str | None, "name of the row, null where rows have numbers only"]
+
+
+@dataclass(frozen=True)
+class Pick(Row):
+    """A representative."""
+
+    rank: Annotated[FromOne, "from 1"]
+    stands_for: Annotated[FromZero, "rows that it represents, itself included"]
+    effective_count: EffectiveCount
+    is_outlier: Annotated[bool, "possible with --outliers report only"]
+    reason: Annotated[str, "why it was chosen"]
+    values: Values
+
+
+@dataclass(frozen=True)
+class Outlier(Row):
+    """An outlier."""
+
+    effective_count: EffectiveCount
+    reason: Annotated[str, "why it is an outlier"]
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Rows that few others look like."""
+
+    n: Annotated[FromZero, "how many"]
+    rule: Rule
+    count_threshold: Threshold
+    lowest: Annotated[list[Outlier], "oddest first, 50 at most"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven; null where it was not asked for or cannot be proven."""
+
+    gap: Annotated[float | None, "relative duality gap of the program"]
+    kernel_error: Annotated[float | None, "share of the kernel that the factor misses"]
+    rank: Annotated[FromZero | None, "columns of the factor"]
+    error: Annotated[float | None, "what the picks leave unexplained, by least squares with the price ridge"]
+    bound: Annotated[float | None, "what every set of as many leaves at least, at the same price"]
+    excess: Annotated[float | None, "error / bound − 1: how far from the best, at most"]
+    sentence: Annotated[str, "the same in words"]
+    ridge: Annotated[float | None, "price of coefficients: the mean similarity of a row to itself"]
+    total: Annotated[float | None, "all there is to explain; errors and bounds are parts of it"]
+    error_without_ridge: Annotated[float | None, "what the picks leave where coefficients have no price"]
+    bound_without_ridge: Annotated[float | None, "what every set of as many leaves at least without a price"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the answer was found."""
+
+    parameters: Annotated[dict[str, Any], "of the estimator, by name"]
+    alpha: Annotated[float | None, "strength, as a multiple of the critical one"]
+    lam: Annotated[float | None, "strength"]
+    gamma: Annotated[float | None, "bandwidth"]
+    sentences: Annotated[list[str], "what was decided, and why"]
+    versions: Annotated[dict[str, str], "of the library and of what its numbers depend on"]
+
+
+@dataclass(frozen=True)
+class SelectAnswer:
+    """The answer of select and of report."""
+
+    file: File
+    sentence: Sentence
+    n_representatives: Annotated[FromOne, "number of picks"]
+    coverage: Annotated[float, "share of the points that belong which the picks express"]
+    picks: Annotated[list[Pick], "by rank"]
+    outliers: Outliers
+    certificate: Certificate
+    settings: Settings
+    notes: Notes
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class DemoAnswer(SelectAnswer):
+    """The answer of demo."""
+
+    n_noise: Annotated[FromZero, "images of noise among the digits"]
+    n_noise_found: Annotated[FromZero, "images of noise that are outliers"]
+    folder: Annotated[str, "where the files are"]
+
+
+@dataclass(frozen=True)
+class JudgedRow(Row):
+    """A row, and whether it is an outlier."""
+
+    score: Annotated[float, "log of the effective count; low is odd"]
+    effective_count: EffectiveCount
+    is_outlier: Annotated[bool, "whether it is an outlier"]
+    reason: Annotated[str | None, "why it is an outlier"]
+    values: Values
+
+
+@dataclass(frozen=True)
+class OutliersAnswer:
+    """The answer of outliers."""
+
+    file: File
+    sentence: Sentence
+    n_outliers: Annotated[FromZero, "how many"]
+    rule: Rule
+    count_threshold: Threshold
+    estimator: Annotated[
+        Literal["MOSAICOutlierDetector", "MOSAIC"], "which one judged; MOSAIC where rows are read in passes"
+    ]
+    rows: Annotated[list[JudgedRow], "oddest first; with --all all rows in the order of the file"]
+    certificate: Certificate
+    settings: Settings
+    notes: Notes
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class CurvePoint(Row):
+    """A number of representatives, and the row that joins those before it."""
+
+    k: Annotated[FromOne, "number of representatives"]
+    similarity: Annotated[float, "mean similarity of the points that belong to their nearest representative"]
+    coverage: Annotated[float, "share of the points that belong which the first k express"]
+
+
+@dataclass(frozen=True)
+class PathAnswer:
+    """The answer of path."""
+
+    file: File
+    sentence: Sentence
+    knee: Annotated[FromOne, "number from which on more representatives add little"]
+    curve: Annotated[list[CurvePoint], "one entry for each k"]
+    notes: Notes
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class EstimateAnswer:
+    """The answer of estimate."""
+
+    file: File
+    sentence: Sentence
+    strategy: Annotated[Literal["exact", "low-rank", "sketch"], "the way that select would take"]
+    n_points: Annotated[FromOne, "distinct points; of a sketch, rows"]
+    rank: Annotated[FromZero, "columns of the factor; of a sketch, candidates"]
+    memory: Annotated[float, "bytes at the peak, beyond the data"]
+    seconds: Annotated[float, "rough, on one core"]
+    proof_seconds: Annotated[float, "rough, on one core: the program that the certificate solves when it is asked for"]
+    notes: Notes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A feature in which a row differs from its representative."""
+
+    feature: Annotated[str, "its name"]
+    share: Annotated[float, "of the distance to the representative"]
+
+
+@dataclass(frozen=True)
+class ExplainedRow(Row):
+    """Why a row was chosen, rejected or left out."""
+
+    called: Annotated[str, "the row in a sentence"]
+    status: Annotated[Literal["representative", "outlier", "represented"], "its part in the answer"]
+    reason: Annotated[str, "why"]
+    rank: Annotated[FromOne | None, "place among the picks, from 1"]
+    effective_count: EffectiveCount
+    outlier_probability: Annotated[float, "the paper's OP"]
+    representation_error: Annotated[float, "share of it that the picks cannot express"]
+    represented_by: Annotated[Row | None, "the pick that stands for it; null for rejected outliers"]
+    similarity: Annotated[float | None, "to that pick"]
+    stands_for: Annotated[FromZero, "rows that it represents"]
+    members: Annotated[list[Row], "the most similar of them"]
+    differs_in: Annotated[list[Difference], "largest share first"]
+
+
+@dataclass(frozen=True)
+class ExplainAnswer:
+    """The answer of explain."""
+
+    file: File
+    settings: Annotated[list[str], "what was decided about the data, and why"]
+    rows: Annotated[list[ExplainedRow], "one entry for each row that was named"]
+    notes: Notes
+
+
+@dataclass(frozen=True)
+class CompletionAnswer:
+    """The answer of completion."""
+
+    shell: Annotated[Literal["bash", "zsh", "tcsh"], "that it is for"]
+    script: Annotated[str, "to be sourced by the shell"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong."""
+
+    kind: Annotated[FaultKind, "each kind has its exit code"]
+    message: Annotated[str, "all of it in words"]
+    parameter: Annotated[str | None, "the option that it is about"]
+    value: Annotated[str | None, "what was given for it"]
+    fault: Annotated[str | None, "what is wrong"]
+    remedy: Annotated[str | None, "what to do"]
+    file: Annotated[str | None, "the file that it is about"]
+    where: Annotated[str | None, "line or column of the file"]
+    exit_code: Annotated[
+        int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"
+    ]
+
+
+@dataclass(frozen=True)
+class ErrorAnswer:
+    """The answer of a command that has failed."""
+
+    error: Fault
+
+
+ANSWERS: dict[str, type[Any]] = {
+    "select": SelectAnswer,
+    "report": SelectAnswer,
+    "demo": DemoAnswer,
+    "outliers": OutliersAnswer,
+    "path": PathAnswer,
+    "estimate": EstimateAnswer,
+    "explain": ExplainAnswer,
+    "completion": CompletionAnswer,
+    "error": ErrorAnswer,
+}
+
+
+def write_answer(command: str, answer: Any) -> None:
+    """One object on one line; never NaN or Infinity, which are no JSON."""
+    text = json.dumps({"schema": _version(command), **jsonable(answer)}, ensure_ascii=False, allow_nan=False)
+    # Half a character, as in names of files that are not UTF-8, becomes an escape, which JSON has too.
+    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def schema(args: Namespace) -> int:
+    """``mosaic schema``."""
+    write_bytes(json.dumps(schema_of(args.of), indent=2, ensure_ascii=False).encode() + b"\n")
+    return 0
+
+
+def _version(command: str) -> str:
+    return f"mosaic/{command}/1"
+
+
+def schema_of(command: str | None = None) -> dict[str, Any]:
+    """The JSON Schema of what ``--json`` gives: of a command, of "error", or of any of them.
+
+    Examples
+    --------
+    >>> schema_of("select")["$ref"], list(schema_of()["$defs"]["select"]["properties"])[:3]
+    ('#/$defs/select', ['schema', 'file', 'sentence'])
+    """
+    definitions: dict[str, Any] = {}
+    for name, kind in ANSWERS.items():
+        definitions[name] = _object(kind, definitions, schema={"const": _version(name)})
+    of_one = {"$ref": f"#/$defs/{command}"}
+    of_all = {
+        "title": "What mosaic --json prints",
+        "description": 'One JSON object on stdout; its "schema" says which of these it is. The number after the last slash '
+        "changes when a program that reads it would have to.",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ANSWERS],
+    }
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **(of_all if command is None else of_one), "$defs": definitions}
+
+
+def _object(kind: type[Any], definitions: dict[str, Any], **first: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a dataclass: all its fields and no others."""
+    hints = get_type_hints(kind, include_extras=True)
+    properties = first | {field.name: _schema(hints[field.name], definitions) for field in fields(kind)}
+    return {
+        "type": "object",
+        "description": kind.__doc__,
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a type; that of a dataclass joins the definitions."""
+    origin, args = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        if hint.__name__ not in definitions:
+            definitions[hint.__name__] = _object(hint, definitions)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if origin is Annotated:
+        found = _schema(args[0], definitions)
+        for more in args[1:]:
+            found |= {"description": more} if isinstance(more, str) else {"minimum": more}
+        return found
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin is list:
+        return {"type": "array", "items": _schema(args[0], definitions)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
+    if type(None) in args:
+        some = _schema(args[0], definitions)
+        return {**some, "type": [some["type"], "null"]} if "type" in some else {"anyOf": [some, {"type": "null"}]}
+    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return {"type": names[hint]} if hint in names else {}

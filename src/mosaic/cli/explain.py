@@ -1,0 +1,80 @@
+"""explain: why a row was chosen, rejected or left out, in names and numbers of the file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from mosaic.cli.answers import Difference, ExplainAnswer, ExplainedRow, write_answer
+from mosaic.cli.session import Session, opened
+from mosaic.cli.terminal import visible, write
+from mosaic.exceptions import InvalidInputError
+
+
+def explain(args: Namespace) -> int:
+    """``mosaic explain``."""
+    with opened(args) as session:
+        rows = [session.table.find(name) for name in args.rows] + [session.row_of(number) for number in args.row]
+        model = session.fit()
+        settings = list(model.explain())
+        explained = [explanation_of(session, model, row) for row in rows]
+        answer = ExplainAnswer(session.file, settings, explained, session.notes)
+    if args.json:
+        write_answer("explain", answer)
+        return 0
+    for line in [f"{each.called}: {each.reason}" for each in explained] or settings:
+        write(visible(line))
+    session.say_notes()
+    return 0
+
+
+def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
+    """What the model says of a row."""
+    try:
+        said = model.explain(row).to_dict()
+    except InvalidInputError:
+        said = _by_passes(model, row)
+    by, reason = said["represented_by"], said["reason"]
+    if said["rank"] is None and by is not None:
+        reason = reason.replace(f"row {by} stands", f"{session.called(by)} stands")
+    (own,) = session.rows([row])
+    return ExplainedRow(
+        own.row,
+        own.id,
+        called=session.called(row),
+        status=said["status"],
+        reason=reason,
+        rank=None if said["rank"] is None else said["rank"] + 1,
+        effective_count=said["effective_count"],
+        outlier_probability=said["outlier_probability"],
+        representation_error=said["representation_error"],
+        represented_by=None if by is None else session.rows([by])[0],
+        similarity=said["similarity"],
+        stands_for=said["stands_for"],
+        members=session.rows(said["members"]) if said["members"] else [],
+        differs_in=[Difference(feature, share) for feature, share in said["differs_in"]],
+    )
+
+
+def _by_passes(model: Any, row: int) -> dict[str, Any]:
+    """Of a row that a fit by passes did not keep: what one more pass says of every row."""
+    label, is_outlier = int(model.labels_[row]), bool(model.is_outlier_[row])
+    count, error = float(model.effective_count_[row]), float(model.representation_error_[row])
+    by = int(model.representative_indices_[label]) if label >= 0 else None
+    reason = f"not chosen: row {by} stands for it, and {100 * error:.0f} % of it are left unexplained by all representatives."
+    if is_outlier:
+        cut = model.outlier_threshold_
+        reason = f"an outlier: its effective count is {count:.3g}, and those below {cut:.3g} are out."
+    return {
+        "status": "outlier" if is_outlier else "represented",
+        "reason": reason,
+        "rank": None,
+        "effective_count": count,
+        "outlier_probability": float(model.outlier_probability_[row]),
+        "representation_error": error,
+        "represented_by": by,
+        "similarity": None,
+        "stands_for": 0,
+        "members": (),
+        "differs_in": (),
+    }

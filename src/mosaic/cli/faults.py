@@ -1,0 +1,163 @@
+"""Errors, as a person and as a program reads them, and the exit code of each kind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+import traceback
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
+from mosaic.cli.options import in_options
+from mosaic.cli.parser import UsageError
+from mosaic.cli.terminal import leave, say, visible
+from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, Wording
+
+#: Kinds of faults, and exit codes.
+CODES: dict[FaultKind, int] = {
+    "unexpected": 1,
+    "usage": 2,
+    "input": 3,
+    "output": 4,
+    "memory": 5,
+    "missing": 6,
+    "interrupted": 130,
+}
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class OutputError(MosaicError):
+    """A file that was asked for cannot be written."""
+
+    def __init__(self, file: str, fault: str, remedy: str | None = None):
+        super().__init__(fault, remedy)
+        self.file = file
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """Which file, and the other parts."""
+        return f"{self.file}: {super().message(wording)}"
+
+
+class RefusedError(Exception):
+    """Ends a command. It holds what has been said about an error while the file was open, so that its rows had names."""
+
+    def __init__(self, fault: Fault):
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
+    """Parameters are options, X is the file, and rows are ``called`` by their names."""
+
+    def parameter(name: str, value: str | None) -> str:
+        return file if name == "X" and file is not None else in_options(name, value)
+
+    return Wording(parameter, called)
+
+
+def fault_of(error: BaseException, wording: Wording | None = None, file: str | None = None) -> Fault:
+    """What an exception says, in the words of the command line; ``file`` is the one that is read."""
+    if isinstance(error, RefusedError):
+        return error.fault
+    wording = wording or command_line(file)
+
+    def told(name: str) -> str | None:
+        value = getattr(error, name, None) if isinstance(error, MosaicError) else None
+        return None if value is None else str(value)
+
+    kind, parameter, fault, remedy = _kind_of(error), told("parameter"), told("fault"), told("remedy")
+    about_data = parameter == "X"
+    return Fault(
+        kind=kind,
+        message=_message(error, kind, wording),
+        parameter=None if parameter is None or about_data else wording.parameter(parameter, None),
+        value=told("value"),
+        fault=None if fault is None else wording(fault),
+        remedy=None if remedy is None else wording(remedy),
+        file=file if about_data else told("file"),
+        where=told("where"),
+        exit_code=int(error.code or 1) if isinstance(error, SystemExit) else CODES[kind],
+    )
+
+
+def _kind_of(error: BaseException) -> FaultKind:
+    if isinstance(error, KeyboardInterrupt | SystemExit):  # a signal has raised the latter
+        return "interrupted"
+    if isinstance(error, OutputError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
+        return "output"
+    if isinstance(error, MemoryError):  # MemoryBudgetError is one
+        return "memory"
+    if isinstance(error, MissingDependencyError) or _is_optional(error):
+        return "missing"
+    if isinstance(error, InvalidInputError):
+        return "input" if hasattr(error, "file") or error.parameter == "X" else "usage"
+    return "usage" if isinstance(error, UsageError) else "unexpected"
+
+
+def _is_optional(error: BaseException) -> bool:
+    """Whether a module of another library is missing."""
+    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    return name.partition(".")[0] not in ("", "mosaic")
+
+
+def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
+    if isinstance(error, MosaicError):
+        return error.message(wording)
+    if kind == "interrupted":
+        by = f" by {signal.Signals(int(error.code or 0) - 128).name}" if isinstance(error, SystemExit) else ""
+        return f"interrupted{by}; no half-written file is left"
+    if kind == "memory":
+        return f"the machine has no more memory ({error or 'it did not say how much was asked for'}). Lower --memory-budget"
+    if isinstance(error, ModuleNotFoundError) and kind == "missing":
+        return f"{error.name} is not installed: pip install 'mosaic-select[cli]'"
+    if isinstance(error, OSError) and kind == "output":
+        return f"writing has failed: {error.strerror or error}. Make room, or write elsewhere; TMPDIR is for temporary files"
+    if kind == "unexpected":
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
+    return str(error)
+
+
+def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
+    """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
+    found = fault_of(error, file=getattr(args, "file", None))
+    if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
+        say("".join(traceback.format_exception(error)).rstrip())
+    if args.json if args is not None else "--json" in words:
+        try:
+            write_answer("error", ErrorAnswer(found))
+            return found.exit_code
+        except BrokenPipeError:
+            leave(sys.stdout)
+            return found.exit_code
+        except OSError:  # a full disk, say; then in words
+            leave(sys.stdout)
+    command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
+    message = "\n".join(visible(line) for line in found.message.splitlines())
+    end = "" if message.endswith((".", "?", "!")) else "."
+    say(f"{usage}{command}: {'' if found.kind == 'interrupted' else 'error: '}{message}{end}")
+    try:
+        sys.stdout.flush()
+    except OSError:
+        leave(sys.stdout)
+    return found.exit_code
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Within, a fault of a file is one of this output."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except InvalidInputError as error:
+        if not hasattr(error, "file"):
+            raise
+        raise OutputError(path, error.fault, error.remedy) from error
+    except OSError as error:
+        remedy = "Make room, or write elsewhere." if error.errno in DISK_FULL else "Write to another place."
+        raise OutputError(path, f"it cannot be written: {error.strerror or error}", remedy) from error

@@ -1,0 +1,299 @@
+"""All options in one table, how their values are read, and what parameters are called on the command line.
+
+Names mirror the parameters of the estimators. An option that is not given is left to the library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+# ---------------------------------------------------------------------------------------------------------------- values
+
+
+def number_or(*words: str) -> Callable[[str], Any]:
+    """A reader of finite numbers, whole ones as int, that also takes some words.
+
+    Examples
+    --------
+    >>> read = number_or("auto")
+    >>> read("50"), read("0.05"), read("auto")
+    (50, 0.05, 'auto')
+    """
+
+    def read(text: str) -> Any:
+        if text in words:
+            return text
+        for kind in (int, float):
+            try:
+                value = kind(text)
+            except ValueError:
+                continue
+            if value - value == 0:  # neither infinite nor NaN
+                return value
+        known = " or ".join(["a number", *(repr(word) for word in words)])
+        raise ArgumentTypeError(f"{text!r} is not {known}")
+
+    return read
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    return float(number_or()(text))
+
+
+def count_or_share(text: str) -> Any:
+    """How many: a whole number, a share below 1, or "auto".
+
+    Examples
+    --------
+    >>> count_or_share("50"), count_or_share("1e1"), count_or_share("0.05")
+    (50, 10, 0.05)
+    """
+    value = number_or("auto")(text)
+    if not isinstance(value, float) or value < 1:
+        return value
+    if value == 1:
+        raise ArgumentTypeError(f"{text!r} may be one row or all of them; write 1 for one, or their number for all")
+    if value != int(value):
+        raise ArgumentTypeError(f"{text!r} is neither a whole number of rows nor a share below 1")
+    return int(value)
+
+
+def yes_or_no(text: str) -> Any:
+    """True and False, or "auto"."""
+    known = {"auto": "auto", "yes": True, "no": False}
+    if text not in known:
+        raise ArgumentTypeError(f"{text!r} is not 'auto', 'yes' or 'no'")
+    return known[text]
+
+
+def size(text: str) -> float:
+    """Bytes; with a unit of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB, and K, M, G, T alone).
+
+    Examples
+    --------
+    >>> size("2GiB"), size("500MB"), size("1.5G"), size("1024")
+    (2147483648.0, 500000000.0, 1610612736.0, 1024.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?b?)", text.strip().lower())
+    if found is None or (found[3] in ("i", "ib") and not found[2]):
+        raise ArgumentTypeError(f"{text!r} is not a size such as 2GiB, 500MB or 1000000")
+    value: float = float(found[1]) * (1000.0 if found[3] == "b" else 1024.0) ** " kmgt".index(found[2] or " ")
+    if value <= 0:
+        raise ArgumentTypeError(f"{text!r} must be more than 0 bytes; give a size such as 2GiB")
+    return value
+
+
+def names(text: str) -> list[str]:
+    """Names with commas between; a name with a comma stands in double quotes.
+
+    Examples
+    --------
+    >>> names('age,"height, cm",x*')
+    ['age', 'height, cm', 'x*']
+    """
+    found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not found or not all(found):
+        raise ArgumentTypeError(f"{text!r} has an empty name; write names with commas between, such as age,height,x*")
+    return found
+
+
+def quotas(text: str) -> Any:
+    """A word, or a JSON object from group to number or share.
+
+    Examples
+    --------
+    >>> quotas("equal"), quotas('{"a": 5, "b": 0.2}')
+    ('equal', {'a': 5, 'b': 0.2})
+    """
+    if text in ("proportional", "equal"):
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found:
+        example = """'{"a": 5, "b": 0.2}'"""
+        raise ArgumentTypeError(f"{text!r} is not 'proportional', 'equal' or a JSON object such as {example}")
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------- table
+
+
+class Option(NamedTuple):
+    """The flags of an option, and what argparse is told about it."""
+
+    flags: tuple[str, ...]
+    settings: dict[str, Any]
+
+    @property
+    def dest(self) -> str:
+        """The name of its value among the parsed options: that of the parameter."""
+        long = next(flag for flag in self.flags if flag.startswith("--"))
+        return str(self.settings.get("dest", long[2:].replace("-", "_")))
+
+
+def _option(*flags: str, **settings: Any) -> Option:
+    return Option(flags, settings)
+
+
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
+SOLVERS = ("auto", "interior-point", "admm", "fista", "admm-paper", "reference")
+_LIST: dict[str, Any] = {"type": names, "action": "extend", "metavar": "A,B,C*"}
+_ROWS: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "ROW"}
+
+#: Options by their group in the help. None of them has a value unless it is given.
+GROUPS: dict[str, tuple[Option, ...]] = {
+    "how many": (
+        _option(
+            "-k", "--n-representatives", type=count_or_share, metavar="K",
+            help="a number, a share of the rows such as 0.05, or auto, the knee of the curve (default)",
+        ),
+        _option("--coverage", type=number, metavar="SHARE", help="as many as explain this share of the rows"),
+        _option("--min-support", type=number, metavar="ROWS", help="as many as can each stand for this many rows"),
+    ),
+    "file": (
+        _option("--id", metavar="COLUMN", help="column that names the rows (default: a column that looks like it)"),
+        _option("--columns", help="columns of numbers to compare (default: all of them)", **_LIST),
+        _option("--exclude-columns", help="columns not to compare", **_LIST),
+        _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
+        _option("--embeddings", metavar="ARRAY", help="another file with the vectors to compare, a row for each"),
+        _option("--array", metavar="NAME", help="which array of an npz, zarr or h5ad file"),
+        _option("--image-size", type=int, metavar="PIXELS", help="side of resized images (default: 32)"),
+        _option("--colour", "--color", action="store_true", help="compare images in colour, not in grey"),
+        _option("--drop-missing", action="store_true", help="leave out rows with a missing or infinite number"),
+    ),
+    "constraints": (
+        _option("--group", metavar="COLUMN", help="a label for every row; every label gets its part of the picks"),
+        _option(
+            "--quotas", type=quotas, metavar="QUOTAS",
+            help="""proportional (default), equal, or '{"a": 5, "b": 0.2}': picks of each label""",
+        ),
+        _option("--weight", metavar="COLUMN", help="how often each row counts"),
+        _option("--must-include", help="rows that are chosen whatever they add", **_ROWS),
+        _option("--exclude", help="rows that are not chosen; they still have to be represented", **_ROWS),
+    ),
+    "outliers": (
+        _option(
+            "--contamination", type=number_or("auto"), metavar="SHARE", help="share of outliers, if it is known"
+        ),
+        _option("--min-group", type=number, metavar="ROWS", help="this many odd rows close together are a rare kind"),
+        _option(
+            "--outliers", choices=("reject", "keep", "report"),
+            help="never choose them (default), do not look for them, or mark them only",
+        ),
+    ),
+    "choice": (
+        _option(
+            "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance, 0 to 1, of two picks"
+        ),
+        _option(
+            "--objective", choices=("similar", "explained"),
+            help="every row near to a pick (default), or most explained by all picks together",
+        ),
+        _option("--mode", choices=("auto", "paper"), help="paper: Algorithm 1 as written"),
+        _option("--op-threshold", type=number, metavar="P", help="paper mode: outlier probability that is rejected"),
+    ),
+    "similarity": (
+        _option("--kernel", choices=KERNELS, metavar="KERNEL", help=", ".join(KERNELS) + " (default: rbf)"),
+        _option(
+            "--gamma", type=number_or("auto", "scale", "median"), metavar="GAMMA",
+            help="bandwidth: a number, auto (default), scale or median",
+        ),
+        _option(
+            "--scale", type=yes_or_no, metavar="auto|yes|no",
+            help="divide columns by their spread (default: where otherwise few would be all that counts)",
+        ),
+        _option("--standardize", dest="scale", action="store_const", const=True, help="the same as --scale yes"),
+        _option("--degree", type=int, metavar="N", help="of the polynomial kernel"),
+        _option("--coef0", type=number, metavar="C", help="of the polynomial kernel"),
+        _option("--n-neighbors", type=int, metavar="N", help="of the diffusion kernel"),
+        _option("--diffusion-time", type=int, metavar="STEPS", help="of the diffusion kernel"),
+    ),
+    "program": (
+        _option(
+            "--alpha", type=number, metavar="A", help="strength, as a multiple of the critical one (default: 100)"
+        ),
+        _option("--lam", type=number, metavar="LAM", help="strength itself"),
+        _option("--solver", choices=SOLVERS, metavar="SOLVER", help=", ".join(SOLVERS)),
+        _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.001)"),
+        _option("--max-iter", type=int, metavar="N", help="steps of first-order solvers"),
+        _option("--max-rank", type=int, metavar="N", help="columns of the kernel's factor"),
+    ),
+    "size and speed": (
+        _option("--memory-budget", type=size, metavar="SIZE", help="such as 2GiB (default) or 500MB"),
+        _option("--random-state", "--seed", type=int, metavar="SEED", help="same seed, same answer (default: 0)"),
+        _option("--max-samples", type=int, metavar="N", help="rows that a program compares (default: 128)"),
+        _option(
+            "--strategy", choices=("auto", "exact", "low-rank", "sketch"),
+            help="all rows at full or lower rank, or by passes",
+        ),
+        _option("--n-initial", type=int, metavar="N", help="passes: candidates at first"),
+        _option("--n-added", type=int, metavar="N", help="passes: candidates that a round adds"),
+        _option("--n-rounds", type=int, metavar="N", help="passes: rounds at most"),
+        _option(
+            "--checkpoint", metavar="FILE", help="passes: keeps what is done; the same command goes on from there"
+        ),
+        _option("--n-jobs", type=int, metavar="N", help="passes: threads, -1 for all cores"),
+    ),
+}  # fmt: skip
+#: Of those of them that are in one group, only one may be given.
+EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+
+
+def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
+    found = dict.fromkeys(option.dest for title in titles for option in GROUPS[title])
+    return tuple(name for name in found if name not in but)
+
+
+_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds", "checkpoint", "n_jobs")
+_OF_BOTH = ("outliers", "similarity", "program", "size and speed")
+#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.data.open_table``.
+SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
+DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
+FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")
+CONSTRAINTS = _names_in("constraints", but=())
+
+
+def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:
+    """The options of a group whose values are ``known`` to the command."""
+    options = [option for option in GROUPS[title] if option.dest in known]
+    group = parser.add_argument_group(title)
+    one_of = group.add_mutually_exclusive_group() if any(each.dest in EXCLUSIVE for each in options) else group
+    for option in options:
+        to = one_of if option.dest in EXCLUSIVE else group
+        to.add_argument(*option.flags, default=argparse.SUPPRESS, **option.settings)
+
+
+# ----------------------------------------------------------------------------------------------------------------- words
+
+_OPTIONS: dict[str, Option] = {option.dest: option for options in GROUPS.values() for option in reversed(options)}
+_OPTIONS |= {option.dest: option for option in map(_option, ("--max-representatives", "--report", "--row", "--title"))}
+_OPTIONS["force"] = _option("--force", action="store_true")
+#: Arguments of ``fit`` whose options have other names.
+_OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
+
+
+def in_options(name: str, value: str | None = None) -> str:
+    """A parameter, and the text of its value in Python, as one types it on the command line.
+
+    Examples
+    --------
+    >>> in_options("memory_budget"), in_options("strategy", "'low-rank'"), in_options("sample_weight")
+    ('--memory-budget', '--strategy low-rank', '--weight')
+    >>> in_options("scale", "True"), in_options("drop_missing", "True"), in_options("candidates", "rows")
+    ('--scale yes', '--drop-missing', 'candidates=rows')
+    """
+    if name not in _OPTIONS:
+        return name if value is None else f"{name}={value}"
+    flag, settings = _OPTIONS[name].flags[0], _OPTIONS[name].settings
+    if value is None or (settings.get("action") == "store_true" and value == "True"):
+        return flag
+    return f"{flag} {({'True': 'yes', 'False': 'no'}).get(value, value.strip(chr(39)))}"

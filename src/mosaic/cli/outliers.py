@@ -1,0 +1,139 @@
+"""outliers: rows that few others look like."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.budget import DEFAULT_BUDGET
+from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_answer
+from mosaic.cli.faults import writing
+from mosaic.cli.options import DETECTOR_SETTINGS
+from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.terminal import MOST_ROWS, write, write_bytes, write_end, write_table, write_wrapped
+from mosaic.data import csv_bytes, write_rows
+from mosaic.engines import is_source
+from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
+from mosaic.exceptions import InvalidInputError
+from mosaic.inspection import explain, summary
+
+#: Part of the memory budget up to which all rows are taken into memory.
+SHARE_FOR_ROWS = 0.25
+
+
+def outliers(args: Namespace) -> int:
+    """``mosaic outliers``."""
+    check_outputs(args, "output")
+    with opened(args) as session:
+        model = _fit(session)
+        session.bar.update("looking at all rows")
+        counts, odd = np.asarray(model.effective_count_), np.asarray(model.is_outlier_)
+        found = np.flatnonzero(odd)
+        found = found[np.argsort(counts[found], kind="stable")]
+        rows = np.arange(session.table.n) if args.all else found
+        reasons = {int(row): _reason(model, int(row)) for row in found}
+        columns = session.table.rows(rows)
+        judged = {
+            "row": session.numbers(rows),
+            "score": np.log(counts[rows]),
+            "effective_count": counts[rows],
+            "is_outlier": odd[rows],
+            "reason": [reasons.get(int(row)) for row in rows],
+        }
+        table = with_columns(columns, {f"mosaic_{name}": values for name, values in judged.items()})
+        judged["id"] = session.ids(rows)
+        facts, outputs = summary(model, certificate=False, parts=()), {}
+        if args.output is not None:
+            with writing(args.output):
+                session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
+            outputs["outliers"] = args.output
+        if args.json:
+            judged["values"] = values_of(columns)
+    if args.json:
+        by_row = zip(*judged.values(), strict=True)
+        answer = OutliersAnswer(
+            file=session.file,
+            sentence=_sentence(len(found), session.table.n),
+            n_outliers=len(found),
+            rule=facts.outliers.rule,
+            count_threshold=facts.outliers.threshold,
+            estimator=facts.estimator,  # type: ignore[arg-type]
+            rows=[JudgedRow(**dict(zip(judged, cells, strict=True))) for cells in by_row],
+            certificate=Certificate(**vars(facts.certificate)),
+            settings=settings_of(facts),
+            notes=session.notes,
+            outputs=outputs,
+        )
+        write_answer("outliers", answer)
+    elif sys.stdout.isatty():
+        write(_sentence(len(found), session.table.n))
+        if len(found):
+            _write_oddest(judged, named=session.table.has_names, is_kept=args.output is not None)
+        for text in facts.settings["sentences"][-1:]:
+            write_wrapped(text)
+        write_end(session.notes, outputs)
+    else:
+        session.say_notes()
+        if args.output is None:
+            write_bytes(csv_bytes(table))
+    return 0
+
+
+def _fit(session: Session) -> Any:
+    """The detector; for rows that do not fit into memory, the selector, which also says which rows are outliers."""
+    X, weights = session.table.X, session.table.weights
+    settings = session.settings(DETECTOR_SETTINGS)
+    budget = settings.get("memory_budget", DEFAULT_BUDGET)
+    is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
+    model: Any
+    if is_source(X) or is_large:
+        session.notes.append(
+            f"{session.table.path.name} is too large to be taken into memory, so a sample of the rows decides from which "
+            "count on rows are outliers. A larger --memory-budget may change that."
+        )
+        if settings.pop("max_samples", None) is not None:
+            session.notes.append("--max-samples is for data in memory; it was not used.")
+        model = MOSAIC(strategy="sketch", **settings)
+    else:
+        model = MOSAICOutlierDetector(**settings)
+    model.fit(X, **({} if weights is None else {"sample_weight": weights}))
+    session.name_features(model)
+    return model
+
+
+def _reason(model: Any, row: int) -> str:
+    try:
+        explanation: Any = explain(model, row)
+    except InvalidInputError:  # a row that a fit by passes did not keep
+        count, cut = model.effective_count_[row], model.outlier_threshold_
+        return f"an outlier: {count:.3g} rows look like it, itself included; those below {cut:.3g} are out."
+    return str(explanation.reason)
+
+
+def _sentence(n: int, of: int) -> str:
+    found = "No outliers" if n == 0 else f"{n:,} {'outlier' if n == 1 else 'outliers'}"
+    return f"{found} among {of:,} {'point' if of == 1 else 'points'}."
+
+
+def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
+    """A table of the oddest rows, oddest first whatever the order of the file."""
+    odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
+    headers = ["row", *(["id"] if named else []), "effective count", "why"]
+    cells = [
+        [
+            judged["row"][i],
+            *([judged["id"][i]] if named else []),
+            f"{judged['effective_count'][i]:.3g}",
+            str(judged["reason"][i]).partition(": ")[2],
+        ]
+        for i in odd[:MOST_ROWS]
+    ]
+    write()
+    write_table(headers, cells, numbers={0, len(headers) - 2})
+    if len(odd) > MOST_ROWS:
+        write(f"… and {len(odd) - MOST_ROWS:,} more{'' if is_kept else '; -o outliers.csv keeps them all'}.")
+    write()

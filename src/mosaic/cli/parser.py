@@ -1,0 +1,278 @@
+"""The commands, what their help says, and the way from the words of a command line to a command and its options."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import textwrap
+from typing import Any, NamedTuple, NoReturn
+
+from mosaic import __version__
+from mosaic.cli.options import CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, GROUPS, SETTINGS, add_group
+
+ABOUT = """\
+Which few rows stand for the rest, which do not belong, and how good that answer is.
+
+FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, mtx, zarr, h5ad) or a folder or zip of \
+images. Columns of numbers are compared; all other columns, ids among them, come along to the output."""
+
+EXIT_CODES = """\
+exit codes:
+  0    done
+  1    a fault of ours; --debug shows where
+  2    wrong usage, or a setting that is refused
+  3    the input cannot be read or used
+  4    an output cannot be written (it exists and --force is not given, no folder, disk full)
+  5    more memory is needed than --memory-budget
+  6    a library is missing
+  130  interrupted; no half-written file is left"""
+
+#: Where the options of the output stand among the groups of a command.
+OUTPUT = "output"
+ENDINGS = "csv, tsv, parquet, feather, json or jsonl, by its ending"
+_NOT_ABOUT_NUMBER = tuple(title for title in GROUPS if title != "how many")
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes
+    ----------
+    line : one line in the list of commands
+    about : what it does
+    examples : commands that run in a folder with points.csv and points.npy
+    run : module and function
+    takes : what comes after the name of the command
+    output : name and description of the file that ``-o`` names; none without
+    groups : of options, in the order of the help
+    known : options of these groups that it has
+    """
+
+    line: str
+    about: str
+    examples: tuple[str, ...]
+    run: str
+    takes: str = "FILE"
+    output: tuple[str, str] | None = None
+    groups: tuple[str, ...] = (OUTPUT,)
+    known: tuple[str, ...] = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
+
+
+COMMANDS = {
+    "demo": Command(
+        "try it: handwritten digits with noise among them",
+        "Handwritten digits with images of noise among them: twenty that stand for the rest, the noise set aside, and\n"
+        "FOLDER/report.html and FOLDER/picks.csv to look at.",
+        ("mosaic demo", "mosaic demo somewhere --json"),
+        "mosaic.cli.demo:demo",
+        "[FOLDER]",
+    ),
+    "select": Command(
+        "choose rows that stand for the rest",
+        "Choose the rows of FILE that stand for the rest, outliers set aside.\n\n"
+        "The picks go to -o; without it, to a terminal as a short answer, into a pipe as CSV. They keep all columns of FILE\n"
+        "and get mosaic_rank, mosaic_row, mosaic_stands_for, mosaic_effective_count and mosaic_reason.",
+        (
+            "mosaic select points.csv -k 10 -o picks.csv --report report.html",
+            "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
+            "mosaic select points.npy -k 0.05 --labels labels.csv --json",
+        ),
+        "mosaic.cli.select:select",
+        output=("picks.csv", f"the picks: {ENDINGS}"),
+        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+    ),
+    "outliers": Command(
+        "find rows that few others look like",
+        "Find the rows of FILE that few others look like, oddest first.\n\n"
+        "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
+        "mosaic_reason. The score is the log of the effective count: low is odd.",
+        (
+            "mosaic outliers points.csv -o outliers.csv",
+            "mosaic outliers points.csv --contamination 0.02 --all",
+            "mosaic outliers points.npy --json",
+        ),
+        "mosaic.cli.outliers:outliers",
+        output=("outliers.csv", f"the rows: {ENDINGS}"),
+        groups=(OUTPUT, "outliers", "similarity", "program", "size and speed", "file", "constraints"),
+        known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
+    ),
+    "path": Command(
+        "how many to take: the curve of what 1, 2, 3, … rows cover",
+        "How much of FILE 1, 2, 3, … representatives cover, which they are, and from where more of them add little.",
+        ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
+        "mosaic.cli.path:path",
+        output=("curve.csv", f"the curve: {ENDINGS}"),
+        groups=(OUTPUT, *_NOT_ABOUT_NUMBER),
+    ),
+    "estimate": Command(
+        "what select would cost",
+        "Which way select would take with these options, and the memory and time it would need, without doing it.",
+        ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
+        "mosaic.cli.path:estimate",
+        groups=("how many", OUTPUT, *(title for title in _NOT_ABOUT_NUMBER if title != "constraints")),
+    ),
+    "report": Command(
+        "select, and show the answer as one HTML page",
+        "Select, and write one self-contained HTML page: the map of the data, the picks, the outliers, the coverage curve\n"
+        "and the settings. It needs no network and no server.",
+        (
+            "mosaic report points.csv -k 10",
+            "mosaic report points.npy -o points.html --title 'Ten points' -k 10 --force",
+        ),
+        "mosaic.cli.select:report",
+        output=("report.html", "the page (default: report.html)"),
+        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+    ),
+    "explain": Command(
+        "why a row was chosen, rejected or left out",
+        "Select, and say of each named row why it was chosen, rejected or left out. Without a name: what was decided about\n"
+        "the data, and why. Rows go by their id or, where there are no ids, by their number from 0.",
+        (
+            "mosaic explain points.csv p7 p11 -k 10",
+            "mosaic explain points.csv --row 0 --row 399",
+            "mosaic explain points.npy --json",
+        ),
+        "mosaic.cli.explain:explain",
+        "FILE [ROW ...]",
+        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+    ),
+    "completion": Command(
+        "print a completion script for a shell",
+        "Print a script that completes commands, options and their values, for bash, zsh or tcsh.",
+        ("mosaic completion bash", "mosaic completion zsh"),
+        "mosaic.cli.completion:completion",
+        "SHELL",
+    ),
+    "schema": Command(
+        "print the JSON Schema of what --json gives",
+        "Print the JSON Schema (draft 2020-12) of what --json gives: of one command, or of all.",
+        ("mosaic schema", "mosaic schema select"),
+        "mosaic.cli.answers:schema",
+        "[COMMAND]",
+    ),
+}
+
+
+class UsageError(Exception):
+    """The words of the command line make no command; ``usage`` says how it is used."""
+
+    def __init__(self, message: str, command: str, usage: str):
+        super().__init__(message)
+        self.command, self.usage = command, usage
+
+
+class Formatter(argparse.HelpFormatter):
+    """Wraps paragraphs to the terminal, and leaves lists as they are written."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=32, width=min(shutil.get_terminal_size((100, 24)).columns, 120) - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.split("\n\n")
+        return "\n\n".join(each if "\n  " in each else textwrap.fill(each, width) for each in paragraphs)
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises where argparse would end the process, and takes no abbreviations: they would change meaning with new options."""
+
+    def __init__(self, **settings: Any):
+        super().__init__(allow_abbrev=False, formatter_class=Formatter, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """The fault, for whoever called."""
+        raise UsageError(message, self.prog, self.format_usage())
+
+
+def parse(words: list[str]) -> argparse.Namespace | None:
+    """The command and its options; None where help was asked for and given, as it is when there is no word at all."""
+    parser = build_parser()
+    try:
+        args, rest = parser.parse_known_args(words or ["--help"])
+    except SystemExit as ended:  # --help and --version
+        if ended.code:
+            raise
+        return None
+    # argparse does not take names that come after an option.
+    if args.command == "explain" and not any(word.startswith("-") for word in rest):
+        args.rows.extend(rest)
+        rest = []
+    if rest:
+        raise UsageError(_unknown(rest[0], args.parser), args.parser.prog, args.parser.format_usage())
+    args.words = words
+    return args
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    if not word.startswith("-"):
+        return f"{word!r} is one word too many. Names with spaces stand in quotes"
+    import difflib
+
+    known = [option for action in parser._actions for option in action.option_strings]
+    close = difflib.get_close_matches(word.partition("=")[0], known, 2)
+    hint = f"Did you mean {' or '.join(close)}?" if close else f"See {parser.prog} --help"
+    return f"there is no option {word}. {hint}"
+
+
+def build_parser() -> Parser:
+    """The whole command line."""
+    parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
+    parser.add_argument("--version", action="version", version=f"mosaic {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True, prog="mosaic")
+    for name, command in COMMANDS.items():
+        examples = "\n".join(f"  {line}" for line in command.examples)
+        inner = commands.add_parser(
+            name,
+            help=command.line,
+            description=command.about,
+            epilog=f"examples:\n{examples}\n\nExit codes are listed by mosaic --help.",
+            usage=f"mosaic {name} {command.takes} [options]",
+        )
+        inner.set_defaults(parser=inner, run=command.run, force=False)
+        _add_positional(inner, name)
+        for title in command.groups:
+            if title == OUTPUT:
+                _add_output(inner, name, command.output)
+            else:
+                add_group(inner, title, command.known)
+    return parser
+
+
+def _add_positional(parser: Parser, command: str) -> None:
+    """What stands after the command, and options that are no parameters of the library."""
+    add = parser.add_argument
+    if command == "demo":
+        add("folder", nargs="?", default="mosaic-demo", metavar="FOLDER", help="(default: mosaic-demo)")
+    elif command == "completion":
+        add("shell", choices=("bash", "zsh", "tcsh"), metavar="SHELL", help="bash, zsh or tcsh")
+    elif command == "schema":
+        known = [*(name for name in COMMANDS if name != "schema"), "error"]
+        add("of", nargs="?", choices=known, metavar="COMMAND", help=", ".join(known))
+    else:
+        add("file", metavar="FILE", help="table, array, or folder or zip of images")
+    if command == "explain":
+        add("rows", nargs="*", metavar="ROW", help="ids, or row numbers where there are no ids")
+        about = "a row by its number, from 0; may be repeated"
+        add("--row", type=int, action="append", default=[], metavar="N", help=about)
+    if command == "path":
+        about = "length of the curve, at most (default: 100)"
+        add("--max-representatives", type=int, default=100, metavar="N", help=about)
+
+
+def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) -> None:
+    """Where the answer goes, and in which form."""
+    add = parser.add_argument_group(OUTPUT).add_argument
+    if output is not None:
+        default = "report.html" if command == "report" else None
+        add("-o", "--output", metavar=output[0], default=default, help=output[1])
+    if output is not None or command == "demo":
+        add("-f", "--force", action="store_true", help="replace files that exist")
+    add("--json", action="store_true", help="one JSON object on stdout, and nothing else (mosaic schema)")
+    add("-q", "--quiet", action="store_true", help="no progress and no notes on stderr; errors remain")
+    add("--debug", action="store_true", help="show the traceback of a fault, as MOSAIC_DEBUG=1 does")
+    if command == "select":
+        add("--report", metavar="report.html", help="and the HTML page about them")
+        add("--labels", metavar="labels.csv", help="and for every row who stands for it, and its effective count")
+    if command in ("select", "report"):
+        add("--title", help="of the report")
+    if command == "outliers":
+        add("--all", action="store_true", help="all rows, in the order of the file")

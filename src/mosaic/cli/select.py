@@ -1,0 +1,175 @@
+"""select and report: representatives of a file, as rows, as JSON, as an answer to read and as a page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
+from mosaic.cli.faults import writing
+from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.terminal import MOST_ROWS, write, write_bytes, write_end, write_table, write_wrapped
+from mosaic.data import csv_bytes, write_rows
+from mosaic.inspection import summary
+from mosaic.report import write_report
+
+#: Outliers that a terminal is shown by name.
+MOST_NAMED = 8
+SCALED = "Numbers of rows that picks stand for, and of outliers, are scaled up from a sample of the rows."
+
+
+def select(args: Namespace) -> int:
+    """``mosaic select``."""
+    check_outputs(args, "output", "report", "labels")
+    readable = sys.stdout.isatty() and not args.json
+    with opened(args) as session:
+        model = session.fit()
+        answer, picks = answer_of(session, model, bound=readable or args.json or args.report is not None)
+        if args.output is not None:
+            with writing(args.output):
+                session.notes.extend(left_out(write_rows(args.output, picks, force=args.force)))
+            answer.outputs["picks"] = args.output
+        if args.labels is not None:
+            session.bar.update("looking at all rows")
+            with writing(args.labels):
+                write_rows(args.labels, _labels_table(session, model), force=args.force)
+            answer.outputs["labels"] = args.labels
+        if args.report is not None:
+            _write_page(session, model, args.report)
+            answer.outputs["report"] = args.report
+    if args.json:
+        write_answer("select", answer)
+    elif readable:
+        _write(answer)
+    else:
+        session.say_notes()
+        if args.output is None:
+            write_bytes(csv_bytes(picks))
+    return 0
+
+
+def report(args: Namespace) -> int:
+    """``mosaic report``."""
+    check_outputs(args, "output")
+    with opened(args) as session:
+        model = session.fit()
+        answer, _ = answer_of(session, model, bound=True)
+        _write_page(session, model, args.output)
+        answer.outputs["report"] = args.output
+    if args.json:
+        write_answer("report", answer)
+    elif sys.stdout.isatty():
+        _write(answer)
+    else:
+        session.say_notes()
+    return 0
+
+
+def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswer, Any]:
+    """What a fitted model says, and the table of its picks.
+
+    With ``bound`` it also says how far it can be from the best, which takes another program.
+    """
+    if bound:
+        session.bar.update("certificate")
+    facts = summary(model, certificate=bound, parts=())
+    if facts.scaled:
+        session.notes.append(SCALED)
+    chosen, odd = facts.representatives or [], facts.outliers.lowest
+    columns = session.table.rows([each.row for each in chosen])
+    picks = [
+        Pick(
+            row.row,
+            row.id,
+            rank=each.rank + 1,
+            stands_for=each.stands_for,
+            effective_count=each.effective_count,
+            is_outlier=each.is_outlier,
+            reason=each.reason,
+            values=values,
+        )
+        for each, row, values in zip(
+            chosen, session.rows([each.row for each in chosen]), values_of(columns), strict=True
+        )
+    ]
+    lowest = [
+        Outlier(row.row, row.id, each.effective_count, each.reason)
+        for each, row in zip(odd, session.rows([each.row for each in odd]), strict=True)
+    ]
+    answer = SelectAnswer(
+        file=session.file,
+        sentence=facts.sentence,
+        n_representatives=len(picks),
+        coverage=facts.coverage or 0.0,
+        picks=picks,
+        outliers=Outliers(facts.n_outliers, facts.outliers.rule, facts.outliers.threshold, lowest),
+        certificate=Certificate(**vars(facts.certificate)),
+        settings=settings_of(facts),
+        notes=session.notes,
+        outputs={},
+    )
+    added = ("rank", "row", "stands_for", "effective_count", "reason")
+    return answer, with_columns(columns, {f"mosaic_{name}": [getattr(p, name) for p in picks] for name in added})
+
+
+def _labels_table(session: Session, model: Any) -> Any:
+    """For every row the representative that stands for it; none for outliers that were set aside."""
+    everybody, picks = np.arange(session.table.n), model.representative_indices_
+    labels = np.asarray(model.labels_)
+    without = labels < 0
+    names = np.array(session.table.names(picks), dtype=object)
+    return pa.table(
+        {
+            "row": session.numbers(everybody),
+            "name": session.table.names(everybody),
+            "representative_row": pa.array(np.array(session.numbers(picks))[labels], mask=without),
+            "representative": pa.array(names[labels], pa.string(), mask=without),
+            "is_outlier": np.asarray(model.is_outlier_),
+            "effective_count": np.asarray(model.effective_count_, np.float64),
+        }
+    )
+
+
+def _write_page(session: Session, model: Any, path: str) -> None:
+    session.bar.update("report")
+    args = session.args
+    command = shlex.join(["mosaic", *args.words])
+    with writing(path):
+        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force)
+
+
+def _write(answer: SelectAnswer) -> None:
+    """On a terminal: the sentence, the first picks, the oddest outliers, what is proven, notes and files."""
+    write_wrapped(answer.sentence)
+    write()
+    named = any(pick.id is not None for pick in answer.picks)
+    headers = ["rank", "row", *(["id"] if named else []), "stands for", "why"]
+    # Rank and number of rows, with which a reason begins, have columns of their own.
+    cells = [
+        [
+            each.rank,
+            each.row,
+            *([each.id] if named else []),
+            each.stands_for,
+            each.reason.partition("; ")[2] or each.reason,
+        ]
+        for each in answer.picks[:MOST_ROWS]
+    ]
+    write_table(headers, cells, numbers={0, 1, len(headers) - 2})
+    more = len(answer.picks) - len(cells)
+    if more > 0:
+        write(f"… and {more} more{'' if 'picks' in answer.outputs else '; -o picks.csv keeps them all'}.")
+    n = answer.outliers.n
+    called = [f"row {each.row}" if each.id is None else each.id for each in answer.outliers.lowest[:MOST_NAMED]]
+    if called:
+        others = f" and {n - len(called):,} more" if n > len(called) else ""
+        write()
+        write_wrapped(f"{n:,} {'outlier' if n == 1 else 'outliers'}, oddest first: {', '.join(called)}{others}.")
+    write()
+    write_wrapped(answer.certificate.sentence)
+    write_end(answer.notes, answer.outputs)
