@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from mosaic.choosing.cover import similarities
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -19,7 +20,6 @@ from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICOutlierDe
 from mosaic.budget import memory_needed
 from mosaic.choosing import rank
 from mosaic.choosing.choose import _in_order
-from mosaic.choosing.cover import similarities
 from mosaic.kernels import make_kernel
 from mosaic.outliers import cut_for_share, find_cut
 
@@ -842,12 +842,6 @@ def test_wishes_survive_exchanges():
     found = reached(seen(model, CLOUD), chosen)
     np.testing.assert_allclose(np.cumsum(model.selection_.gains), found, rtol=1e-9)
     assert (np.diff(np.diff(found)[1:]) <= 1e-12).all()
-
-
-def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
-    """Among equal gains the first candidate wins, but required ones come before all."""
-    assert _in_order(np.eye(5), np.ones(5), [3, 4, 0, 1], 1) == ([3, 0, 1, 4], [1.0] * 4)
-    assert _in_order(np.diag([1.0, 2.0, 3.0]), np.ones(3), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
 
 
 def test_curve_obeys_wishes_for_single_rows():

@@ -10,8 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mosaic
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.outliers import EffectiveCounts
-from mosaic.outliers.counts import PROGRAM_SIZE, PROGRAMS
+from mosaic.outliers import PROGRAM_SIZE, PROGRAMS, EffectiveCounts
 
 
 def counts_of(X, name="rbf", *, weights=None, seed=0, **settings):
@@ -24,7 +23,7 @@ def counts_of(X, name="rbf", *, weights=None, seed=0, **settings):
 @pytest.fixture
 def exactly(monkeypatch):
     """Small programs are solved to a gap that leaves no doubt."""
-    monkeypatch.setattr("mosaic.outliers.counts.GAP", 1e-8)
+    monkeypatch.setattr("mosaic.outliers.PROGRAM_GAP", 1e-8)
 
 
 # One program against the encoding

@@ -221,6 +221,6 @@ def test_wrong_sizes_are_refused(wrong, rng):
 
 
 def test_too_many_outliers_to_look_through_are_refused(monkeypatch, crowded):
-    monkeypatch.setattr("mosaic.outliers.groups.MOST_OUTLIERS", 20)
+    monkeypatch.setattr("mosaic.outliers.MOST_GROUPED_OUTLIERS", 20)
     with pytest.raises(InvalidInputError, match="at most, and there are"):
         MOSAIC(10, contamination=0.18, min_group=5).fit(crowded[0])

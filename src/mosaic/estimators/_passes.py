@@ -41,8 +41,8 @@ from mosaic.choosing import (
 )
 from mosaic.encoding import DesignRows, Encoding, EqualPoints
 from mosaic.engines import Journal, Source
+from mosaic.estimators._base import Narrator
 from mosaic.estimators._plan import Plan
-from mosaic.estimators._progress import Narrator
 from mosaic.estimators._proof import strength, warn_of_gap
 from mosaic.estimators._reading import seed_of
 from mosaic.exceptions import InvalidInputError

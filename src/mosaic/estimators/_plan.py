@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.budget import DEFAULT_BUDGET, SAMPLE
+from mosaic.budget import DECISION_SAMPLE as SAMPLE
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.choosing import Settings
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 

@@ -10,10 +10,10 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
 from mosaic.budget import (
+    DECISION_SAMPLE,
     DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
-    SAMPLE,
     affordable_rank,
     memory_needed,
     useful_rank,
@@ -68,7 +68,9 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(SAMPLE, FEWEST_CANDIDATES, d)  # where that is too much as well, the rank is lowered
+    in_passes = memory_by_passes(
+        DECISION_SAMPLE, FEWEST_CANDIDATES, d
+    )  # where that is too much as well, the rank is lowered
     return memory_needed(n, useful_rank(n), itemsize, d) > budget >= in_passes
 
 
