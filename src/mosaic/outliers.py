@@ -169,9 +169,22 @@ class EffectiveCounts:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, weights: FloatArray, random_state: Seed = 0, size: int | None = None
+        cls,
+        kernel: Kernel,
+        weights: FloatArray,
+        random_state: Seed = 0,
+        size: int | None = None,
+        tol: float = PROGRAM_GAP,
     ) -> EffectiveCounts:
-        """Draw the parts, of ``size`` points, and solve the programs. ``weights`` say how often the kernel's points count.
+        """Draw the parts and solve the programs.
+
+        Parameters
+        ----------
+        kernel : similarity of the points that parts are drawn from
+        weights : how often each of them counts
+        random_state : of the draw
+        size : points of each part, ``PROGRAM_SIZE`` by default
+        tol : relative gap that programs are solved to
 
         Notes
         -----
@@ -190,7 +203,7 @@ class EffectiveCounts:
         programs, start = [], 0
         for some, counted in drawn:
             part = slice(start, start + len(some))
-            programs.append(_solve(reference, part, counted))
+            programs.append(_solve(reference, part, counted, tol))
             start = part.stop
         return cls(reference, places, tuple(programs), float(np.mean([program.weights.sum() for program in programs])))
 
@@ -215,7 +228,7 @@ class EffectiveCounts:
         return np.asarray(np.exp(np.mean(logs, axis=0)))
 
 
-def _solve(reference: Kernel, part: slice, weights: FloatArray) -> SmallProgram:
+def _solve(reference: Kernel, part: slice, weights: FloatArray, tol: float) -> SmallProgram:
     """The program on one part of the reference points."""
     members = np.arange(part.start, part.stop)
     kernel = reference.take(members)
@@ -224,7 +237,7 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray) -> SmallProgram:
     F = _factor(K)
     problem = DesignProblem(F, weighted_gram(F, weights), lam)
     solved = lam > critical_lam(problem)
-    eta: FloatArray = solve_design(problem, tol=PROGRAM_GAP).value if solved else np.zeros(len(members))
+    eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support = np.flatnonzero(eta)
     eta, K = eta[support], K[support]
     P = np.linalg.inv(K[:, support] + np.diag(1.0 / (lam * eta))) if len(support) else np.zeros((0, 0))

@@ -382,3 +382,9 @@ def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity(
         flagged = MOSAICOutlierDetector(kernel="linear").fit(data.X).is_outlier_
     assert flagged[data.is_outlier].mean() >= 0.8
     assert not flagged[~data.is_outlier].any()
+
+
+def test_counts_that_differ_by_rounding_only_are_flagged_together():
+    counts = np.array([2.0, 2.0 * (1 + 1e-15), 5.0, 6.0, 7.0, 8.0, 9.0, 9.5])
+    for share, flagged in ((0.125, 2), (0.05, 0), (0.25, 2), (0.375, 3)):
+        assert cut_for_share(counts, np.ones(8), share).below(counts).sum() == flagged
