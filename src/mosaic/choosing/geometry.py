@@ -238,10 +238,9 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
             some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
             kind = STATIONARY[name]
             gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(kind(rows[some]))
-            if prepare.scale is None:
-                return kind(
-                    rows, gamma
-                )  # rows were checked when they were read; only divided ones could have overflowed
+            # Rows were checked when they were read. Divided ones may have overflowed, and sparse ones are put in order.
+            if prepare.scale is None and not sp.issparse(rows):
+                return kind(rows, gamma)
     return make_kernel(
         rows,
         name,
