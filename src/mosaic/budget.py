@@ -76,7 +76,7 @@ def _mebibytes(size: float) -> str:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will do and cost, told beforehand.
+    """What a fit will do and cost, before it is done.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Constraints on the choice: quotas as whole numbers."""
+"""Quotas as whole numbers of picks."""
 
 from __future__ import annotations
 

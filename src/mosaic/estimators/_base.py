@@ -147,7 +147,7 @@ class FittedAttributes:
     @property
     def n_iter_(self) -> int:
         """Steps of the solver; the program is solved when this is first asked for, as for alpha_ and lam_."""
-        return max(self._found.encoding.n_iter, 1)  # to look whether the start will do is a step, too
+        return max(self._found.encoding.n_iter, 1)  # checking the start is a step, too
 
     @property
     def alpha_(self) -> float:
