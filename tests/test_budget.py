@@ -11,8 +11,8 @@ from mosaic.budget import (
     DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
+    MOST_FACTOR_WORK,
     MOST_SIMILARITIES,
-    MOST_WORK,
     SMALLEST_RANK,
     Estimate,
     affordable_rank,
@@ -40,7 +40,7 @@ def test_small_data_may_have_full_rank():
 def test_rank_of_large_data_keeps_work_and_memory_within_bounds(n):
     rank = affordable_rank(n, 8, 10, None)
     assert SMALLEST_RANK <= rank <= LARGEST_RANK
-    assert n * rank**2 <= MOST_WORK
+    assert n * rank**2 <= MOST_FACTOR_WORK
     assert memory_needed(n, rank, 8, 10) <= DEFAULT_BUDGET
 
 

@@ -40,7 +40,7 @@ from mosaic.inspection.facts import share_text
 from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import make_kernel
-from mosaic.outliers.cut import Rule
+from mosaic.outliers import Rule
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, InvalidInputError, path
 from mosaic._arrays import equal_rows
-from mosaic.choosing.cover import Slots, cover, similarities
+from mosaic.choosing.objectives import Similar, Slots, similarities
 from mosaic.kernels import make_kernel
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
@@ -377,7 +377,7 @@ def test_rounding_does_not_decide_between_points_that_gain_the_same(seed):
     rankings = set()
     for factor in (1.0, 3.0, 7.0, 11.0, 13.0):
         S = similarities(make_kernel(factor * K, "precomputed"), rows, rows)
-        rankings.add(tuple(pick.candidate for pick in cover(S, np.ones(12), Slots.free(12, 12), twins=rows)))
+        rankings.add(tuple(pick.candidate for pick in Similar(S, np.ones(12)).greedy(Slots.free(12, 12))))
     assert len(rankings) == 1
 
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import FloatArray, IntArray, completed, points
 from mosaic import ConvergenceWarning, solve
-from mosaic.choosing.cover import prune_similar
+from mosaic.choosing.choose import prune_similar
 
 LARGEST = 50_000
 #: Share of the norms that representatives hold, and share of the distances by which they are thinned (authors' values).

@@ -46,7 +46,7 @@ def real_number(
     0.0001
     >>> real_number("coverage", 1.5, at_least=0, at_most=1, meaning="a share", remedy="Leave it at None.")
     Traceback (most recent call last):
-    mosaic.exceptions.InvalidInputError: coverage must be a finite number >= 0 and <= 1 (a share); got 1.5. Leave it at None.
+    mosaic.exceptions.InvalidInputError: coverage must be a finite number between 0 and 1 (a share); got 1.5. Leave it at None.
     """
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     bounds = {
@@ -57,8 +57,10 @@ def real_number(
     }
     if not (math.isfinite(number) and all(is_met for _, is_met in bounds.values())):
         limits = " and ".join(f"{sign} {bound:g}" for sign, (bound, _) in bounds.items() if bound is not None)
-        fault = (
-            " ".join(["must be a finite number", limits, f"({meaning})" if meaning else ""]).replace("  ", " ").strip()
+        if at_least is not None and at_most is not None:
+            limits = f"between {at_least:g} and {at_most:g}"
+        fault = " ".join(
+            ["must be a finite number", *([limits] if limits else []), *([f"({meaning})"] if meaning else [])]
         )
         raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
     return number

@@ -95,8 +95,6 @@ def jsonable(value: Any) -> Any:
         return value.decode("utf-8", "replace")
     if hasattr(value, "__qualname__"):  # functions and classes
         return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: jsonable(getattr(value, name)) for name in value.__dataclass_fields__}
     if hasattr(value, "as_integer_ratio"):  # float, Decimal, Fraction
         return float(value) if math.isfinite(value) else None
     if hasattr(value, "isoformat"):  # dates and times

@@ -17,13 +17,13 @@ from mosaic.kernels import Kernel
 DEFAULT_BUDGET = 2 * 2**30
 #: Up to this many distinct points the factor may have full rank. For more, p is limited, since the support grows with it and
 #: interior point costs its cube, and so is n·p², which every pass over the factor costs.
-EXACT_SIZE, LARGEST_RANK, MOST_WORK = 1000, 500, 4e9
+EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
 #: A factor with fewer columns is of no use.
 SMALLEST_RANK = 16
 #: Strength as a multiple of the critical one. From about 100 on, points that nobody else expresses are clearly apart.
 DEFAULT_ALPHA = 100.0
 #: Distinct points that decisions are made with, at most; of more, a random sample of this size.
-SAMPLE = 16_384
+DECISION_SAMPLE = 16_384
 #: Numbers in the similarities between targets and candidates (single precision: 100 MB).
 MOST_SIMILARITIES = 25_000_000
 
@@ -42,8 +42,8 @@ def affordable_rank(
         needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
         raise MemoryBudgetError(
             f"{n:,} points × {n_features:,} features need about {_mebibytes(needed)} MiB at the least (the points, and a "
-            f"factor of rank {SMALLEST_RANK}); the budget is {_mebibytes(budget)} MiB. "
-            "Raise memory_budget, use float32, or fit a random part of the points."
+            f"factor of rank {SMALLEST_RANK}); the budget is {_mebibytes(budget)} MiB",
+            "Raise `memory_budget`, use float32, or fit a random part of the points.",
         )
     useful = useful_rank(n)
     if max_rank is not None:
@@ -53,18 +53,18 @@ def affordable_rank(
 
 def useful_rank(n: int) -> int:
     """Columns of F that n points are given, memory aside."""
-    return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_WORK / n))), SMALLEST_RANK)
+    return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_FACTOR_WORK / n))), SMALLEST_RANK)
 
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
-    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three guests.
+    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three.
 
-    These are never there together: distances for the bandwidth, four matrices of the solver over its working set (about
+    These three are never there together: distances for the bandwidth, four matrices of the solver over its working set (about
     eight times the rank, or all points), and the similarities for choosing.
     """
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     solver = 4.0 * 8 * min(n, max(8 * rank, 300)) ** 2
-    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, SAMPLE) * 1024
+    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, DECISION_SAMPLE) * 1024
     kept = float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + 16.0 * 8 * n
     return kept + max(bandwidth, solver, choosing)
 
@@ -76,7 +76,7 @@ def _mebibytes(size: float) -> str:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will do and cost, told beforehand.
+    """What a fit will do and cost, before it is done.
 
     Attributes
     ----------
@@ -126,5 +126,5 @@ def work_of_choosing(n: int, n_features: int) -> float:
 
     What is done to every entry of the data (checks, equal rows, their order) takes as long as 5000 multiplications of a product.
     """
-    sample, pairs = min(n, SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
+    sample, pairs = min(n, DECISION_SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
     return 2e9 + sample * 1024.0 * (n_features + 300.0) + pairs * (n_features + 400.0) + 5000.0 * n * n_features

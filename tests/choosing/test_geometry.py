@@ -57,11 +57,9 @@ def test_bandwidth_follows_the_unit_of_the_data(kind):
     assert bandwidth(kind(1000.0 * X)) == pytest.approx(bandwidth(kind(X)) / 1000.0**power, rel=1e-5)
 
 
-def test_bandwidth_of_many_points_is_that_of_a_sample_of_them(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(3000, 3))
-    whole = geometry(X).gamma
-    monkeypatch.setattr("mosaic.choosing.geometry.BANDWIDTH_SAMPLE", 600)
-    assert geometry(X).gamma == pytest.approx(whole, rel=0.1)
+def test_bandwidth_of_many_points_is_that_of_a_sample_of_them():
+    X = np.random.default_rng(0).normal(size=(6000, 3))
+    assert geometry(X).gamma == pytest.approx(bandwidth(RBF(X)), rel=0.1)
 
 
 def test_outliers_hardly_change_the_bandwidth():

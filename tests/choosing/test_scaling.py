@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing import Settings
-from mosaic.choosing.scaling import column_scale
+from mosaic.choosing.geometry import column_scale
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import summary
 

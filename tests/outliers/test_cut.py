@@ -10,14 +10,19 @@ from sklearn.datasets import load_digits
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
 from mosaic.kernels import make_kernel
-from mosaic.outliers import NOBODY, Cut, cut_for_share, find_cut, find_valley, outlier_probability
-from mosaic.outliers.cut import (
+from mosaic.outliers import (
     ALONE,
     KEEPS_TO_ITSELF,
-    LARGEST_SHARE,
+    LARGEST_OUTLIER_SHARE,
     NEARLY_ALONE,
+    NOBODY,
     VALLEY_LEVEL,
+    Cut,
     alone_below,
+    cut_for_share,
+    find_cut,
+    find_valley,
+    outlier_probability,
     share_of_own_neighbours,
 )
 
@@ -154,7 +159,7 @@ def test_few_points_that_stand_for_very_many_make_no_outliers_of_the_rest(seed):
 def test_low_counts_of_more_than_half_are_not_the_odd_ones(rng):
     counts = planted(rng, low=230, high=170)
     cut, p = find_valley(counts)
-    assert p >= VALLEY_LEVEL or (counts < cut).mean() <= LARGEST_SHARE
+    assert p >= VALLEY_LEVEL or (counts < cut).mean() <= LARGEST_OUTLIER_SHARE
 
 
 def test_copies_of_a_few_counts_are_no_crowds_but_many_points_that_are_alone_are_one(rng):
@@ -261,7 +266,7 @@ def test_never_more_than_half_are_flagged(rng):
         alone = round(100 * share)
         counts = np.concatenate([np.ones(alone), rng.uniform(20, 30, 100 - alone)])
         flagged = find_cut(counts, lambda low: 0.0).below(counts)
-        assert flagged.sum() == (alone if share <= LARGEST_SHARE else 0)
+        assert flagged.sum() == (alone if share <= LARGEST_OUTLIER_SHARE else 0)
 
 
 def test_valley_below_the_count_of_lonely_points_is_moved_up_to_it(rng):
@@ -377,3 +382,9 @@ def test_points_off_the_subspace_of_the_others_are_found_by_a_linear_similarity(
         flagged = MOSAICOutlierDetector(kernel="linear").fit(data.X).is_outlier_
     assert flagged[data.is_outlier].mean() >= 0.8
     assert not flagged[~data.is_outlier].any()
+
+
+def test_counts_that_differ_by_rounding_only_are_flagged_together():
+    counts = np.array([2.0, 2.0 * (1 + 1e-15), 5.0, 6.0, 7.0, 8.0, 9.0, 9.5])
+    for share, flagged in ((0.125, 2), (0.05, 0), (0.25, 2), (0.375, 3)):
+        assert cut_for_share(counts, np.ones(8), share).below(counts).sum() == flagged

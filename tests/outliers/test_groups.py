@@ -220,7 +220,9 @@ def test_wrong_sizes_are_refused(wrong, rng):
             estimator.fit(rng.normal(size=(30, 2)))
 
 
-def test_too_many_outliers_to_look_through_are_refused(monkeypatch, crowded):
-    monkeypatch.setattr("mosaic.outliers.groups.MOST_OUTLIERS", 20)
-    with pytest.raises(InvalidInputError, match="at most, and there are"):
-        MOSAIC(10, contamination=0.18, min_group=5).fit(crowded[0])
+def test_too_many_outliers_to_look_for_groups_among_are_refused(rng):
+    kernel = make_kernel(rng.normal(size=(5001, 2)), "rbf", gamma=1.0)
+    with pytest.raises(
+        InvalidInputError, match="min_group looks for groups among 5,000 outliers at most, and there are 5,001"
+    ):
+        find_groups(kernel, np.ones(5001, dtype=bool), np.ones(5001), 5)

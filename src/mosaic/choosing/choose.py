@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, standing_for_all
 from mosaic.budget import MOST_SIMILARITIES
-from mosaic.choosing.cover import (
-    ExplainedShare,
-    Slots,
-    cover,
-    improve,
-    knee,
-    prune_similar,
-    similarities,
-    without_rounding,
-)
-from mosaic.choosing.explained import Explaining, exchange, explain_most
-from mosaic.choosing.material import Material
-from mosaic.choosing.selection import Selection, outliers_among, outliers_of_sample
-from mosaic.choosing.settings import Settings
+from mosaic.choosing.objectives import Explained, Objective, Pick, Similar, Slots, similarities, without_rounding
+from mosaic.choosing.points import Material
+from mosaic.choosing.selection import Selection, is_low, outliers_of_sample
+from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
-from mosaic.outliers import NOBODY, Cut, Groups, cut_for_share, find_cut, find_groups
-from mosaic.outliers.cut import share_of_own_neighbours
+from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_cut, find_groups, share_of_own_neighbours
 
 #: The knee of the coverage curve is looked for among this many picks.
 MOST_AUTOMATIC = 100
@@ -43,28 +35,25 @@ def choose(material: Material, settings: Settings) -> Selection:
     cut, groups = flag(material, settings)
     if settings.mode == "paper":
         return _choose_like_the_paper(material, settings, cut)
-    who = _Participants.of(material, settings, cut, groups)
+    chooser = Chooser(material, settings, cut, groups)
     k = settings.number(material.n_rows)
+    if k is not None and k > material.n_rows:
+        fault = f"is more than there are points (n_samples = {material.n_rows})"
+        raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
     if k is None:
         k = material.constraints.fixed_total
-    elif k > material.n_rows:
-        raise InvalidInputError(
-            f"n_representatives={k} is more than there are points (n_samples = {material.n_rows}). Ask for fewer."
-        )
     must = len(material.constraints.must)
     if k is not None:
-        rows, gains = _picks(material, settings, k, who)
+        rows, gains = chooser.picks(k)
     elif settings.coverage is not None:
-        rows, gains = _ranked(material, settings, len(who.pool), who, until_explained=settings.coverage)
+        rows, gains = chooser.ranked(len(chooser.pool), until_explained=settings.coverage)
         if material.constraints.quotas is not None or len(rows) < must:
-            rows, gains = _picks(material, settings, max(len(rows), must), who)
+            rows, gains = chooser.picks(max(len(rows), must))
+    elif settings.min_support is not None:
+        rows, gains = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
-        most = min(len(who.pool), MOST_AUTOMATIC)
-        if settings.min_support is not None:
-            k = _supported(material, settings, who)
-        else:
-            k = max(knee(np.cumsum(_ranked(material, settings, most, who)[1])), 1)
-        rows, gains = _picks(material, settings, max(k, must), who)
+        curve = np.cumsum(chooser.ranked(min(len(chooser.pool), MOST_AUTOMATIC))[1])
+        rows, gains = chooser.picks(max(knee(curve), 1, must))
     return Selection(material, settings, rows, material.points.group[rows], gains, cut, groups)
 
 
@@ -83,13 +72,19 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
     material, settings = selection.material, selection.settings
     if go_on:
         material = material.with_constraints(replace(material.constraints, must=selection.members))
-    who = _Participants.of(material, settings, selection.cut, selection.groups)
-    rows, gains = _ranked(material, settings, min(limit, len(who.pool)), who)
-    share = ExplainedShare(material.kernel, who.targets, who.weights)
+    chooser = Chooser(material, settings, selection.cut, selection.groups)
+    rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
+    share = ExplainedShare(material.kernel, chooser.targets, chooser.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in material.points.group[rows]])
 
 
-def flag(material: Material, settings: Settings) -> tuple[Cut, Groups | None]:
+def curve_settings(settings: Settings) -> Settings:
+    """The same with the number left to the curve."""
+    changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
+    return replace(settings, **changes)
+
+
+def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None]:
     """The cut, and groups of outliers that are kept for their number."""
     points, sample = material.points, material.sample
     if settings.outliers == "keep":
@@ -98,57 +93,208 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, Groups | None]:
         n = points.total
         count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
         return Cut(count, "threshold"), None
-    kernel = material.kernel if not material.is_sampled else material.kernel.take(sample)
-    counts = material.sample_counts
-    if isinstance(settings.contamination, str):
+    kernel, counts = material.sample_kernel, material.sample_counts
+    if is_auto(settings.contamination):
         cut = find_cut(counts, lambda members: share_of_own_neighbours(kernel, members, material.seed))
     else:
         cut = cut_for_share(counts, material.sample_weights, float(settings.contamination))
-    groups = None
-    if settings.min_group is not None:
-        low = outliers_among(counts, sample, material, settings, cut)
-        groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
-        members = np.zeros(points.n, dtype=bool)
-        members[sample[groups.members]] = True
-        groups = replace(groups, members=members)
-    return cut, groups
+    if settings.min_group is None:
+        return cut, None
+    low = is_low(counts, sample, material, settings, cut)
+    groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
+    members = np.zeros(points.n, dtype=bool)
+    members[sample[groups.members]] = True
+    return cut, replace(groups, members=members)
 
 
 @dataclass(frozen=True)
-class _Participants:
-    """Rows that may be chosen, points to be covered with their weights, points that are rejected, points that come last."""
+class Chooser:
+    """Chooses rows that are no outliers, within the constraints, for the points that belong.
 
-    pool: IntArray
-    targets: IntArray
-    weights: FloatArray
-    rejected: BoolArray
-    doubtful: BoolArray
+    Attributes
+    ----------
+    material, settings, cut, groups : points and constraints, what is asked for, and who is an outlier
+    rejected : mask of the points that are outliers and must not be chosen
+    doubtful : mask of the points that are no outliers and yet are chosen last
+    pool : rows that may be chosen
+    targets, weights : points to be covered, and for how many rows each stands
+    """
 
-    @classmethod
-    def of(cls, material: Material, settings: Settings, cut: Cut, groups: Groups | None) -> _Participants:
-        points, sample = material.points, material.sample
-        rejected = np.zeros(points.n, dtype=bool)
-        doubtful = np.zeros(points.n, dtype=bool)
-        if settings.outliers == "reject":
-            rejected[sample] = outliers_of_sample(material, settings, cut, groups)
-            doubtful[sample] = _doubtful(material.sample_counts, cut, rejected[sample])
-            if groups is not None:
-                doubtful &= ~groups.members
-        seen = np.zeros(points.n, dtype=bool)
-        seen[sample] = True
-        pool = _pool(material, seen & ~rejected)
-        belong = sample[~rejected[sample]]
-        targets = points.sample(belong, MOST_TARGETS)
-        stands_for = np.zeros(points.n)
-        stands_for[sample] = material.sample_weights
-        weights: FloatArray = stands_for[targets]
-        if len(targets) < len(belong):
-            weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[belong].sum()))
-        return cls(pool, targets, weights, rejected, doubtful)
+    material: Material
+    settings: Settings
+    cut: Cut
+    groups: KeptGroups | None
+
+    @cached_property
+    def rejected(self) -> BoolArray:
+        """Outliers, where they are to be rejected."""
+        rejected = np.zeros(self.material.points.n, dtype=bool)
+        if self.settings.outliers == "reject":
+            rejected[self.material.sample] = outliers_of_sample(self.material, self.settings, self.cut, self.groups)
+        return rejected
+
+    @cached_property
+    def doubtful(self) -> BoolArray:
+        """Points that are no outliers and yet are chosen last."""
+        doubtful, sample = np.zeros(self.material.points.n, dtype=bool), self.material.sample
+        if self.rejected.any():
+            doubtful[sample] = doubtful_among(self.material.sample_counts, self.cut, self.rejected[sample])
+        return doubtful if self.groups is None else doubtful & ~self.groups.members
+
+    @cached_property
+    def pool(self) -> IntArray:
+        """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others, in the
+        order of the points.
+        """
+        points, constraints, material = self.material.points, self.material.constraints, self.material
+        must, group = constraints.must, points.group
+        absent = must[group[must] < 0]
+        if len(absent):
+            fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
+            raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
+        numbers, copies = np.unique(group[must], return_counts=True)
+        if (copies > 1).any():
+            first, second = must[group[must] == numbers[np.argmax(copies > 1)]][:2]
+            fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
+            raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
+        may = np.zeros(points.n, dtype=bool)
+        may[material.sample] = True
+        may &= ~self.rejected
+        if constraints.allowed.all() and len(constraints.names) == 1 and not len(must):
+            return points.first[np.flatnonzero(may)]
+        rows = np.flatnonzero(constraints.allowed & (group >= 0))
+        rows = np.concatenate([must, np.setdiff1d(rows[may[group[rows]]], must)])
+        kinds = group[rows] * len(constraints.names) + constraints.group[rows]
+        return self._in_order_of_points(rows[np.sort(np.unique(kinds, return_index=True)[1])])
+
+    def _in_order_of_points(self, rows: IntArray) -> IntArray:
+        return np.asarray(rows[np.lexsort((rows, self.material.points.group[rows]))])
+
+    @cached_property
+    def targets(self) -> IntArray:
+        """Points of the sample that are not rejected, or of many a part of them."""
+        return self.material.points.sample(self._belonging, MOST_TARGETS)
+
+    @cached_property
+    def _belonging(self) -> IntArray:
+        sample = self.material.sample
+        return sample[~self.rejected[sample]]
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """For how many rows each target stands."""
+        stands_for = np.zeros(self.material.points.n)
+        stands_for[self.material.sample] = self.material.sample_weights
+        weights: FloatArray = stands_for[self.targets]
+        if len(self.targets) < len(self._belonging):
+            weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[self._belonging].sum()))
+        return weights
+
+    def picks(self, k: int) -> tuple[IntArray, FloatArray]:
+        """K rows and their gains: by the objective, with exchanges, within quotas."""
+        constraints, points, settings = self.material.constraints, self.material.points, self.settings
+        candidates, pool = self._candidates(k), self.pool
+        sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
+        slots = constraints.slots(k, candidates, dict(zip(constraints.names, sizes.tolist(), strict=True)))
+        slots = self._who_may_fill(slots, candidates)
+        constraints.check_room(slots, candidates, self.material.for_rows(self.rejected, False))
+        objective = self._objective(slots.twins)
+        chosen, gains = self._greedy(objective, slots)
+        if len(chosen) < k:
+            raise InvalidInputError(
+                f"{k} representatives are wanted, but after {len(chosen)} no point is left that differs from them by "
+                f"`diversity={settings.diversity}`",
+                "Lower `diversity` or `n_representatives`.",
+            )
+        # Where a number is read off the curve, or diversity is asked for, the picks are those of the curve.
+        if is_auto(settings.diversity) and not is_auto(settings.n_representatives):
+            chosen = objective.exchanged(chosen, slots)
+            chosen, gains = in_order(objective, chosen, len(slots.forced))
+        return candidates[chosen], objective.similarity_gains(chosen, gains)
+
+    def ranked(self, k: int, until_explained: float | None = None) -> tuple[IntArray, FloatArray]:
+        """Up to k rows by the objective and their gains, whatever the quotas, as far as candidates go or enough is explained."""
+        candidates = self._candidates(min(k, MOST_AUTOMATIC))
+        slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
+        objective = self._objective(slots.twins)
+        chosen, gains = self._greedy(objective, slots, until_explained)
+        return candidates[chosen], objective.similarity_gains(chosen, gains)
+
+    def supported(self, smallest: float) -> int:
+        """The largest number of picks each of which is the nearest for at least ``smallest`` points."""
+        kernel, weights = self.material.kernel, self.weights
+        if weights.sum() < smallest:
+            n = self.material.n_rows
+            fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
+            raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
+        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))))
+        places = self.material.points.group[rows]
+        lengths = kernel.diagonal()[places]  # the measure is that of labels_
+        D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
+        enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
+        for k in range(1, len(rows)):
+            closer = D[:, k] < best
+            nearest[closer], best[closer] = k, D[closer, k]
+            if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
+                enough = k + 1
+        return enough
+
+    def _candidates(self, k: int) -> IntArray:
+        """The rows of the pool that are compared: all, or of many those with the lowest priorities, enough of each group."""
+        points, constraints, pool = self.material.points, self.material.constraints, self.pool
+        entries = MOST_SIMILARITIES // (2 if self.settings.objective == "explained" else 1)  # in double precision
+        most = max(entries // max(len(self.targets), 1), 2 * k)
+        if len(pool) <= most:
+            return pool
+        kept, groups = [constraints.must], np.unique(constraints.group[pool])
+        for group in groups:
+            members = pool[constraints.group[pool] == group]
+            size = max(most // len(groups), 2 * k)
+            order = points.sampling_order(points.group[members], size)
+            kept.append(members[np.argsort(order, kind="stable")[:size]])
+        return self._in_order_of_points(np.unique(np.concatenate(kept)))
+
+    def _who_may_fill(self, slots: Slots, candidates: IntArray) -> Slots:
+        """The slots, with which of the candidate rows are copies, must be chosen, come last, or are too similar."""
+        places = self.material.points.group[candidates]
+        too_similar = None
+        if not is_auto(self.settings.diversity):
+            distinct, back = np.unique(places, return_inverse=True)  # copies of one point may be in several groups
+            distances = shared_information_distance(self.material.kernel, distinct, distinct)
+            too_similar = (distances < float(self.settings.diversity))[np.ix_(back, back)]
+        forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.material.constraints.must]
+        return replace(slots, twins=places, forced=forced, last=self.doubtful[places], too_similar=too_similar)
+
+    def _objective(self, places: IntArray) -> Objective:
+        """What candidates, given as points, are compared by."""
+        kernel = self.material.kernel
+        if self.settings.objective == "similar":
+            return Similar(similarities(kernel, self.targets, places), self.weights)
+        everyone = self.material.points.weights
+        ridge = float(everyone @ kernel.diagonal()) / float(everyone.sum())  # that of the certificate
+        return Explained.of(kernel, self.targets, places, self.weights, ridge)
+
+    def _greedy(
+        self, objective: Objective, slots: Slots, until_explained: float | None = None
+    ) -> tuple[list[int], list[float]]:
+        """Candidates one after another, must-include rows first."""
+        picks = objective.greedy(slots)
+        if until_explained is not None:
+            picks = self._until_explained(picks, slots, until_explained)
+        found = list(picks)
+        return [pick.candidate for pick in found], [pick.gain for pick in found]
+
+    def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float) -> Iterator[Pick]:
+        """Picks as far as they are needed to explain this share of the targets; those that are forced in any case."""
+        share = ExplainedShare(self.material.kernel, self.targets, self.weights)
+        for number, pick in enumerate(picks, 1):
+            yield pick
+            if share.add(int(slots.twins[pick.candidate])) >= enough and number >= len(slots.forced):
+                return
 
 
-def _doubtful(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArray:
-    """Points that are no outliers and yet are chosen last.
+def doubtful_among(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArray:
+    """Which points are no outliers and yet are chosen last.
 
     Where a valley divides outliers from others, some of the former are on its other side: those with a count below the
     geometric mean of the cut and the median of the others.
@@ -158,189 +304,64 @@ def _doubtful(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArray:
     return np.asarray(~rejected & (counts < np.sqrt(cut.count * np.median(counts[~rejected]))))
 
 
-def _pool(material: Material, may: BoolArray) -> IntArray:
-    """Rows that may be chosen, ``may`` saying which points: of the copies of a point within a group the first, must-include
-    rows before others, in the order of the points.
-    """
-    points, constraints = material.points, material.constraints
-    must, group = constraints.must, points.group
-    without = must[group[must] < 0]
-    if len(without):
-        raise InvalidInputError(
-            f"must_include names row {int(without[0])}, whose sample_weight is 0. Give it a weight."
-        )
-    numbers, copies = np.unique(group[must], return_counts=True)
-    if (copies > 1).any():
-        twins = must[group[must] == numbers[np.argmax(copies > 1)]]
-        raise InvalidInputError(
-            f"must_include names rows {int(twins[0])} and {int(twins[1])}, which are equal: name one of them."
-        )
-    if constraints.allowed.all() and len(constraints.names) == 1 and not len(must):
-        return points.first[np.flatnonzero(may)]
-    rows = np.flatnonzero(constraints.allowed & (group >= 0))
-    rows = np.concatenate([must, np.setdiff1d(rows[may[group[rows]]], must)])
-    kinds = group[rows] * len(constraints.names) + constraints.group[rows]
-    rows = rows[np.sort(np.unique(kinds, return_index=True)[1])]
-    return np.asarray(rows[np.lexsort((rows, group[rows]))])
-
-
-def _candidates(material: Material, settings: Settings, who: _Participants, k: int) -> IntArray:
-    """The rows of the pool that are compared: all, or of many those with the lowest priorities, enough of each group."""
-    points, constraints, pool = material.points, material.constraints, who.pool
-    entries = MOST_SIMILARITIES // (2 if settings.objective == "explained" else 1)  # these are in double precision
-    most = max(entries // max(len(who.targets), 1), 2 * k)
-    if len(pool) <= most:
-        return pool
-    kept, groups = [constraints.must], np.unique(constraints.group[pool])
-    for group in groups:
-        members = pool[constraints.group[pool] == group]
-        size = max(most // len(groups), 2 * k)
-        priority, weights = points.priority[points.group[members]], points.weights[points.group[members]]
-        priority[weights * size >= weights.sum()] = 0  # who is there often is not left out
-        kept.append(members[np.argsort(priority, kind="stable")[:size]])
-    rows = np.unique(np.concatenate(kept))
-    return rows[np.lexsort((rows, points.group[rows]))]
-
-
-def _picks(material: Material, settings: Settings, k: int, who: _Participants) -> tuple[IntArray, FloatArray]:
-    """K rows and their gains: by the objective, with exchanges, within quotas."""
-    constraints, points = material.constraints, material.points
-    candidates = _candidates(material, settings, who, k)
-    places = points.group[candidates]
-    sizes = np.bincount(
-        constraints.group[who.pool], weights=points.weights[points.group[who.pool]], minlength=len(constraints.names)
-    )
-    slots = constraints.slots(k, candidates, dict(zip(constraints.names, sizes.tolist(), strict=True)))
-    constraints.check_room(slots, k, places, candidates, material.for_rows(who.rejected, False))
-    S = _compared(material, settings, who, places)
-    chosen, gains = _covered(material, settings, S, candidates, slots, who)
-    if len(chosen) < k:
-        raise InvalidInputError(
-            f"{k} representatives are wanted, but after {len(chosen)} no point is left that differs from them by "
-            f"diversity={settings.diversity}. Lower diversity or n_representatives."
-        )
-    # Where a number is read off the curve, or diversity is asked for, the picks are those of the curve.
-    if isinstance(settings.diversity, str) and not _reads_curve(settings):
-        forced = _forced(constraints.must, candidates)
-        barred = who.doubtful[places]
-        if isinstance(S, Explaining):
-            chosen = exchange(S, chosen, slots, twins=places, fixed=forced, barred=barred)
-        else:
-            chosen = improve(S, who.weights, chosen, slots, twins=places, fixed=forced, barred=barred)
-        chosen, gains = _in_order(S, who.weights, chosen, len(forced))
-    return candidates[chosen], _gains(S, who, chosen, gains)
-
-
-def _ranked(
-    material: Material, settings: Settings, k: int, who: _Participants, until_explained: float | None = None
-) -> tuple[IntArray, FloatArray]:
-    """Up to k rows by the objective and their gains, whatever the quotas, as far as candidates go or enough is explained."""
-    candidates = _candidates(material, settings, who, min(k, MOST_AUTOMATIC))
-    places = material.points.group[candidates]
-    S = _compared(material, settings, who, places)
-    slots = Slots.free(len(candidates), min(k, len(candidates)))
-    chosen, gains = _covered(material, settings, S, candidates, slots, who, until_explained)
-    return candidates[chosen], _gains(S, who, chosen, gains)
-
-
-def _compared(material: Material, settings: Settings, who: _Participants, places: IntArray) -> FloatArray | Explaining:
-    """What the objective compares: similarities of targets and candidates, or what candidates explain of targets."""
-    if settings.objective == "similar":
-        return similarities(material.kernel, who.targets, places)
-    everyone = material.points.weights
-    ridge = float(everyone @ material.kernel.diagonal()) / float(everyone.sum())  # that of the certificate
-    return Explaining.of(material.kernel, who.targets, places, who.weights, ridge)
-
-
-def _gains(S: FloatArray | Explaining, who: _Participants, chosen: list[int], gains: list[float]) -> FloatArray:
-    """What each of the chosen adds to the mean similarity to the nearest one, whatever they were chosen for."""
-    if not isinstance(S, Explaining):
-        return np.asarray(np.array(gains) / who.weights.sum())
-    nearest = np.maximum.accumulate(similarities(S.kernel, who.targets, S.places[chosen]), axis=1)
-    return np.asarray(np.diff(who.weights @ nearest / who.weights.sum(), prepend=0.0))
-
-
-def _reads_curve(settings: Settings) -> bool:
-    return isinstance(settings.n_representatives, str)
-
-
-def _covered(
-    material: Material,
-    settings: Settings,
-    S: FloatArray | Explaining,
-    candidates: IntArray,
-    slots: Slots,
-    who: _Participants,
-    until_explained: float | None = None,
-) -> tuple[list[int], list[float]]:
-    """Candidates one after another, must-include rows first."""
-    places = material.points.group[candidates]
-    too_similar = None
-    if not isinstance(settings.diversity, str):
-        too_similar = _distances_of_copies(material.kernel, places) < float(settings.diversity)
-    share = None if until_explained is None else ExplainedShare(material.kernel, who.targets, who.weights)
-    forced = _forced(material.constraints.must, candidates)
-    chosen: list[int] = []
-    gains: list[float] = []
-    last = who.doubtful[places].astype(np.intp)
-    if isinstance(S, Explaining):
-        picks = explain_most(S, slots, twins=places, forced=forced, last=last, too_similar=too_similar)
-    else:
-        picks = cover(S, who.weights, slots, twins=places, forced=forced, last=last, too_similar=too_similar)
-    for pick in picks:
-        chosen.append(pick.candidate)
-        gains.append(pick.gain)
-        enough = share is not None and share.add(int(places[pick.candidate])) >= (until_explained or 0.0)
-        if enough and len(chosen) >= len(forced):
-            break
-    return chosen, gains
-
-
-def _forced(must: IntArray, candidates: IntArray) -> list[int]:
-    return [int(np.flatnonzero(candidates == row)[0]) for row in must]
-
-
-def _supported(material: Material, settings: Settings, who: _Participants) -> int:
-    """The largest number of picks each of which is the nearest for at least ``min_support`` points."""
-    smallest, weights = float(settings.min_support or 1.0), who.weights
-    if weights.sum() < smallest:
-        raise InvalidInputError(
-            f"min_support={smallest:g} is more than all {weights.sum():g} points that belong "
-            f"(n_samples = {material.n_rows}). Lower it."
-        )
-    limit = max(1, min(len(who.pool), int(weights.sum() / smallest)))
-    rows, _ = _ranked(material, settings, limit, who)
-    places = material.points.group[rows]
-    lengths = material.kernel.diagonal()[places]  # the measure is that of labels_
-    D = without_rounding(lengths - 2.0 * material.kernel.block(who.targets, places), float(lengths.max()))
-    enough, nearest, best = 1, np.zeros(len(D), np.intp), D[:, 0].copy()
-    for k in range(1, len(rows)):
-        closer = D[:, k] < best
-        nearest[closer], best[closer] = k, D[closer, k]
-        if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
-            enough = k + 1
-    return enough
-
-
-def _in_order(
-    S: FloatArray | Explaining, weights: FloatArray, chosen: list[int], n_forced: int
-) -> tuple[list[int], list[float]]:
-    """The chosen, each the one that adds most to those before it; forced ones first. Ties as in ``cover``."""
+def in_order(objective: Objective, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+    """The chosen, each the one that adds most to those before it; forced ones first, and among equal ones the first candidate."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
-    alone, slots = np.arange(len(chosen)), Slots.free(len(chosen), len(chosen))
-    if isinstance(S, Explaining):
-        these = replace(S, places=S.places[chosen], K=S.K[:, chosen])
-        ranked = explain_most(these, slots, twins=alone, forced=range(n_forced))
-    else:
-        ranked = cover(S[:, chosen], weights, slots, twins=alone, forced=range(n_forced))
-    found = [(chosen[pick.candidate], pick.gain) for pick in ranked]
-    return [c for c, _ in found], [gain for _, gain in found]
+    ranked = list(objective.among(chosen).greedy(Slots.free(len(chosen), len(chosen), range(n_forced))))
+    return [chosen[pick.candidate] for pick in ranked], [pick.gain for pick in ranked]
 
 
-def _distances_of_copies(kernel: Kernel, places: IntArray) -> FloatArray:
-    """Normalised distances between points that may repeat (copies of one point in several groups)."""
-    distinct, back = np.unique(places, return_inverse=True)
-    return shared_information_distance(kernel, distinct, distinct)[np.ix_(back, back)]
+class ExplainedShare:
+    """1 − Σ_i ω_i e_i / Σ_i ω_i k_ii while picks come in, e_i = k_ii − ‖projection on the picks‖² (a pivoted Cholesky)."""
+
+    def __init__(self, kernel: Kernel, targets: IntArray, weights: FloatArray):
+        self.kernel, self.targets, self.weights = kernel, targets, weights
+        diagonal = kernel.diagonal()
+        self.residual = diagonal[targets].astype(np.float64)
+        self.total = float(weights @ self.residual)
+        self.noise = 1e-12 * float(diagonal.max())
+        self.F = np.empty((len(targets), 16))  # columns of the factor, room for more
+        self.L = np.zeros((16, 16))
+        self.picks: list[int] = []
+
+    def add(self, pick: int) -> float:
+        """The share after one more pick."""
+        k, alone = len(self.picks), np.array([pick])
+        if k == self.F.shape[1]:
+            self.F = np.hstack([self.F, np.empty_like(self.F)])
+            self.L = np.pad(self.L, ((0, k), (0, k)))
+        values = self.kernel.block(np.array([*self.picks, pick], np.intp), alone).ravel()
+        row = solve_triangular(self.L[:k, :k], values[:k], lower=True, check_finite=False) if k else np.zeros(0)
+        left = float(values[-1] - row @ row)
+        if left > self.noise:
+            self.L[k, :k], self.L[k, k] = row, np.sqrt(left)
+            column = self.kernel.block(self.targets, alone).ravel() - self.F[:, :k] @ row
+            self.F[:, k] = column / self.L[k, k]
+            self.residual -= self.F[:, k] ** 2
+        else:  # earlier picks express it already; nothing is ever projected on it
+            self.L[k, k], self.F[:, k] = np.inf, 0.0
+        self.picks.append(pick)
+        return self.value
+
+    @property
+    def value(self) -> float:
+        """The share so far."""
+        return 1.0 - float(self.weights @ np.maximum(self.residual, 0.0)) / self.total if self.total > 0 else 1.0
+
+
+def knee(curve: FloatArray) -> int:
+    """The k at which a concave curve v_1, v_2, … is farthest above the chord from (0, 0) to its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> knee(np.array([0.5, 0.9, 0.92, 0.94, 0.96]))
+    2
+    """
+    if not len(curve) or curve[-1] <= 0:
+        return min(len(curve), 1)
+    k = np.arange(1, len(curve) + 1)
+    return int(k[np.argmax(curve / curve[-1] - k / len(curve))])
 
 
 def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:
@@ -348,26 +369,47 @@ def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> 
     influence = material.encoding.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
-    share = PAPER_DIVERSITY if isinstance(settings.diversity, str) else float(settings.diversity)
+    share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)
     novel = located
     if share < 1 and len(located) > 1:
         squared = shared_information_distance(material.kernel, located, located, normalised=False)
         novel = located[prune_similar(np.sqrt(squared), share)]
     low = cut.below(material.counts[novel])
-    if settings.op_threshold is None and low.all():  # so narrow a kernel that everybody stands alone
+    if settings.op_threshold is None and low.all():  # the kernel is so narrow that every point stands alone
         cut, low = NOBODY, np.zeros_like(low)
     kept = novel[~low] if settings.outliers == "reject" else novel
     if not len(kept):
         raise InvalidInputError(
             f"nothing is left: {len(located)} rows are not zero, {len(novel)} of them novel, and all stand for fewer than "
-            f"{cut.count:.3g} points. Raise op_threshold, lower alpha, or widen the kernel."
+            f"{cut.count:.3g} points",
+            "Raise `op_threshold`, lower `alpha`, or widen the kernel.",
         )
     k = settings.number(material.n_rows)
     kept = kept if k is None else kept[:k]
     return Selection(material, settings, material.points.first[kept], kept, influence[kept], cut, None)
 
 
-def curve_settings(settings: Settings) -> Settings:
-    """The same with the number left to the curve."""
-    changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
-    return replace(settings, **changes)
+def prune_similar(distances: FloatArray, share: float) -> IntArray:
+    """Candidates, given in the order of influence, that are not too near to a more influential one that stays.
+
+    For each candidate i that is still there: its distances to all candidates, largest first, are summed until they exceed
+    ``share`` of their total; the candidates from there on, the nearest, leave if they come after i.
+
+    Notes
+    -----
+    1. The paper names the distance and no rule. This is the rule of sparse modelling representative selection (SMRS),
+       which the same first author used in later work with distances in the kernel's space and share = 0.95.
+    """
+    m = len(distances)
+    stays = np.ones(m, dtype=bool)
+    for i in range(m):
+        if not stays[i]:
+            continue
+        order = np.argsort(-distances[i], kind="stable")
+        sums = np.cumsum(distances[i][order])
+        if sums[-1] <= 0:  # all others are copies of i
+            stays[i + 1 :] = False
+            break
+        near = order[np.searchsorted(sums, share * sums[-1], side="right") :]
+        stays[near[near > i]] = False
+    return np.flatnonzero(stays)

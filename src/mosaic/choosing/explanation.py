@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
-from mosaic._arrays import IntArray
+from mosaic._arrays import IntArray, in_double
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.selection import Selection
+from mosaic.choosing.settings import is_auto, is_whole
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, Laplacian
 from mosaic.outliers import outlier_probability
 
-#: Representatives, members and features that are named.
-MOST_NAMED = 5
+#: Representatives, members and features that an explanation names, at most.
+MOST_EXPLAINED_BY = 5
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,8 @@ class Explanation:
 def explain_point(selection: Selection, i: int, names: Any = None) -> Explanation:
     """The explanation of row i of the data; ``names`` are those of its columns."""
     material, n = selection.material, selection.material.n_rows
-    if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
-        raise InvalidInputError(f"i must be a row number between 0 and {n - 1}; got {i!r}.")
+    if not (is_whole(i, -n) and int(i) < n):
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
     row = int(i) % n
     at = _in_memory(selection, row)
     answers, point = selection.answers_in_memory, int(material.points.group[at])
@@ -80,7 +79,7 @@ def explain_point(selection: Selection, i: int, names: Any = None) -> Explanatio
     else:
         place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
         similarity = selection.chosen_kernel.cross(material.absent[place : place + 1]).ravel()
-    order = np.argsort(-similarity, kind="stable")[:MOST_NAMED]
+    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
     found = np.flatnonzero(selection.members == at)
     rank = int(found[0]) if len(found) else None
     label = int(answers.labels[at])
@@ -119,8 +118,8 @@ def _in_memory(selection: Selection, row: int) -> int:
     found = np.flatnonzero(numbers == row)
     if not len(found):
         raise InvalidInputError(
-            f"row {row} is not among the {len(numbers):,} rows that were kept in memory, and only these can be explained. "
-            "predict, transform and score_samples answer for any row."
+            f"`row {row}` is not among the {len(numbers):,} rows that were kept in memory, and only these can be explained",
+            "predict, transform and score_samples answer for any row.",
         )
     return int(found[0])
 
@@ -161,7 +160,9 @@ def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple
     if rank is None or not len(members):
         return ()
     similarity = selection.kernel.block(points, selection.chosen[[rank]]).ravel()
-    return tuple(int(j) for j in material.rows_in_data(members[np.argsort(-similarity, kind="stable")[:MOST_NAMED]]))
+    return tuple(
+        int(j) for j in material.rows_in_data(members[np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]])
+    )
 
 
 def _differences(selection: Selection, point: int, label: int, names: Any) -> tuple[tuple[str, float], ...]:
@@ -169,14 +170,11 @@ def _differences(selection: Selection, point: int, label: int, names: Any) -> tu
     kernel = selection.kernel
     if label < 0 or point < 0 or not isinstance(kernel, RBF | Laplacian):
         return ()
-    pair = kernel.X[np.array([point, selection.chosen[label]])]
-    pair = np.asarray(pair.toarray() if sp.issparse(pair) else pair, np.float64)
-    parts = np.abs(pair[0] - pair[1]) ** (2 if isinstance(kernel, RBF) else 1)
-    if not parts.any():
-        return ()
-    top = np.argsort(-parts, kind="stable")[:MOST_NAMED]
+    pair = in_double(kernel.X[np.array([point, selection.chosen[label]])])
+    apart = np.abs(pair[0] - pair[1]) ** (2 if isinstance(kernel, RBF) else 1)
+    top = np.argsort(-apart, kind="stable")[:MOST_EXPLAINED_BY]
     return tuple(
-        (str(names[f]) if names is not None else f"x{f}", float(parts[f] / parts.sum())) for f in top if parts[f]
+        (str(names[f]) if names is not None else f"x{f}", float(apart[f] / apart.sum())) for f in top if apart[f]
     )
 
 
@@ -193,12 +191,12 @@ def decisions(selection: Selection) -> Decisions:
     told = [*material.geometry.decisions]
     if settings.mode == "paper":
         told.append(_on_strength(selection))
-    told += [_on_number(selection), _on_choosing(selection), on_outliers(selection)]
-    if settings.min_group is not None and selection.protected is not None:
-        number = int(selection.protected.sum())
-        told.append(
-            f"{number:,} more would be outliers, if they were not in groups of at least {settings.min_group:g}."
-        )
+    if len(selection.chosen):
+        told += [_on_number(selection), _on_choosing(selection)]
+    told.append(_on_outliers(selection))
+    if selection.protected is not None:
+        number, smallest = int(selection.protected.sum()), settings.min_group
+        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
     if material.row_numbers is not None:
         told.append(
             f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows says so; the program is that of all rows."
@@ -214,18 +212,19 @@ def _on_strength(selection: Selection) -> str:
 
 def _on_number(selection: Selection) -> str:
     settings, k = selection.settings, len(selection.rows)
-    why = "as was asked for"
     if selection.material.constraints.fixed_total is not None:
-        pass
+        why = "as was asked for"
     elif settings.mode == "paper":
         why = "what pruning and outliers leave"
-        why += "" if isinstance(settings.n_representatives, str) else ", or the first of it"
+        why += "" if is_auto(settings.n_representatives) else ", or the first of it"
     elif settings.coverage is not None:
         why = f"as many as explain {100 * settings.coverage:g} % of the points that belong"
     elif settings.min_support is not None:
         why = f"as many as can each stand for {settings.min_support:g} points"
-    elif isinstance(settings.n_representatives, str):
+    elif is_auto(settings.n_representatives):
         why = "where more of them add little (the knee of the curve)"
+    else:
+        why = "as was asked for"
     return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
 
 
@@ -240,11 +239,11 @@ def _on_choosing(selection: Selection) -> str:
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 
 
-def on_outliers(selection: Selection) -> str:
+def _on_outliers(selection: Selection) -> str:
     """How outliers were decided on."""
-    cut, number = selection.cut, selection.n_outliers if selection.settings.outliers != "keep" else 0
     if selection.settings.outliers == "keep":
         return "Outliers were not looked for."
+    cut, number = selection.cut, selection.n_outliers
     about = "About " if selection.material.is_sampled or selection.material.row_numbers is not None else ""
     counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
     if cut.rule == "valley":

@@ -2,6 +2,16 @@
 
 One similarity serves everything: who is an outlier, who is chosen, what is proven, and what is reported. It does not depend on
 how many representatives are wanted, so that numbers of different fits can be compared.
+
+Distances add up squares of differences, so a column in metres next to one in kilometres is all that they see. Left to itself, an
+estimator divides columns by their spread if three things hold:
+
+- (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
+- the largest spread is at least five times the median one,
+- they are no principal components, whose spread is meant: uncorrelated, and in the order of their spread.
+
+Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and those that vary most say most.
+Ours; ``docs/decisions/0017`` has the measurements.
 """
 
 from __future__ import annotations
@@ -13,25 +23,37 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, Prepare, row_norms_squared, subsample
+from mosaic._arrays import FloatArray, Prepare, in_double, row_blocks, row_norms_squared, subsample
 from mosaic.choosing.points import Points
-from mosaic.choosing.scaling import column_scale
-from mosaic.choosing.settings import Settings
+from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, make_kernel, resolve_gamma
 
 #: Bandwidth: a point in a dense place, denser than three quarters of all are, resembles this share of all points.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Points that it is found with.
+#: Points that the bandwidth is found with, at most.
 BANDWIDTH_SAMPLE = 2048
+#: Columns are divided if all of them together vary like fewer columns than this, and the largest spread is at least so many times
+#: the median one.
+FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
+#: Principal components: root mean square of their correlations, in units of what chance makes it, at most; by how much the spread
+#: of a column may exceed that of the one before.
+CHANCE_CORRELATION, NEXT_SPREAD = 2.0, 1.2
+#: Columns and rows whose correlations are computed for that, at most.
+CORRELATED_COLUMNS, CORRELATED_ROWS = 300, 20_000
+#: Deviations below this part of the largest entry are rounding.
+DEVIATION_ROUNDING = 1e-12
+#: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; least part of the width of the
+#: nine tenths that a spread is.
+MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 #: Rows of at least so many columns are compared by their direction if they are word counts (non-negative, at least this share
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
 #: is longer than three times the median, or length would tell something.
-MANY_COLUMNS, ZEROS, MIXED_COLUMNS, EITHER_SIDE, LONGEST = 50, 0.95, 0.75, 0.25, 3.0
-#: Rows that are looked at for that.
-LOOKED_AT = 2000
-#: Columns that are named with what they were divided by.
-MOST_NAMED = 3
+MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
+#: Rows that this is decided with, at most.
+DIRECTION_SAMPLE = 2000
+#: Columns that a sentence names with what they were divided by.
+NAMED_COLUMNS = 3
 STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
 
 
@@ -59,10 +81,113 @@ class Geometry:
 def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
     """What is done to rows before they are compared."""
     if settings.scale is True and settings.kernel == "precomputed":
-        raise InvalidInputError("scale=True divides columns of features; with kernel='precomputed' there are none.")
+        fault = "divides columns of features, and with `kernel='precomputed'` there are none"
+        raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
     scale = column_scale(X, weights, settings.scale, ours=settings.similarity_is_ours)
     ours = settings.similarity_is_ours and scale is None and settings.scale is not False
     return Prepare(scale, ours and compares_directions(X))
+
+
+def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
+    """What columns are divided by; None to leave them as they are.
+
+    Parameters
+    ----------
+    X : points × features, dense or CSR
+    weights : how often each point counts, if not once
+    scale : True, False or "auto"
+    ours : whether kernel and bandwidth are left to us
+
+    Notes
+    -----
+    1. A kernel or bandwidth of the user's is meant for the columns as they are, and so is the paper's; sparse data has many
+       columns of one kind. There only True divides.
+    """
+    if not (isinstance(scale, bool | np.bool_) or is_auto(scale)):
+        raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
+    if not is_auto(scale):
+        return _spreads(X, weights, _deviations(X, weights)) if scale else None
+    if not ours or sp.issparse(X) or X.shape[1] < 2:
+        return None
+    deviations = _deviations(X, weights)
+    if not unequal(deviations):
+        return None
+    spreads = _spreads(X, weights, deviations)
+    return spreads if unequal(spreads) and not _are_components(X, weights, deviations) else None
+
+
+def unequal(spreads: FloatArray) -> bool:
+    """Whether few columns are all that distances would see.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unequal(np.array([1.0, 2.0, 30.0, 1.0, 1.5])), unequal(np.array([1.0, 2.0, 3.0, 1.0, 1.5]))
+    (True, False)
+    """
+    s = np.sort(spreads[spreads > 0]) / (spreads.max() or 1.0)
+    if len(s) < 2:
+        return False
+    alike = float((s**2).sum()) ** 2 / float((s**4).sum())
+    return bool(alike < FEW_COLUMNS and s[(len(s) - 1) // 2] * LARGEST_TO_MEDIAN <= 1.0)
+
+
+def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
+    """Deviations of the columns, 0 where they are rounding."""
+    if sp.issparse(X):
+        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        unit = np.where(largest > 0, largest, 1.0)  # squares of what is divided by it neither overflow nor vanish
+        Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
+        mean = np.asarray(share @ Y).ravel()
+        apart = sp.csr_array(Y).copy()
+        apart.data = (apart.data - mean[apart.indices]) ** 2
+        stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
+        full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
+        # Where every entry is stored, rounding would count if the mean is large.
+        zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())
+        variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
+        found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
+        return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
+    deviations = np.empty(X.shape[1])
+    for part in row_blocks(X.shape[1], X.shape[0]):  # of columns
+        Y = X[:, part].astype(np.float64)
+        lowest, largest = Y.min(axis=0), np.abs(Y).max(axis=0)
+        Y -= lowest
+        span = Y.max(axis=0)  # squares of what is divided by it neither overflow nor vanish
+        Y /= np.where(span > 0, span, 1.0)
+        mean = np.average(Y, axis=0, weights=weights)
+        found = span * np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
+        deviations[part] = np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
+    return deviations
+
+
+def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
+    """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
+
+    Rounded, so that the order of the rows does not decide on the last digit, and with it on the order of the points.
+    """
+    spreads = deviations
+    if not sp.issparse(X):
+        q = np.quantile(X, [0.05, 0.25, 0.75, 0.95], axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
+        half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
+        spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
+    mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
+    return np.asarray(np.ldexp(np.round(mantissa, 8), exponent))
+
+
+def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) -> bool:
+    """Whether columns are like principal components of this data, or of more or less of it."""
+    varying = np.flatnonzero(deviations)
+    if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
+        return False
+    columns = varying[subsample(len(varying), CORRELATED_COLUMNS, 0)]
+    rows = subsample(X.shape[0], CORRELATED_ROWS, 0)
+    Y = X[np.ix_(rows, columns)].astype(np.float64) / deviations[columns]
+    C = np.cov(Y, rowvar=False, aweights=None if weights is None else weights[rows])
+    scale = np.sqrt(np.diag(C))
+    others = (C / np.outer(scale, scale))[~np.eye(len(C), dtype=bool)]
+    return bool(np.sqrt(np.mean(others**2)) < CHANCE_CORRELATION / np.sqrt(len(rows)))
 
 
 def compares_directions(X: Any) -> bool:
@@ -80,44 +205,42 @@ def compares_directions(X: Any) -> bool:
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
-    some = X[subsample(n, LOOKED_AT, 0)]
+    some = X[subsample(n, DIRECTION_SAMPLE, 0)]
     if sp.issparse(some):
-        return bool(some.nnz <= (1.0 - ZEROS) * some.shape[0] * d and (some.data >= 0).all())
+        return bool(some.nnz <= (1.0 - ZERO_SHARE) * some.shape[0] * d and (some.data >= 0).all())
     if (some >= 0).all():
-        return bool((some == 0).mean() >= ZEROS)
+        return bool((some == 0).mean() >= ZERO_SHARE)
     mixed = np.minimum((some < 0).mean(axis=0), (some > 0).mean(axis=0)) >= EITHER_SIDE
     lengths = np.sqrt(row_norms_squared(X))
-    return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST * np.median(lengths))
+    return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
 
 
 def geometry_of(
-    X: Any,
-    points: Points,
-    settings: Settings,
-    prepare: Prepare,
-    names: Sequence[str] | None,
-    seed: int,
+    X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
 ) -> Geometry:
     """The kernel over the distinct points of prepared rows X, and what was decided on the way."""
-    kernel = _kernel(X, points, settings, seed)
+    kernel = _kernel(X, points, settings, prepare, seed)
     decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n))
     return Geometry(prepare, kernel, decisions)
 
 
-def _kernel(X: Any, points: Points, settings: Settings, seed: int) -> Kernel:
+def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
+    """The kernel over the distinct points, its bandwidth found where it is left to us."""
     name, gamma = settings.kernel, settings.gamma
     if isinstance(name, str) and name == "precomputed":
         kernel = make_kernel(X, "precomputed")
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         return kernel if same else kernel.take(points.first)
     rows = X[points.first]
-    some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
-    if isinstance(gamma, str) and gamma == "auto":
+    if is_auto(gamma):
         gamma = "scale"
         if isinstance(name, str) and name in STATIONARY and points.n > 1:
-            gamma = (
-                paper_gamma(rows) if settings.mode == "paper" else bandwidth(STATIONARY[name](X[points.first[some]]))
-            )
+            some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
+            kind = STATIONARY[name]
+            gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(kind(rows[some]))
+            # Rows were checked when they were read. Divided ones may have overflowed, and sparse ones are put in order.
+            if prepare.scale is None and not sp.issparse(rows):
+                return kind(rows, gamma)
     return make_kernel(
         rows,
         name,
@@ -152,8 +275,7 @@ def bandwidth(kernel: RBF | Laplacian) -> float:
 
 def paper_gamma(X: Any) -> float:
     """1/σ² with σ² = 10·s², s the mean over features of the variance: the widest of three settings in later work."""
-    dense = X.toarray() if hasattr(X, "toarray") else X
-    s = float(np.asarray(dense, np.float64).var(axis=0).mean())
+    s = float(in_double(X).var(axis=0).mean())
     return 0.1 / s**2 if s > 0 else 1.0
 
 
@@ -163,18 +285,18 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
         return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is None:
         return "Columns are taken as they are."
-    largest = np.argsort(-scale, kind="stable")[:MOST_NAMED]
+    largest = np.argsort(-scale, kind="stable")[:NAMED_COLUMNS]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
-    asked = not isinstance(settings.scale, str)
-    why = "as was asked for" if asked else "since otherwise few of them would be all that distances see"
-    more = " …" if len(scale) > MOST_NAMED else ""
+    ours = is_auto(settings.scale)
+    why = "since otherwise few of them would be all that distances see" if ours else "as was asked for"
+    more = " …" if len(scale) > NAMED_COLUMNS else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 
 
 def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
     if not hasattr(kernel, "gamma"):
         return f"Similarity: {settings.kernel if isinstance(settings.kernel, str) else 'as given'}, which has no bandwidth."
-    ours = isinstance(settings.gamma, str) and settings.gamma == "auto"
+    ours = is_auto(settings.gamma)
     if ours and settings.mode == "auto" and isinstance(kernel, RBF | Laplacian):
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."

@@ -1,9 +1,13 @@
-"""The distinct points behind the rows of the data, in an order that depends on what they are and not on where they stand."""
+"""What choosing starts from: the distinct points behind the rows of the data, their similarity, and how many look like each.
+
+Thresholds come later and can change.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +22,24 @@ from mosaic._arrays import (
     row_codes,
     row_norms_squared,
     row_priorities,
+    standing_for_all,
 )
+from mosaic.budget import DECISION_SAMPLE
+from mosaic.choosing.settings import Constraints
+from mosaic.encoding import CountModel, Encoding
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import Kernel, PointKernel
+from mosaic.outliers import EffectiveCounts
+
+if TYPE_CHECKING:
+    from mosaic.choosing.geometry import Geometry
 
 #: A row is not there more often than this; larger weights say how important it is beside others.
 MOST_COPIES = 2.0**53
-#: Distances from the centre that differ by less than this share of the largest are equal but for rounding.
-ROUNDING = 1e-9
+#: Distances from the centre that differ by less than this share of their range are equal but for rounding.
+CENTRALITY_ROUNDING = 1e-9
+#: Points of a restricted pool, or of a group with a quota, that the sample for decisions has, at most.
+SAMPLED_OF_GROUP = 2000
 
 
 @dataclass(frozen=True)
@@ -54,13 +69,11 @@ class Points:
         weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         if not len(rows):
-            raise InvalidInputError(
-                "all sample weights are zero, so there is nothing to represent. Give some point a positive weight."
-            )
+            fault = "is zero for all rows, so there is nothing to represent"
+            raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
         largest = float(weights.max())
-        if (
-            largest > MOST_COPIES or not (weights == np.round(weights)).all()
-        ):  # importance, not repetition: ratios matter
+        if largest > MOST_COPIES or not (weights == np.round(weights)).all():
+            # Weights say importance and not repetition: their ratios matter.
             weights = weights / largest
             weights = weights * (len(rows) / weights.sum())
         counted = X if len(rows) == n else X[rows]
@@ -70,10 +83,10 @@ class Points:
         distinct = counted if len(first) == len(rows) else counted[first]
         if pairwise:
             priority = np.random.default_rng(0).permutation(len(first)).astype(np.uint64)
-            order = _by_centrality(_pairwise_distances(X, rows[first], total))
+            order = np.argsort(_in_steps(_pairwise_distances(X, rows[first], total)), kind="stable")
         else:
             priority = row_priorities(distinct)
-            order = _by_centrality(_centre_distances(distinct, total), priority, row_codes(distinct))
+            order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
         number = np.empty(len(first), np.intp)
         number[order] = np.arange(len(first))
         all_groups = np.full(n, -1, np.intp)
@@ -98,9 +111,13 @@ class Points:
         """At most ``size`` of some points, in their order: frequent ones, then those with the lowest priorities."""
         if len(among) <= size:
             return among
+        return among[np.sort(np.argpartition(self.sampling_order(among, size), size - 1)[:size])]
+
+    def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
+        """Numbers by which ``size`` of some points are sampled, lowest first: 0 for frequent points, which are never left out."""
         priority, weights = self.priority[among], self.weights[among]
-        priority[weights * size >= weights.sum()] = 0  # who is there often is not left out
-        return among[np.sort(np.argpartition(priority, size - 1)[:size])]
+        priority[weights * size >= weights.sum()] = 0
+        return priority
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
@@ -129,8 +146,144 @@ def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> Float
     return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 
-def _by_centrality(distances: FloatArray, *ties: Any) -> IntArray:
-    """The nearest to the centre first; what is equal but for rounding by further numbers."""
+def _in_steps(distances: FloatArray) -> FloatArray:
+    """Distances as whole numbers of steps that are larger than rounding."""
     spread = float(np.ptp(distances)) or 1.0
-    steps = np.round((distances - distances.min()) / (ROUNDING * spread))
-    return np.lexsort((*reversed(ties), steps))
+    return np.asarray(np.round((distances - distances.min()) / (CENTRALITY_ROUNDING * spread)))
+
+
+def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> IntArray:
+    """The nearest to the centre first, then by priority; by their bits where these are the same, which is next to never."""
+    order = np.lexsort((priority, steps))
+    tied = (np.diff(steps[order]) == 0) & (np.diff(priority[order]) == 0)
+    return np.lexsort((row_codes(X), priority, steps)) if tied.any() else order
+
+
+class Proof(Protocol):
+    """Solves the program of the points, once, when it is asked for, and proves how good a choice is."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether all rows that a proof needs are at hand."""
+
+    def encoding(self, material: Material) -> Encoding:
+        """The certified encoding."""
+
+    def certificate(self, selection: Any) -> Any:
+        """What is proven of the chosen."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that choosing needs.
+
+    Attributes
+    ----------
+    n_rows : rows of the data
+    points : the distinct points in memory
+    geometry : their similarity
+    constraints : on rows in memory
+    counting : how many rows look like a row; None for the paper's measure, which is the encoding's
+    sample : numbers of the points that decisions are made with: all, or of many a sample with all that constraints name
+    seed : of what is drawn
+    proof : solves the program when somebody asks
+    absent : rows without weight, prepared
+    row_numbers : of data that is read in passes, the row of each row in memory
+    """
+
+    n_rows: int
+    points: Points
+    geometry: Geometry
+    constraints: Constraints
+    counting: EffectiveCounts | None
+    sample: IntArray
+    seed: int
+    proof: Proof = field(repr=False)
+    absent: Any = field(repr=False)
+    row_numbers: IntArray | None = field(default=None, repr=False)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The similarity between the points."""
+        return self.geometry.kernel
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The certified encoding of the points; the program is solved when this is first asked for."""
+        return self.proof.encoding(self)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether decisions were made with a part of the points in memory."""
+        return len(self.sample) < self.points.n
+
+    @property
+    def sample_kernel(self) -> Kernel:
+        """The similarity between the points of the sample."""
+        return self.kernel.take(self.sample) if self.is_sampled else self.kernel
+
+    @cached_property
+    def sample_weights(self) -> FloatArray:
+        """For how many rows each point of the sample stands."""
+        weights = self.points.weights[self.sample]
+        return standing_for_all(weights, DECISION_SAMPLE, self.points.total) if self.is_sampled else weights
+
+    @cached_property
+    def sample_counts(self) -> FloatArray:
+        """Effective counts of the sample."""
+        if self.counting is None or not self.is_sampled:
+            return self.counts
+        return self.counting.of_points(self.kernel, self.sample)
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Effective counts of all points in memory."""
+        if self.counting is None:
+            return np.asarray(self.encoding.effective_count)
+        return self.counting.of_points(self.kernel, np.arange(self.points.n))
+
+    @property
+    def count_total(self) -> float:
+        """Weight of the points that a point could resemble."""
+        return self.encoding.total if self.counting is None else self.counting.total
+
+    def counts_at(self, Y: Any) -> FloatArray:
+        """Effective counts of prepared rows; rows of the data have those that they have there."""
+        return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
+
+    @cached_property
+    def _paper_counts(self) -> CountModel:
+        kernel = self.kernel
+        X = kernel.X if isinstance(kernel, PointKernel) else kernel.block(slice(None), np.arange(kernel.n))
+        return self.encoding.count_model(row_codes(X))
+
+    def rows_in_data(self, rows: IntArray) -> IntArray:
+        """Rows of the data, from rows of what is in memory."""
+        return rows if self.row_numbers is None else self.row_numbers[rows]
+
+    def for_rows(self, values: Any, absent: Any) -> Any:
+        """Values of points, for every row in memory."""
+        return self.points.spread(values, absent)
+
+    def with_constraints(self, constraints: Constraints) -> Material:
+        """The same with other constraints; what was computed is kept."""
+        other = replace(self, constraints=constraints)
+        computed = set(self.__dict__) - set(self.__dataclass_fields__)
+        other.__dict__.update({name: self.__dict__[name] for name in computed})
+        return other
+
+
+def decision_sample(points: Points, constraints: Constraints) -> IntArray:
+    """The points that decisions are made with: all, or of many a sample, with enough of those that constraints name."""
+    everyone = np.arange(points.n)
+    if points.n <= DECISION_SAMPLE:
+        return everyone
+    kept = [points.sample(everyone, DECISION_SAMPLE), points.group[constraints.must]]
+    named = [] if constraints.allowed.all() else [constraints.allowed]
+    if constraints.quotas is not None:
+        named += [(constraints.group == group) & constraints.allowed for group in range(len(constraints.names))]
+    for rows in named:
+        members = np.unique(points.group[rows])
+        kept.append(points.sample(members[members >= 0], SAMPLED_OF_GROUP))
+    found = np.unique(np.concatenate(kept))
+    return found[found >= 0]

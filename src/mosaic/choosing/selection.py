@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing.certificate import SelectionCertificate
-from mosaic.choosing.cover import without_rounding
-from mosaic.choosing.material import Material
-from mosaic.choosing.settings import Settings
+from mosaic.choosing.objectives import without_rounding
+from mosaic.choosing.points import Material
+from mosaic.choosing.settings import Settings, is_auto
 from mosaic.encoding import Certificate, Encoding
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained
-from mosaic.outliers import Cut, Groups, outlier_probability
-from mosaic.outliers.cut import CROWD_SHARE
+from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
+
+if TYPE_CHECKING:
+    from mosaic.choosing.explanation import Decisions
 
 
 class Answers(NamedTuple):
@@ -62,7 +64,7 @@ class Selection:
     chosen: IntArray
     gains: FloatArray = field(repr=False)
     cut: Cut
-    groups: Groups | None = field(default=None, repr=False)
+    groups: KeptGroups | None = field(default=None, repr=False)
     #: What is said of all rows of data that is read in passes, when somebody asks.
     ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
 
@@ -133,17 +135,13 @@ class Selection:
         material = self.material
         if not material.is_sampled:
             return self.sample_outliers
-        low = outliers_among(material.counts, np.arange(material.points.n), material, self.settings, self.cut)
-        return low if self.groups is None else low & ~self._near_groups(low)
-
-    def _near_groups(self, flagged: BoolArray) -> BoolArray:
-        """Points beyond the sample are looked up by their place."""
-        assert self.groups is not None
-        kept, others = self.groups.members.copy(), np.flatnonzero(flagged & ~self.groups.members)
-        X = getattr(self.kernel, "X", None)
-        if X is not None and len(others):
-            kept[others] = self.groups.near(X[others])
-        return kept
+        low = is_low(material.counts, np.arange(material.points.n), material, self.settings, self.cut)
+        if self.groups is not None:
+            low &= ~self.groups.members
+            others = np.flatnonzero(low)  # beyond the sample, members of groups are found by their place
+            if isinstance(self.kernel, PointKernel) and len(others):
+                low[others[self.groups.near(self.kernel.X[others])]] = False
+        return low
 
     @cached_property
     def labels(self) -> IntArray:
@@ -171,9 +169,8 @@ class Selection:
     @cached_property
     def coverage(self) -> float:
         """Share of the points that belong which the representatives express; of many points, of the sample."""
-        material, sample = self.material, self.material.sample
-        kernel = self.kernel if not material.is_sampled else self.kernel.take(sample)
-        chosen = self.chosen if not material.is_sampled else np.searchsorted(sample, self.chosen)
+        material, kernel = self.material, self.material.sample_kernel
+        chosen = np.searchsorted(material.sample, self.chosen)
         weights = material.sample_weights * ~self.sample_outliers
         return 1.0 - float(weights @ unexplained(kernel, chosen)) / float(weights @ kernel.diagonal())
 
@@ -226,10 +223,9 @@ class Selection:
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
             if flagged is not None and self.rejects:
-                apart = (lengths - 2.0 * K).min(axis=1) + own[rows] > 1e-12 * np.abs(
-                    own[rows]
-                )  # a pick stands for itself
-                labels[rows][flagged[rows] & apart] = -1
+                distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
+                is_pick = distance <= 1e-12 * np.abs(own[rows])  # and stands for itself
+                labels[rows][flagged[rows] & ~is_pick] = -1
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
@@ -238,6 +234,19 @@ class Selection:
             return np.ones(Y.shape[0])
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
+
+    def similarities_at(self, Y: Any) -> FloatArray:
+        """Similarities of some prepared rows to the representatives."""
+        return self.chosen_kernel.cross(Y)
+
+    def log_counts_at(self, Y: Any) -> FloatArray:
+        """Log of the effective counts of some prepared rows."""
+        return np.log(self.material.counts_at(Y))
+
+    def explained_at(self, Y: Any) -> FloatArray:
+        """Of some prepared rows, what the representatives express of each, and all there is of it: two columns."""
+        diagonal = self.chosen_kernel.diagonal_at(Y)
+        return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
 
     @cached_property
     def answers(self) -> Answers:
@@ -308,7 +317,7 @@ class Selection:
         return None if self.groups is None else np.asarray(self.material.for_rows(self.groups.members, False), bool)
 
     @property
-    def decisions(self) -> tuple[str, ...]:
+    def decisions(self) -> Decisions:
         """What was decided for the user, and why, in sentences."""
         from mosaic.choosing.explanation import decisions  # it reads selections
 
@@ -317,38 +326,37 @@ class Selection:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know before trusting the answer."""
-        found, share = [], self.outlier_share if self.settings.mode == "auto" else 0.0
-        automatic = isinstance(self.settings.contamination, str) and self.settings.mode == "auto"
-        if automatic and self.settings.outliers != "keep" and share > CROWD_SHARE:
+        material, settings = self.material, self.settings
+        if settings.mode == "paper":
+            return ()
+        found, n = [], material.n_rows
+        share = self.outlier_share
+        if is_auto(settings.contamination) and settings.outliers != "keep" and share > CROWD_SHARE:
             found.append(
-                f"{self.n_outliers:,} of {self.material.n_rows:,} rows ({100 * share:.0f} %) are taken for outliers: "
-                "a crowd that few rows look like. If they belong, set outliers='keep' or min_group; if you know their share, "
-                "set contamination."
+                f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
+                "like. If they belong, set outliers='keep' or min_group; if you know their share, set contamination."
             )
-        sparse = self.cut.sparse_group
-        if sparse > 0:
-            material = self.material
-            low, weights = material.sample_counts < sparse, material.sample_weights
-            group, weight = material.sample[low], float(weights[low].sum() / weights.sum())
-            if len(self.chosen) and not np.isin(self.chosen, group).any():
+        if self.cut.sparse_group > 0 and len(self.chosen):
+            low = material.sample_counts < self.cut.sparse_group
+            share = float(material.sample_weights[low].sum() / material.sample_weights.sum())
+            if not np.isin(self.chosen, material.sample[low]).any():
                 found.append(
-                    f"about {weight * material.n_rows:,.0f} of {material.n_rows:,} rows ({100 * weight:.0f} %) are a sparse "
-                    "group that no representative is from. Ask for more representatives, or, if they are outliers, "
-                    "set contamination."
+                    f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) are a sparse group that no representative is "
+                    "from. Ask for more representatives, or, if they are outliers, set contamination."
                 )
         return tuple(found)
 
 
-def outliers_among(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:
-    """Who of some points with these counts is below the cut and not among those that must be included."""
+def is_low(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:
+    """Which of some points with these counts are below the cut and not among those that must be included."""
     if settings.outliers == "keep":
         return np.zeros(len(counts), dtype=bool)
     return cut.below(counts) & ~np.isin(points, material.points.group[material.constraints.must])
 
 
-def outliers_of_sample(material: Material, settings: Settings, cut: Cut, groups: Groups | None) -> BoolArray:
-    """Who of the sample is an outlier: below the cut, neither to be included nor a member of a group that is kept."""
-    low = outliers_among(material.sample_counts, material.sample, material, settings, cut)
+def outliers_of_sample(material: Material, settings: Settings, cut: Cut, groups: KeptGroups | None) -> BoolArray:
+    """Which points of the sample are outliers: below the cut, neither to be included nor a member of a group that is kept."""
+    low = is_low(material.sample_counts, material.sample, material, settings, cut)
     return low if groups is None else low & ~groups.members[material.sample]
 
 

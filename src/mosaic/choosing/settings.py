@@ -1,17 +1,28 @@
-"""The settings of a fit, checked, as one value: everything below the estimators reads these and not an estimator."""
+"""What a fit is asked for, checked once: the settings of the estimator, and the constraints on the rows of the data.
+
+Everything below the estimators reads these values and not an estimator. Constraints that cannot be met are refused with the
+arithmetic.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mosaic._arrays import BoolArray, IntArray, as_indices
+from mosaic._checks import check_strength, one_of, real_number
+from mosaic.certifying import SolverName
+from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 
-#: Bytes in the units that a memory budget may be given in.
-UNITS = {
+#: Bytes in each unit that a memory budget may be given in.
+BYTES_IN_UNIT = {
     "b": 1,
     "kb": 10**3,
     "mb": 10**6,
@@ -22,8 +33,39 @@ UNITS = {
     "gib": 2**30,
     "tib": 2**40,
 }
+#: Values of the parameters that take one of a few words.
+CHOICES = {
+    "mode": ("auto", "paper"),
+    "outliers": ("reject", "keep", "report"),
+    "objective": ("similar", "explained"),
+    "solver": get_args(SolverName),
+}
+#: Lowest and highest value, and meaning, of the parameters that are numbers and may be left open.
+RANGES = {
+    "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
+    "diversity": (0.0, 1.0, "the smallest shared information distance between two picks"),
+    "coverage": (0.0, 1.0, "the share of the data to be explained"),
+    "min_support": (1.0, None, "the number of points a representative stands for"),
+    "min_group": (2.0, None, "the number of points that make a group"),
+    "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
+}
+#: Names of groups that a message lists, at most.
+MOST_LISTED_GROUPS = 8
 
-SOLVERS = ("auto", "interior-point", "fista", "admm", "admm-paper", "reference")
+
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the library."""
+    return isinstance(value, str) and value == "auto"
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is a whole number of at least ``least``; True and False are no numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_fraction(value: Any) -> bool:
+    """Whether a value is a number that is not whole by its type: 1.0 is a share, 1 is not."""
+    return isinstance(value, Real) and not isinstance(value, Integral)
 
 
 @dataclass(frozen=True)
@@ -60,87 +102,53 @@ class Settings:
     max_samples: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("mode", self.mode, ("auto", "paper"))
-        _one_of("outliers", self.outliers, ("reject", "keep", "report"))
-        _one_of("objective", self.objective, ("similar", "explained"))
+        for name, allowed in CHOICES.items():
+            one_of(name, getattr(self, name), allowed)
         k = self.n_representatives
-        whole = isinstance(k, Integral) and not isinstance(k, bool) and int(k) >= 1
-        share = isinstance(k, Real) and not isinstance(k, Integral) and 0 < float(k) < 1
-        if not (whole or share or (isinstance(k, str) and k == "auto")):
-            raise InvalidInputError(
-                f"n_representatives must be a whole number >= 1, a share between 0 and 1, or 'auto'; got {k!r}."
-            )
-        if not (isinstance(self.contamination, str) and self.contamination == "auto"):
-            _number(
-                "contamination", self.contamination, 0.0, 0.5, "the share of outliers; at most half can be outliers"
-            )
-        if not (isinstance(self.diversity, str) and self.diversity == "auto"):
-            _number("diversity", self.diversity, 0.0, 1.0, "the smallest shared information distance between two picks")
-        if self.coverage is not None:
-            _number("coverage", self.coverage, 0.0, 1.0, "the share of the data to be explained")
-        if self.min_support is not None:
-            _number("min_support", self.min_support, 1.0, np.inf, "the number of points a representative stands for")
-        if self.min_group is not None:
-            _number("min_group", self.min_group, 2.0, np.inf, "the number of points that make a group")
-        if self.op_threshold is not None:
-            _number(
-                "op_threshold", self.op_threshold, 0.0, 1.0, "the outlier probability above which a row is rejected"
-            )
-            if self.mode != "paper":
-                raise InvalidInputError(
-                    f"op_threshold={self.op_threshold} is for mode='paper'; otherwise use contamination=, "
-                    "or leave it at 'auto'."
-                )
-        if not (
-            isinstance(self.tol, Real) and not isinstance(self.tol, bool) and np.isfinite(self.tol) and self.tol > 0
-        ):
-            raise InvalidInputError(f"tol must be a finite number > 0; got {self.tol!r}.")
-        for name in ("alpha", "lam"):
+        if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
+            fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
+            raise InvalidInputError(fault, parameter="n_representatives", value=k)
+        for name, (low, high, meaning) in RANGES.items():
             value = getattr(self, name)
-            if value is not None and not isinstance(value, Real):
-                raise InvalidInputError(f"{name} must be a number or None; got {value!r}.")
-        if self.lam is not None and not (np.isfinite(self.lam) and self.lam > 0):
-            raise InvalidInputError(f"lam must be a finite number > 0; got {self.lam}.")
-        if self.alpha is not None and not (np.isfinite(self.alpha) and self.alpha > 1):
-            raise InvalidInputError(
-                f"alpha must be > 1 (a multiple of the critical strength); got {self.alpha:g}. At 1 or below nothing is selected."
-            )
-        if self.max_rank is not None and not (
-            isinstance(self.max_rank, Integral) and not isinstance(self.max_rank, bool) and self.max_rank >= 1
-        ):
-            raise InvalidInputError(f"max_rank must be a whole number >= 1 or None; got {self.max_rank!r}.")
-        m = self.max_samples
-        if m is not None and not (isinstance(m, Integral) and not isinstance(m, bool) and m >= 2):
-            raise InvalidInputError(f"max_samples must be a whole number >= 2 or None; got {m!r}.")
-        if not (isinstance(self.solver, str) and self.solver in SOLVERS):
-            raise InvalidInputError(
-                f"solver must be {', '.join(map(repr, SOLVERS[:-1]))} or {SOLVERS[-1]!r}; got {self.solver!r}."
-            )
+            left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
+            if not left_open:
+                real_number(name, value, at_least=low, at_most=high, meaning=meaning)
+        for name, least in (("max_rank", 1), ("max_samples", 2)):
+            value = getattr(self, name)
+            if not (value is None or is_whole(value, least)):
+                raise InvalidInputError(f"must be a whole number >= {least} or None", parameter=name, value=value)
+        real_number("tol", self.tol, above=0)
+        check_strength(self.alpha, self.lam)
         self._check_together()
 
     def _check_together(self) -> None:
-        """Parameters that do not go together."""
-        k = self.n_representatives
-        numbers = {
-            "coverage": self.coverage,
-            "min_support": self.min_support,
-            "n_representatives": None if isinstance(k, str) else k,
-        }
-        given = [f"{name}={value}" for name, value in numbers.items() if value is not None]
+        """Parameters that exclude one another."""
+        k = None if is_auto(self.n_representatives) else self.n_representatives
+        numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": k}
+        given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
         if len(given) > 1:
-            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose. Give one of them.")
-        if self.alpha is not None and self.lam is not None:
-            raise InvalidInputError(f"give alpha or lam, not both; got alpha={self.alpha:g} and lam={self.lam:g}.")
-        if self.mode == "paper" and self.objective != "similar":
-            raise InvalidInputError(
-                f"mode='paper' chooses by influence and knows no objective={self.objective!r}; use mode='auto'."
-            )
-        if self.mode == "paper" and self.min_group is not None:
-            raise InvalidInputError("mode='paper' knows no min_group; use mode='auto'.")
-        if self.mode == "paper" and (self.coverage is not None or self.min_support is not None):
-            raise InvalidInputError(
-                f"mode='paper' knows no {given[0].split('=')[0]}; use n_representatives, or mode='auto'."
-            )
+            raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
+        if self.mode != "paper":
+            if self.op_threshold is not None:
+                raise InvalidInputError(
+                    "is for `mode='paper'`",
+                    "Otherwise use `contamination`, or leave it at 'auto'.",
+                    parameter="op_threshold",
+                    value=self.op_threshold,
+                )
+            return
+        if self.objective != "similar":
+            fault = "is not for `mode='paper'`, which chooses by influence"
+            raise InvalidInputError(fault, "Use `mode='auto'`.", parameter="objective", value=self.objective)
+        remedies = {
+            "min_group": "Use `mode='auto'`.",
+            "coverage": "Use `n_representatives`, or `mode='auto'`.",
+            "min_support": "Use `n_representatives`, or `mode='auto'`.",
+        }
+        for name, remedy in remedies.items():
+            value = getattr(self, name)
+            if value is not None:
+                raise InvalidInputError("is not for `mode='paper'`", remedy, parameter=name, value=value)
 
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
@@ -152,13 +160,13 @@ class Settings:
     @property
     def similarity_is_ours(self) -> bool:
         """Whether kernel and bandwidth are left to us."""
-        names = isinstance(self.kernel, str) and isinstance(self.gamma, str)
-        return names and self.kernel in ("rbf", "laplacian") and self.gamma == "auto" and self.mode == "auto"
+        names = isinstance(self.kernel, str) and is_auto(self.gamma)
+        return names and self.kernel in ("rbf", "laplacian") and self.mode == "auto"
 
     def number(self, n_rows: float) -> int | None:
         """K, if it is said."""
         k = self.n_representatives
-        if isinstance(k, str):
+        if is_auto(k):
             return None
         return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
 
@@ -173,32 +181,227 @@ def as_bytes(budget: Any) -> float | None:
     """
     if budget is None:
         return None
+    value = np.nan
     if isinstance(budget, str):
         number = budget.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
         unit = budget.strip()[len(number) :].lower() or "b"
-        try:
-            value = float(number) * UNITS[unit]
-        except (ValueError, KeyError):
-            raise InvalidInputError(
-                f"memory_budget must be bytes as a number, or text such as '1GiB' or '500MB'; got {budget!r}."
-            ) from None
-    elif isinstance(budget, bool) or not isinstance(budget, Real):
-        raise InvalidInputError(
-            f"memory_budget must be a number of bytes, text such as '1GiB', or None; got {budget!r}."
-        )
-    else:
+        with suppress(ValueError, KeyError):
+            value = float(number) * BYTES_IN_UNIT[unit]
+    elif isinstance(budget, Real) and not isinstance(budget, bool):
         value = float(budget)
     if not (np.isfinite(value) and value > 0):
-        raise InvalidInputError(f"memory_budget must be a finite number of bytes > 0; got {budget!r}.")
+        fault = "must be a number of bytes > 0, text such as '1GiB' or '500MB', or None"
+        raise InvalidInputError(fault, parameter="memory_budget", value=budget)
     return value
 
 
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    if not (isinstance(value, str) and value in allowed):
-        raise InvalidInputError(f"{name} must be {' or '.join(repr(a) for a in allowed)}; got {value!r}.")
+@dataclass(frozen=True)
+class Constraints:
+    """Rows that may be chosen, rows that must be, and how many of each group.
+
+    Attributes
+    ----------
+    allowed : mask of the rows that may be chosen
+    must : rows that are chosen in any case
+    group : number of the group of every row
+    names : of the groups
+    quotas : "proportional", "equal" or a dict from name to number or share; None without groups
+    """
+
+    allowed: BoolArray
+    must: IntArray
+    group: IntArray
+    names: tuple[Any, ...]
+    quotas: Any
+
+    @classmethod
+    def read(
+        cls,
+        n: int,
+        *,
+        groups: ArrayLike | None = None,
+        quotas: Any = None,
+        must_include: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+    ) -> Constraints:
+        """Check what was given to ``fit`` for n rows."""
+        allowed = np.ones(n, dtype=bool)
+        if candidates is not None:
+            allowed[:] = False
+            allowed[as_indices(candidates, n, "candidates")] = True
+        excluded = np.zeros(0, np.intp) if exclude is None else as_indices(exclude, n, "exclude")
+        allowed[excluded] = False
+        must = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
+        both = np.intersect1d(must, excluded)
+        if len(both):
+            raise InvalidInputError(
+                f"{len(both)} rows are in `must_include` and in `exclude`, the first is `row {int(both[0])}`",
+                "Take them out of one of the two.",
+            )
+        allowed[must] = True
+        if not allowed.any():
+            left = n if candidates is None else np.size(candidates)
+            raise InvalidInputError(
+                f"no row may be chosen: of {n}, `candidates` leave {left} and `exclude` takes {len(excluded)} away",
+                "Name more candidates or exclude fewer.",
+            )
+        names, group = _read_groups(groups, n)
+        if groups is not None:
+            quotas = _read_quotas(quotas, names)
+        elif quotas is not None:
+            raise InvalidInputError("need groups", "Give `groups`, one label for every row.", parameter="quotas")
+        return cls(allowed, must, group, names, quotas)
+
+    @property
+    def fixed_total(self) -> int | None:
+        """The number that the quotas add up to, where they say it for every group."""
+        if isinstance(self.quotas, Mapping) and set(self.quotas) == set(self.names):
+            values = list(self.quotas.values())
+            if all(isinstance(value, Integral) for value in values):
+                return int(sum(values))
+        return None
+
+    def slots(self, k: int, candidates: IntArray, sizes: Mapping[Any, float]) -> Slots:
+        """Places for k picks among candidate rows. ``sizes`` are the groups' weights, for proportional quotas."""
+        slots = Slots.free(len(candidates), k)
+        if self.quotas is None:
+            return slots
+        numbers = self._numbers(k, sizes)
+        # Groups without a quota share what is left: one slot for all of them, the last.
+        room = [numbers.get(name, 0) for name in self.names] + [k - sum(numbers.values())]
+        named = np.array([name in numbers for name in self.names])
+        of = np.where(named[self.group[candidates]], self.group[candidates], len(self.names))
+        return replace(slots, of=of, room=np.array(room, np.intp))
+
+    def _numbers(self, k: int, sizes: Mapping[Any, float]) -> dict[Any, int]:
+        """How many of each group that has a quota."""
+        if self.quotas == "proportional":
+            return whole_numbers({name: sizes[name] for name in self.names}, k)
+        if self.quotas == "equal":
+            return whole_numbers(dict.fromkeys(self.names, 1.0), k)
+        fixed = {name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)}
+        shares = {name: float(value) for name, value in self.quotas.items() if name not in fixed}
+        if shares:
+            rest: Any = object()  # what is nobody's share
+            filled = whole_numbers({**shares, rest: max(1.0 - sum(shares.values()), 0.0)}, k)
+            fixed |= {name: filled[name] for name in shares}
+        total = sum(fixed.values())
+        unnamed = len(fixed) < len(self.names)
+        if total > k or (total < k and not unnamed):
+            listed = " + ".join(f"{name!r}: {number}" for name, number in fixed.items())
+            raise InvalidInputError(
+                f"ask for {total} ({listed}) and `n_representatives` for {k}",
+                f"Make them agree{', or leave groups without a quota to take the rest' if total < k else ''}.",
+                parameter="quotas",
+            )
+        return fixed
+
+    def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
+        """Refuse, with the arithmetic, if some slot has fewer distinct candidates than places.
+
+        ``candidates`` are rows; ``rejected`` marks rows that are outliers.
+        """
+        for slot, room in enumerate(slots.room):
+            here = slots.of == slot
+            available = len(np.unique(slots.twins[here]))
+            if available >= room:
+                continue
+            members = np.ones(len(self.allowed), dtype=bool)
+            if self.quotas is not None:
+                members = np.isin(self.group, np.unique(self.group[candidates[here]]) if here.any() else [slot])
+            outliers, forbidden = (members & rejected).sum(), (members & ~self.allowed & ~rejected).sum()
+            copies = members.sum() - outliers - forbidden - available
+            raise InvalidInputError(
+                f"{int(room)} representatives of {self._name_of(slot)} are wanted and {available} can be had: "
+                f"{members.sum()} rows − {outliers} outliers − {forbidden} not allowed − {copies} copies or without weight "
+                f"= {available}",
+                "Ask for fewer, or set `outliers='keep'`, or allow more rows.",
+            )
+        must = np.bincount(slots.of[np.isin(candidates, self.must)], minlength=len(slots.room))
+        over = np.flatnonzero(must > slots.room)
+        if len(over):
+            whose, wanted = self._name_of(int(over[0])), int(slots.room[over[0]])
+            fault = f"names {int(must[over[0]])} rows of {whose} and only {wanted} are wanted"
+            raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
+
+    def _name_of(self, slot: int) -> str:
+        """What a message calls the rows that a slot is for."""
+        if self.quotas is None:
+            return "the data"
+        return f"group {self.names[slot]!r}" if slot < len(self.names) else "the groups without a quota"
 
 
-def _number(name: str, value: Any, low: float, high: float, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        bounds = f"between {low:g} and {high:g}" if np.isfinite(high) else f">= {low:g}"
-        raise InvalidInputError(f"{name} must be a number {bounds} ({meaning}); got {value!r}.")
+def whole_numbers(shares: Mapping[Any, float], k: int) -> dict[Any, int]:
+    """Whole numbers that add up to k and are as near to k·share as possible: the largest remainders are rounded up.
+
+    Examples
+    --------
+    >>> whole_numbers({"a": 0.5, "b": 0.3, "c": 0.2}, 7)
+    {'a': 4, 'b': 2, 'c': 1}
+    """
+    total = sum(shares.values())
+    if not total > 0:
+        raise InvalidInputError("must have a positive sum", parameter="quotas", value=dict(shares))
+    exact = {name: k * value / total for name, value in shares.items()}
+    whole = {name: int(np.floor(value + 1e-9)) for name, value in exact.items()}
+    left = k - sum(whole.values())
+    # A stable sort: first come, first served. Equal remainders of different shares differ by rounding.
+    for name in sorted(exact, key=lambda name: round(whole[name] - exact[name], 9))[:left]:
+        whole[name] += 1
+    return whole
+
+
+def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], IntArray]:
+    """Names of the groups, and the number of the group of every row."""
+    if groups is None:
+        return ("all",), np.zeros(n, np.intp)
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise InvalidInputError(
+            f"must have one label for each of {n} rows; got shape {labels.shape}", parameter="groups"
+        )
+    missing = [_is_missing(label) for label in labels.tolist()]
+    if any(missing):
+        raise InvalidInputError(
+            f"must not have missing labels; `row {missing.index(True)}` has none",
+            "Give such rows a label of their own.",
+            parameter="groups",
+        )
+    if labels.dtype == object and len({type(label) for label in labels}) > 1:  # 1 and "1" are different labels
+        keys = [(isinstance(label, str), label) for label in labels.tolist()]
+        order = sorted(set(keys), key=lambda key: (key[0], str(key[1])))
+        place = {key: number for number, key in enumerate(order)}
+        return tuple(label for _, label in order), np.array([place[key] for key in keys], np.intp)
+    names, numbers = np.unique(labels, return_inverse=True)
+    return tuple(names.tolist()), numbers.astype(np.intp)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, and what pandas has for missing values, which is not equal to itself or not comparable."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
+def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
+    """Quotas of the named groups; proportional ones by default."""
+    if quotas is None or (isinstance(quotas, str) and quotas in ("proportional", "equal")):
+        return "proportional" if quotas is None else quotas
+    if not isinstance(quotas, Mapping):
+        fault = "must be 'proportional', 'equal' or a dict from group to number or share"
+        raise InvalidInputError(fault, parameter="quotas", value=quotas)
+    for name, value in quotas.items():
+        if name not in names:
+            more = len(names) - MOST_LISTED_GROUPS
+            listed = ", ".join(map(repr, names[:MOST_LISTED_GROUPS])) + (f" and {more} more" if more > 0 else "")
+            raise InvalidInputError(
+                f"name the group {name!r}, which no row has", f"Groups are {listed}.", parameter="quotas"
+            )
+        if not (is_whole(value, 0) or (_is_fraction(value) and 0 <= float(value) <= 1)):
+            raise InvalidInputError(
+                f"must be whole numbers >= 0 or shares between 0.0 and 1.0; that of group {name!r} is {value!r}",
+                parameter="quotas",
+            )
+    shares = sum(float(value) for value in quotas.values() if not isinstance(value, Integral))
+    if shares > 1 + 1e-9:
+        raise InvalidInputError(f"have shares that add up to {shares:g}", "Lower them to 1 in all.", parameter="quotas")
+    return dict(quotas)

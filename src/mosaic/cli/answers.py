@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from mosaic._files import jsonable
@@ -277,7 +277,7 @@ ANSWERS: dict[str, type[Any]] = {
 
 def write_answer(command: str, answer: Any) -> None:
     """One object on one line; never NaN or Infinity, which are no JSON."""
-    text = json.dumps({"schema": _version(command), **jsonable(answer)}, ensure_ascii=False, allow_nan=False)
+    text = json.dumps({"schema": _version(command), **jsonable(asdict(answer))}, ensure_ascii=False, allow_nan=False)
     # Half a character, as in names of files that are not UTF-8, becomes an escape, which JSON has too.
     write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 

@@ -1,8 +1,8 @@
 """The friendly door: estimators that follow scikit-learn's contract, and the questions to ask before using them."""
 
+from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
-from mosaic.estimators._progress import listening
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [

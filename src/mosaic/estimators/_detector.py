@@ -11,31 +11,19 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic.budget import affordable_rank
-from mosaic.choosing import (
-    Constraints,
-    Decisions,
-    Geometry,
-    Points,
-    Settings,
-    flag_only,
-    on_outliers,
-)
+from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
-from mosaic.estimators._fitted import ReadsSelection, material_in_memory
+from mosaic.estimators._base import FittedAttributes, Narrator, read_material
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._progress import Narrator
-from mosaic.estimators._proof import InMemory
-from mosaic.estimators._pyod import PyODAdapter
 from mosaic.estimators._reading import read_rows
 from mosaic.exceptions import InvalidInputError
 
 
-class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
-    drawn at random, the mean over four draws (see ``mosaic.outliers.counts``). Scores and decisions are those of ``MOSAIC``
+    drawn at random, the mean over four draws (see ``mosaic.outliers``). Scores and decisions are those of ``MOSAIC``
     with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
     ones.
 
@@ -70,7 +58,7 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
     -----
     1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
        points, new ones among them, and its log is what thresholds are set on. The automatic threshold is ours (see
-       ``mosaic.outliers.cut``).
+       ``mosaic.outliers``).
     2. A row of the data has the same score in ``fit`` and afterwards, whatever else it is asked with; a new one is scored as
        if it had been added to the data.
 
@@ -145,15 +133,10 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         c = self.contamination
         share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
         if not (share or (isinstance(c, str) and c == "auto")):
-            raise InvalidInputError(f"contamination must be 'auto' or a share in (0, 0.5]; got {c!r}.")
+            raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
-
-        def proof(matrix: Any, points: Points, geometry: Geometry, seed: int) -> InMemory:
-            size = points.n, matrix.dtype.itemsize, matrix.shape[1]
-            return InMemory(settings, affordable_rank(*size, settings.memory_budget, settings.max_rank))
-
         with Narrator(self) as narrator:
-            material = material_in_memory(self, X, settings, sample_weight, Constraints.read, proof, narrator)
+            material = read_material(self, X, settings, "auto", sample_weight, {}, narrator)
             selection = flag_only(material, settings)
             self.selection_ = selection
             # Where nothing stands out, only what is odder than all of the data does.
@@ -203,14 +186,7 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         Columns are taken as they are.
         """
         check_is_fitted(self)
-        selection = self.selection_
-        told = [*selection.material.geometry.decisions, on_outliers(selection)]
-        if selection.protected is not None:
-            number = int(selection.protected.sum())
-            told.append(
-                f"{number:,} more would be outliers, if they were not in groups of at least {self.min_group:g}."
-            )
-        return Decisions(told)
+        return self.selection_.decisions
 
     def to_pyod(self) -> PyODAdapter:
         """The fitted detector with PyOD's names and signs: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1.
@@ -225,3 +201,39 @@ class MOSAICOutlierDetector(ReadsSelection, ShownInNotebooks, OutlierMixin, Base
         """
         check_is_fitted(self)
         return PyODAdapter(self)
+
+
+class PyODAdapter:
+    """A fitted detector with the names and signs of PyOD: high scores and the label 1 are outliers. PyOD is not needed.
+
+    Attributes
+    ----------
+    decision_scores_ : of the data that was fitted, high for outliers
+    labels_ : 0 for points that belong, 1 for outliers
+    threshold_ : score above which points are outliers
+    contamination : share of outliers found
+    """
+
+    def __init__(self, detector: Any):
+        self.detector = detector
+        self.decision_scores_: FloatArray = -np.log(detector.effective_count_)
+        protected = detector.selection_.protected
+        if protected is not None:
+            self.decision_scores_[protected] = -detector.offset_
+        self.threshold_ = -detector.offset_
+        self.labels_: IntArray = detector.is_outlier_.astype(np.intp)
+        self.contamination = float(self.labels_.mean())
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of new points, high for outliers."""
+        return np.asarray(-self.detector.score_samples(X))
+
+    def predict(self, X: Any) -> IntArray:
+        """0 for points that belong, 1 for outliers."""
+        return np.asarray(self.decision_function(X) > self.threshold_, np.intp)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of belonging and of being an outlier: scores of the data scaled to [0, 1], as PyOD does by default."""
+        low, high = float(self.decision_scores_.min()), float(self.decision_scores_.max())
+        scaled = np.clip((self.decision_function(X) - low) / max(high - low, np.finfo(np.float64).tiny), 0.0, 1.0)
+        return np.column_stack([1.0 - scaled, scaled])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
-from mosaic.choosing import Points, Settings, geometry_of, knee, rank
+from mosaic.choosing import Points, Settings, geometry_of, is_whole, knee, rank
 from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
@@ -41,16 +40,16 @@ class CoverageCurve:
     def at(self, k: int) -> IntArray:
         """The set of k."""
         if not 1 <= k <= len(self.indices):
-            raise InvalidInputError(f"k must lie between 1 and {len(self.indices)}; got {k}. Ask for a longer path.")
+            fault = f"must lie between 1 and {len(self.indices)}"
+            raise InvalidInputError(fault, "Ask for a longer path.", parameter="k", value=k)
         return self.indices[:k]
 
     def smallest(self, coverage: float) -> int:
         """The smallest k that covers this share."""
         enough = np.flatnonzero(self.coverage >= coverage)
         if not len(enough):
-            raise InvalidInputError(
-                f"{len(self.indices)} representatives cover {self.coverage[-1]:.3f}, not {coverage:g}. Ask for a longer path."
-            )
+            fault = f"{len(self.indices)} representatives cover {self.coverage[-1]:.3f}, not {coverage:g}"
+            raise InvalidInputError(fault, "Ask for a longer path.")
         return int(enough[0]) + 1
 
     def __repr__(self) -> str:
@@ -92,19 +91,16 @@ def path(
     """
     for name in ("n_representatives", "coverage", "min_support"):
         if name in settings:
-            raise InvalidInputError(f"path shows all numbers at once and takes no {name}; read it off the curve.")
-    if (
-        not isinstance(max_representatives, Integral)
-        or isinstance(max_representatives, bool)
-        or max_representatives < 1
-    ):
-        raise InvalidInputError(f"max_representatives must be a whole number >= 1; got {max_representatives!r}.")
+            fault = "is not for path, which shows all numbers at once"
+            raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])
+    if not is_whole(max_representatives, 1):
+        fault = "must be a whole number >= 1"
+        raise InvalidInputError(fault, parameter="max_representatives", value=max_representatives)
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     must = len(model.selection_.material.constraints.must)
     if must > max_representatives:
-        raise InvalidInputError(
-            f"must_include names {must} rows, and max_representatives is {max_representatives}. Name fewer, or raise it."
-        )
+        fault = f"names {must} rows, and `max_representatives` is {max_representatives}"
+        raise InvalidInputError(fault, "Name fewer, or raise it.", parameter="must_include")
     rows, similarity, coverage = rank(model.selection_, max_representatives)
     return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, knee(similarity), model)
 

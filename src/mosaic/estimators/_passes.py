@@ -31,7 +31,7 @@ from mosaic.choosing import (
 )
 from mosaic.encoding import Encoding
 from mosaic.engines import Journal, Source
-from mosaic.estimators._progress import Narrator
+from mosaic.estimators._base import Narrator
 from mosaic.estimators._proof import strength, warn_of_gap
 from mosaic.estimators._reading import seed_of
 from mosaic.estimators._strategy import Plan

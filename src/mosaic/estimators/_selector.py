@@ -1,34 +1,327 @@
-"""MOSAIC and its sampler: the faces that users meet."""
+"""MOSAIC and its sampler: from data to representatives and outliers, with a certificate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self, overload
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray, refuse_missing
+from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
+from mosaic._frames import n_rows, take_rows
+from mosaic.choosing import Decisions, Explanation, Selection, SelectionCertificate, Settings, choose, explain_point
 from mosaic.engines import is_source, open_source
+from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
+from mosaic.estimators._notebook import ShownInNotebooks
+from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._reading import read_rows
-from mosaic.estimators._representatives import Representatives
+from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import PerRow, Small
+from mosaic.passes import PerRow, Small, TakeRows
+
+#: Parameters that ``rethreshold`` takes.
+THRESHOLDS = (
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
+    "op_threshold",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Question:
-    """One of a model's methods for points, as a task for rows."""
+    """One of a selection's answers for prepared rows, as a task for the rows of a block."""
 
-    model: Any
+    selection: Selection
     name: str
 
     def __call__(self, rows: Any, start: int) -> Small:
         """The answers for the rows of a block."""
         refuse_missing(rows, None, first_row=start)
-        prepare = self.model.selection_.material.geometry.prepare
-        return {"answer": getattr(self.model, self.name)(prepare(rows))}
+        return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}
+
+
+class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
+    """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
+
+    def __init__(
+        self,
+        n_representatives: Any = "auto",
+        *,
+        coverage: float | None = None,
+        min_support: float | None = None,
+        alpha: float | None = None,
+        lam: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        scale: Any = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        n_neighbors: int = 10,
+        diffusion_time: int = 2,
+        outliers: str = "reject",
+        contamination: Any = "auto",
+        min_group: float | None = None,
+        diversity: Any = "auto",
+        objective: str = "similar",
+        mode: str = "auto",
+        op_threshold: float | None = None,
+        solver: Any = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 10_000,
+        warm_start: bool = False,
+        max_rank: int | None = None,
+        memory_budget: Any = None,
+        strategy: str = "auto",
+        n_initial: int | None = None,
+        n_added: int | None = None,
+        n_rounds: int | None = None,
+        checkpoint: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.n_representatives = n_representatives
+        self.coverage = coverage
+        self.min_support = min_support
+        self.alpha = alpha
+        self.lam = lam
+        self.kernel = kernel
+        self.gamma = gamma
+        self.scale = scale
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_neighbors = n_neighbors
+        self.diffusion_time = diffusion_time
+        self.outliers = outliers
+        self.contamination = contamination
+        self.min_group = min_group
+        self.diversity = diversity
+        self.objective = objective
+        self.mode = mode
+        self.op_threshold = op_threshold
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.max_rank = max_rank
+        self.memory_budget = memory_budget
+        self.strategy = strategy
+        self.n_initial = n_initial
+        self.n_added = n_added
+        self.n_rounds = n_rounds
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        quotas: Any = None,
+        must_include: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+    ) -> Self:
+        """Find the representatives and the outliers of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or data
+            that is read in passes: path of a .npy, .parquet, .zarr or .h5ad file, Zarr array, HDF5 data set, AnnData, Dask array
+            or data frame, Ray data set
+        y : ignored
+        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+        groups : a label for every row
+        quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
+        must_include : rows that are chosen whatever they add; they count, and they are never called outliers
+        exclude : rows that are not chosen; they still have to be represented
+        candidates : the only rows that may be chosen
+
+        Returns
+        -------
+        self
+        """
+        settings = Settings.of(self)
+        constraints = {"groups": groups, "must_include": must_include, "exclude": exclude, "candidates": candidates}
+        if settings.mode == "paper" and any(value is not None for value in constraints.values()):
+            fault = "`mode='paper'` is Algorithm 1 as written, which knows no constraints"
+            raise InvalidInputError(fault, "Use `mode='auto'`.")
+        with Narrator(self) as narrator:
+            strategy, data = read_for(self, settings, X, sample_weight)
+            if strategy == "sketch":
+                sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
+                plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
+                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator)
+            else:
+                checked = constraints | {"quotas": quotas}
+                material = read_material(self, data, settings, strategy, sample_weight, checked, narrator)
+                narrator.say("choosing")
+                selection = choose(material, settings)
+            # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
+            self.selection_ = selection
+            narrator.done(f"{len(selection.rows)} representatives, {selection.n_outliers} outliers")
+        self._warn()
+        return self
+
+    @property
+    def representative_indices_(self) -> IntArray:
+        """Row numbers, ranked."""
+        return self._found.rows
+
+    @property
+    def n_representatives_(self) -> int:
+        """Their number."""
+        return len(self._found.rows)
+
+    @property
+    def labels_(self) -> IntArray:
+        """Which representative stands for each row; -1 for rejected outliers."""
+        return self._found.answers.labels
+
+    @property
+    def representation_error_(self) -> FloatArray:
+        """Share of each row that the representatives cannot express."""
+        return self._found.answers.representation_error
+
+    @property
+    def outlier_threshold_(self) -> float:
+        """Effective count below which rows are outliers."""
+        return self._found.cut.count
+
+    @property
+    def coverage_(self) -> float:
+        """Share of the rows that belong which the representatives express."""
+        return self._found.coverage
+
+    @property
+    def influence_(self) -> FloatArray:
+        """Norm of each row's row in the encoding; the program is solved when this is first asked for."""
+        return self._found.influence
+
+    @property
+    def certificate_(self) -> SelectionCertificate:
+        """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
+
+        The program is solved when this is first asked for; after a fit by passes the bound takes one more pass.
+        """
+        return self._found.certificate
+
+    def rethreshold(self, **changes: Any) -> Self:
+        """Choose again with other thresholds, without looking at the data again.
+
+        Parameters
+        ----------
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
+            objective, op_threshold
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        1. The parameters of the estimator change with it. The answer is that of a fresh fit with these parameters.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> model = MOSAIC(10).fit(datasets.swiss_roll(300))
+        >>> model.rethreshold(n_representatives=5, outliers="keep").representative_indices_.shape
+        (5,)
+        """
+        check_is_fitted(self)
+        for name in changes:
+            if name not in THRESHOLDS:
+                remedy = f"rethreshold takes {', '.join(THRESHOLDS)}."
+                raise InvalidInputError("cannot change without a new fit", remedy, parameter=name)
+        if {"coverage", "min_support", "n_representatives"} & set(changes):
+            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
+            changes = {**reset, **changes}
+        last = self.selection_
+        selection = choose(last.material, replace(last.settings, **changes))
+        self.set_params(**changes)
+        self.selection_ = replace(selection, ask_all_rows=last.ask_all_rows)
+        self._warn()
+        return self
+
+    def select(self, X: Any) -> Any:
+        """The rows of X that represent it, ranked, as the kind of thing that X is: ids, index and columns are kept.
+
+        Parameters
+        ----------
+        X : what ``fit`` was given, or anything else with a row for each of its points (texts, file names, images)
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> X = datasets.swiss_roll(300)
+        >>> MOSAIC(10).fit(X).select(X).shape
+        (10, 3)
+        """
+        check_is_fitted(self)
+        n = self.selection_.material.n_rows
+        source = open_source(X, self.n_jobs) if is_source(X) else None
+        given = n_rows(X) if source is None else source.n
+        if given != n:
+            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+        if source is None:
+            return take_rows(X, self.representative_indices_)
+        numbers, back = np.unique(self.representative_indices_, return_inverse=True)
+        return source.run(TakeRows(numbers))["rows"][back]  # of a table, its columns of numbers
+
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """A mask of the representatives, or their row numbers in ascending order."""
+        check_is_fitted(self)
+        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
+        mask[self.representative_indices_] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    @overload
+    def explain(self, i: None = None) -> Decisions: ...
+
+    @overload
+    def explain(self, i: int) -> Explanation: ...
+
+    def explain(self, i: int | None = None) -> Decisions | Explanation:
+        """Why row i of the data was chosen, rejected or left out; without a row, what was decided about the data, and why.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
+        Columns are taken as they are.
+        Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
+        20 representatives: as was asked for.
+        Chosen so that the rows that belong are as similar as possible to the nearest representative.
+        8 outliers: rows that are alone, fewer than ... look like them, are out; of clean rows that is about 1 % at most, ...
+        """
+        check_is_fitted(self)
+        if i is None:
+            return self.selection_.decisions
+        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None))
+
+    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from mosaic import MOSAIC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
+        >>> X_few.shape, y_few.shape
+        ((15, 4), (15,))
+        """
+        self.fit(X, y, **fit_params)
+        self.sample_indices_ = self.representative_indices_
+        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
 
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
@@ -62,7 +355,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     outliers : "reject", "keep" or "report", default "reject"
         Never choose them, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
-        Share of outliers, if it is known; otherwise the distribution of the effective counts tells (``mosaic.outliers.cut``): of
+        Share of outliers, if it is known; otherwise the distribution of the effective counts tells (``mosaic.outliers``): of
         clean rows about 1 % at most are rejected, more where tails are heavy; a rejection of more than 5 % is warned of.
     min_group : float, optional
         Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers.
@@ -127,7 +420,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     -----
     1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
     2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
-       ranking here is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.cover``).
+       ranking here is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
     3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the rows
        that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by what they add.
        So the set for m need not be part of the set for k > m. Where the number is read off the curve ("auto", coverage,
@@ -161,52 +454,40 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         The answer for a point depends on the point alone, not on what else is in X. Files and collections that ``fit`` reads in
         passes are read so here, too.
         """
-        return np.asarray(self._ask(X, "_labels_at"))
+        return np.asarray(self._ask(X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return np.asarray(self._ask(X, "_similarities_at"))
+        return np.asarray(self._ask(X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data it would stand for. Low is odd."""
-        return np.asarray(self._ask(X, "_log_counts_at"))
+        return np.asarray(self._ask(X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
-        explained, total = self._ask(X, "_explained_at").sum(axis=0)
+        explained, total = self._ask(X, "explained_at").sum(axis=0)
         return float(explained / total)
 
     def _ask(self, X: Any, question: str) -> Any:
-        """An answer for each point, from a method for points whose columns are divided."""
+        """What a method of the selection says of each row of X."""
         check_is_fitted(self)
         if not is_source(X):
             prepare = self.selection_.material.geometry.prepare
-            return getattr(self, question)(prepare(read_rows(self, X, reset=False)))
+            return getattr(self.selection_, question)(prepare(read_rows(self, X, reset=False)))
         source = open_source(X, self.n_jobs)
         if source.n_features != self.n_features_in_:
-            raise InvalidInputError(
-                f"X has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}. Pass the same columns."
-            )
+            fault = f"has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}"
+            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and source.names is not None and list(names) != list(source.names):
+            given, known = (", ".join(map(repr, some)) for some in (source.names, names))
             raise InvalidInputError(
-                f"X has the columns {', '.join(map(repr, source.names))}; those of fit were {', '.join(map(repr, names))}. Write "
-                "them in this order, or pass a data frame, whose columns are found by their names."
+                f"has the columns {given}; those of fit were {known}",
+                "Write them in this order, or pass a data frame, whose columns are found by their names.",
+                parameter="X",
             )
-        return source.run(PerRow(Question(self, question)))["answer"]
-
-    def _labels_at(self, Y: Any) -> IntArray:
-        return self.selection_.labels_at(Y)
-
-    def _similarities_at(self, Y: Any) -> FloatArray:
-        return self.selection_.chosen_kernel.cross(Y)
-
-    def _log_counts_at(self, Y: Any) -> FloatArray:
-        return np.log(self.selection_.material.counts_at(Y))
-
-    def _explained_at(self, Y: Any) -> FloatArray:
-        diagonal = self.selection_.chosen_kernel.diagonal_at(Y)
-        return np.column_stack([(1.0 - self.selection_.errors_at(Y)) * diagonal, diagonal])
+        return source.run(PerRow(Question(self.selection_, question)))["answer"]
 
     @property
     def _n_features_out(self) -> int:

@@ -14,10 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._frames import column_names, numeric_part, to_matrix
 from mosaic.budget import (
+    DECISION_SAMPLE,
     DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
-    SAMPLE,
     affordable_rank,
     memory_needed,
     useful_rank,
@@ -32,7 +32,7 @@ STRATEGIES = ("auto", "exact", "low-rank", "sketch")
 #: Kernels between points that a pass can put new points to, and the solvers of its programs.
 KERNELS_BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
 SOLVERS_BY_PASSES = ("auto", "interior-point")
-#: Points in memory for each representative that is wanted, beyond ``SAMPLE``; fewer, if they take more than these bytes.
+#: Points in memory for each representative that is wanted, beyond ``DECISION_SAMPLE``; fewer, if they take more than these bytes.
 SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
 #: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
 MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
@@ -90,7 +90,7 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    in_passes = memory_by_passes(DECISION_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # Where that is too much as well, the rank is lowered.
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
@@ -158,7 +158,7 @@ class Plan:
                     f"must be a whole number >= {least} or None", "Leave it at None.", parameter=name, value=value
                 )
         budget, k = settings.memory_budget or DEFAULT_BUDGET, settings.number(n) or 0
-        sample = min(max(SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
+        sample = min(max(DECISION_SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
         r = n_initial
         if r is None:
             r = int(np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES))

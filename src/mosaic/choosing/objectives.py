@@ -1,0 +1,421 @@
+"""What a set of picks is good for, and how it is found: greedily, then by exchanges.
+
+Picks are taken from *candidates* for *targets*, points with weights ω. There are two objectives, with the same methods:
+
+``Similar``
+    Σ_i ω_i max_{j∈S} s_ij, facility location. The gains of greedy picks decrease, so any prefix of a ranking is a good answer
+    to a smaller k. s_ij = 2k_ij/(k_ii + k_jj), one minus the normalised shared information distance, which is k_ij itself for
+    kernels with unit diagonal and has a meaning for the others.
+``Explained``
+    err_g(S), what k picks leave unexplained of the targets: the quantity of the certificate. With residual similarities
+    r = K − K_·S (K_SS + gI)⁻¹ K_S·, taking in candidate j lowers err_g(S) = Σ_i ω_i r_ii by Σ_i ω_i r_ij² / (r_jj + g). With
+    B = (K_SS + gI)⁻¹ and its column b_p, the residual without pick p is r + x yᵀ/b_pp, x = K_·S b_p on targets and y = K_·S b_p
+    on candidates, so that all exchanges are weighed at once, from the rows K_S·ᵀ diag(ω) K of the picks.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.kernels import Kernel
+
+#: Sweeps over all candidates for an exchange, at most; a handful is the rule. Candidates whose exchanges are weighed together.
+MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
+#: Similarities that exchanges work on at once: 1 MB in single precision, which stays in the cache of one core.
+CACHED_SIMILARITIES = 1 << 18
+#: Candidates whose outdated gains are computed anew together.
+GAINS_AT_ONCE = 16
+#: Up to this many similarities are kept in double precision, more in single.
+MOST_IN_DOUBLE = 1 << 20
+#: Multiplications of all exchanges of ``Explained``, at most: some seconds of one core.
+MOST_EXCHANGE_WORK = 5e10
+
+
+class Pick(NamedTuple):
+    """A candidate's number, and how much it adds."""
+
+    candidate: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The places to be filled, and which candidates may fill them together.
+
+    Attributes
+    ----------
+    of : candidate c takes a place of slot ``of[c]``
+    room : number of places of each slot
+    twins : candidates with the same number are copies of one point, of which one at most is chosen
+    last : mask of candidates that come when no other is left, and not by an exchange
+    forced : candidates that come first and stay, whatever they add
+    too_similar : candidates × candidates, true where both must not be chosen
+    """
+
+    of: IntArray
+    room: IntArray
+    twins: IntArray
+    last: BoolArray
+    forced: Sequence[int] = ()
+    too_similar: BoolArray | None = None
+
+    @classmethod
+    def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
+        """K places for any of n candidates."""
+        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), np.zeros(n, dtype=bool), forced)
+
+
+class _Openings:
+    """Which candidates may still be chosen, while picks come in."""
+
+    def __init__(self, slots: Slots):
+        self.slots, self.room = slots, slots.room.copy()
+        self.closed = np.zeros(len(slots.of), dtype=bool)
+
+    def fill(self, candidate: int) -> None:
+        """The candidate is chosen: its place is taken, and its copies and all that are too similar are out."""
+        self.room[self.slots.of[candidate]] -= 1
+        self.closed[self.slots.twins == self.slots.twins[candidate]] = True
+        if self.slots.too_similar is not None:
+            self.closed[self.slots.too_similar[candidate]] = True
+
+
+class Objective(Protocol):
+    """What a set of candidates is good for; candidates are called by their numbers."""
+
+    def greedy(self, slots: Slots) -> Iterator[Pick]:
+        """Candidates one after another, each the one that adds most to those before it, until the slots are full."""
+
+    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
+        """The chosen, which obey the slots, exchanged for other candidates while that makes the set better."""
+
+    def among(self, chosen: Sequence[int]) -> Self:
+        """The same objective with these candidates only."""
+
+    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
+        """What each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
+
+
+def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArray:
+    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0; points without length share nothing. Columns are contiguous."""
+    diagonal = kernel.diagonal()
+    has_unit_diagonal = bool((diagonal == 1.0).all())
+    S = np.empty((len(columns), len(rows)), np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32)
+    for part in row_blocks(len(columns), len(rows)):
+        block = kernel.block(columns[part], rows)
+        if not has_unit_diagonal:
+            lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
+            lengths[lengths <= 0] = np.inf
+            block = np.divide(block, lengths)
+        np.maximum(block, 0.0, out=S[part], casting="same_kind")
+    return S.T
+
+
+def without_rounding(values: FloatArray, scale: float) -> FloatArray:
+    """Whole multiples of 1e-10 · scale: what differs by rounding only becomes equal, and the first of equals wins."""
+    return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
+
+
+@dataclass(frozen=True)
+class Similar:
+    """Σ_i ω_i max_{j∈S} s_ij: every target is to be similar to its nearest pick.
+
+    Attributes
+    ----------
+    S : similarities, targets × candidates
+    weights : ω of the targets
+
+    Examples
+    --------
+    Greedily, the candidate that resembles all comes first and stays; two that each resemble a half are better:
+
+    >>> import numpy as np
+    >>> S = np.array([[0.7, 1.0, 0.0], [0.7, 1.0, 0.0], [0.7, 0.0, 1.0], [0.7, 0.0, 1.0]])
+    >>> objective, slots = Similar(S, np.ones(4)), Slots.free(3, 2)
+    >>> [pick.candidate for pick in objective.greedy(slots)]
+    [0, 1]
+    >>> objective.exchanged([0, 1], slots)
+    [2, 1]
+    """
+
+    S: FloatArray
+    weights: FloatArray
+
+    def among(self, chosen: Sequence[int]) -> Similar:
+        """The same objective with these candidates only."""
+        return Similar(self.S[:, chosen], self.weights)
+
+    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
+        """Gains over the sum of the weights."""
+        return np.asarray(np.array(gains) / self.weights.sum())
+
+    def greedy(self, slots: Slots) -> Iterator[Pick]:
+        """Candidates one after another, each the one that adds most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
+
+        Notes
+        -----
+        1. A candidate's gain never grows, so only those whose last known gain is still the largest are computed again.
+        2. Among equal gains the candidate that comes first wins. Two points that only have each other left gain the same,
+           so this is no rare case, and rounding must not decide it.
+        """
+        S, weights = self.S, self.weights.astype(self.S.dtype, copy=False)
+        best, openings = np.zeros(len(S), S.dtype), _Openings(slots)
+        grain = (1e-12 if S.dtype == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
+
+        def choose(candidate: int) -> Pick:
+            gain = float(weights @ np.maximum(S[:, candidate] - best, 0.0))
+            np.maximum(best, S[:, candidate], out=best)
+            openings.fill(candidate)
+            return Pick(candidate, gain)
+
+        for candidate in slots.forced:
+            yield choose(candidate)
+        steps = np.rint(_gains(S.T, weights, best) / -grain)
+        heap = list(zip(slots.last.tolist(), steps.tolist(), range(S.shape[1]), strict=True))
+        heapq.heapify(heap)
+        fresh = np.zeros(S.shape[1], np.intp)  # the number of picks that a gain was computed for
+        picks = 0
+        while heap and (openings.room > 0).any():
+            later, _, candidate = heapq.heappop(heap)
+            if openings.closed[candidate] or openings.room[slots.of[candidate]] <= 0:
+                continue  # neither reopens
+            if fresh[candidate] == picks:
+                yield choose(candidate)
+                picks += 1
+                continue
+            stale = [(later, candidate)]
+            while heap and len(stale) < GAINS_AT_ONCE and fresh[heap[0][2]] != picks:
+                later, _, candidate = heapq.heappop(heap)
+                stale.append((later, candidate))
+            numbers = [candidate for _, candidate in stale]
+            fresh[numbers] = picks
+            steps = np.rint(_gains(S.T[numbers], weights, best) / -grain)
+            for (later, candidate), step in zip(stale, steps.tolist(), strict=True):
+                heapq.heappush(heap, (later, step, candidate))
+
+    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
+        """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij.
+
+        Candidates are weighed for all places at once, a block of them by three matrix products (FastPAM's decomposition), and
+        the best exchange of a block is made at once.
+
+        Notes
+        -----
+        1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` sweeps.
+        2. Of exchanges that are equally good but for rounding, the first is made.
+        """
+        S, weights, picks = self.S, self.weights.astype(self.S.dtype, copy=False), list(chosen)
+        n_candidates = S.shape[1]
+        if not picks:
+            return picks
+        stays = np.isin(picks, np.asarray(slots.forced, np.intp))
+        first, second, H, lost = _nearest_picks(S, picks, weights)
+        start = float(weights @ first)
+        least = (1e-9 if S.dtype == np.float64 else 1e-6) * start
+        blocks = [slice(at, min(at + EXCHANGE_BLOCK, n_candidates)) for at in range(0, n_candidates, EXCHANGE_BLOCK)]
+        unchanged = 0
+        for _ in range(MOST_SWEEPS):
+            for block in blocks:
+                if unchanged == len(blocks):
+                    return picks
+                gains = _exchange_gains(S.T[block], weights, H, first, second, lost)
+                gains[:, stays] = -np.inf
+                gains[slots.last[block] | np.isin(slots.twins[block], slots.twins[picks])] = -np.inf
+                gains[slots.of[block, None] != slots.of[picks]] = -np.inf
+                candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
+                unchanged += 1
+                if gains[candidate, place] > least:
+                    picks[place] = block.start + int(candidate)
+                    first, second, H, lost = _nearest_picks(S, picks, weights)
+                    unchanged = 0
+        return picks
+
+
+def _gains(C: FloatArray, weights: FloatArray, best: FloatArray) -> FloatArray:
+    """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
+    gains = np.empty(len(C))
+    for part in row_blocks(*C.shape):
+        gains[part] = np.maximum(C[part] - best, 0.0) @ weights
+    return gains
+
+
+def _exchange_gains(
+    C: FloatArray, weights: FloatArray, H: FloatArray, first: FloatArray, second: FloatArray, lost: FloatArray
+) -> FloatArray:
+    """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
+
+    Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
+    """
+    gains = np.empty((len(C), len(lost)))
+    for rows in row_blocks(len(C), C.shape[1], CACHED_SIMILARITIES):
+        inside = np.maximum(C[rows], second)
+        kept = np.minimum(inside, first)
+        inside -= kept  # (s_ci − s¹_i)₊
+        kept -= second
+        gains[rows] = kept @ H
+        gains[rows] += (inside @ weights)[:, None]
+    return gains - lost
+
+
+def _nearest_picks(
+    S: FloatArray, picks: Sequence[int], weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
+    weights at the nearest pick; and Hᵀ(s¹ − s²), what taking each pick away would lose.
+    """
+    T, rows = np.ascontiguousarray(S[:, picks]), np.arange(len(S))
+    nearest = T.argmax(axis=1)
+    first = T[rows, nearest]
+    T[rows, nearest] = 0.0
+    second = T.max(axis=1)
+    H = np.zeros_like(T)
+    H[rows, nearest] = weights
+    lost = np.bincount(nearest, weights=weights * (first - second), minlength=len(picks))
+    return first, second, H, np.asarray(lost, np.float64)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """err_g(S): as little as possible of the targets is to be left unexplained by all picks together.
+
+    Attributes
+    ----------
+    kernel : the similarity between points
+    targets, places : points that targets and candidates are
+    K : similarities, targets × candidates
+    weights : ω of the targets
+    ridge : g, what a coefficient of size 1 costs
+
+    Examples
+    --------
+    Two close points and one apart: after one of the two, the other explains next to nothing more.
+
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[0.0], [0.1], [0.2], [3.0]]), "rbf", gamma=1.0)
+    >>> everyone = np.arange(4)
+    >>> objective = Explained.of(kernel, everyone, everyone, np.ones(4), ridge=1.0)
+    >>> [pick.candidate for pick in objective.greedy(Slots.free(4, 2))]
+    [1, 3]
+    """
+
+    kernel: Kernel
+    targets: IntArray
+    places: IntArray
+    K: FloatArray
+    weights: FloatArray
+    ridge: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, targets: IntArray, places: IntArray, weights: FloatArray, ridge: float) -> Explained:
+        """For targets and candidates that are points of a kernel."""
+        return cls(kernel, targets, places, kernel.block(targets, places), weights, ridge)
+
+    def among(self, chosen: Sequence[int]) -> Explained:
+        """The same objective with these candidates only."""
+        return replace(self, places=self.places[list(chosen)], K=self.K[:, chosen])
+
+    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
+        """Differences of the mean similarity; gains are of err_g and say nothing of it."""
+        S = similarities(self.kernel, self.targets, self.places[list(chosen)])
+        nearest = np.maximum.accumulate(S, axis=1)
+        return np.asarray(np.diff(self.weights @ nearest / self.weights.sum(), prepend=0.0))
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """k_jj of the candidates."""
+        return self.kernel.diagonal()[self.places]
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """Σ_i ω_i k_ij² of every candidate j."""
+        return np.asarray(np.einsum("i,ij,ij->j", self.weights, self.K, self.K, optimize=True))
+
+    def _to_candidates(self, candidate: int) -> FloatArray:
+        """Similarities of a candidate to all candidates."""
+        return np.asarray(self.kernel.block(self.places[[candidate]], self.places)[0])
+
+    def _shared_with(self, column: FloatArray) -> FloatArray:
+        """Σ_i ω_i c_i k_ij for every candidate j."""
+        return np.asarray((self.weights * column) @ self.K)
+
+    def greedy(self, slots: Slots) -> Iterator[Pick]:
+        """Candidates one after another, each the one that lowers err_g most, until the slots are full."""
+        K, weights, openings = self.K, self.weights, _Openings(slots)
+        n_targets, n_candidates = K.shape
+        left, sums = self.lengths.copy(), self.sums.copy()  # r_jj and Σ_i ω_i r_ij²
+        V, A = np.empty((n_targets, 16)), np.empty((16, n_candidates))  # r = K − V A
+        scale, s = float(weights @ K.max(axis=1, initial=0.0)), 0
+
+        def choose(candidate: int) -> Pick:
+            nonlocal V, A, s
+            if s == len(A):
+                V, A = np.hstack([V, np.empty_like(V)]), np.vstack([A, np.empty_like(A)])
+            own = A[:s, candidate].copy()
+            row, column = self._to_candidates(candidate) - own @ A[:s], K[:, candidate] - V[:, :s] @ own
+            h = self._shared_with(column) - (V[:, :s].T @ (weights * column)) @ A[:s]
+            price = max(float(row[candidate]), 0.0) + self.ridge
+            gain = max(float(h[candidate]), 0.0) / price
+            V[:, s], A[s] = column / np.sqrt(price), row / np.sqrt(price)
+            sums[:] += (row / price) ** 2 * h[candidate] - 2.0 * (row / price) * h
+            left[:] -= A[s] ** 2
+            s += 1
+            openings.fill(candidate)
+            return Pick(candidate, gain)
+
+        for candidate in slots.forced:
+            yield choose(candidate)
+        while True:
+            free = ~openings.closed & (openings.room[slots.of] > 0)
+            if not free.any():
+                return
+            if not slots.last[free].all():
+                free &= ~slots.last
+            gains = np.maximum(sums, 0.0) / (np.maximum(left, 0.0) + self.ridge)
+            yield choose(int(np.where(free, without_rounding(gains, scale), -np.inf).argmax()))
+
+    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
+        """Exchange picks for other candidates while that lowers err_g, the best exchange each time."""
+        picks = list(chosen)
+        if not picks:
+            return picks
+        k, (n_targets, n_candidates) = len(picks), self.K.shape
+        stays = np.isin(picks, np.asarray(slots.forced, np.intp))
+        least = 1e-9 * float(self.weights @ self.K.max(axis=1, initial=0.0))
+        Q = np.array([self._to_candidates(pick) for pick in picks])
+        P = np.array([self._shared_with(self.K[:, pick]) for pick in picks])
+        for _ in range(int(MOST_EXCHANGE_WORK / (n_candidates * (6.0 * k * k + n_targets)))):
+            gains = self._exchange_gains(Q, P, picks)
+            gains[stays] = -np.inf
+            gains[:, slots.last | np.isin(slots.twins, slots.twins[picks])] = -np.inf
+            gains[slots.of[picks][:, None] != slots.of] = -np.inf
+            place, candidate = divmod(int(without_rounding(gains, 1e10 * least).argmax()), n_candidates)
+            if not gains[place, candidate] > least:
+                break
+            picks[place] = candidate
+            Q[place], P[place] = self._to_candidates(candidate), self._shared_with(self.K[:, candidate])
+        return picks
+
+    def _exchange_gains(self, Q: FloatArray, P: FloatArray, picks: Sequence[int]) -> FloatArray:
+        """What every exchange lowers err_g by, picks × candidates; Q = K_S·, P = K_S·ᵀ diag(ω) K.
+
+        Without pick p, Σ_i ω_i r_ij² grows by 2 y_j (xᵀDr_j)/b_pp + y_j² (xᵀDx)/b_pp², r_jj by y_j²/b_pp, and err_g by xᵀDx/b_pp.
+        """
+        g, G = self.ridge, P[:, picks]
+        B = np.linalg.inv(Q[:, picks] + g * np.eye(len(picks)))
+        Y = B @ Q
+        across = P - G @ Y  # K_·Sᵀ D r
+        sums = self.sums - np.einsum("ij,ij->j", P + across, Y)
+        left = self.lengths - np.einsum("ij,ij->j", Q, Y)
+        b = np.diagonal(B)[:, None]
+        lost = np.einsum("ij,ij->i", B @ G, B)[:, None] / b
+        Z = Y / b
+        taken = np.maximum(sums + 2.0 * Z * (B @ across) + Z * Z * (lost * b), 0.0)
+        return np.asarray(taken / (np.maximum(left + Z * Y, 0.0) + g) - lost)

@@ -1,0 +1,286 @@
+"""What the estimators share: how a fit reads its data, how it tells its progress, and attributes that read the selection."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mosaic._arrays import BoolArray, FloatArray
+from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
+from mosaic.encoding import Encoding
+from mosaic.estimators._proof import InMemory, same_kernel, strength
+from mosaic.estimators._reading import read_prepared, seed_of
+from mosaic.estimators._strategy import Strategy, rank_for
+from mosaic.exceptions import SelectionWarning
+from mosaic.outliers import EffectiveCounts
+from mosaic.sketch import SketchRound
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+    from sklearn.callback import with_callbacks
+except ImportError:  # scikit-learn < 1.9 has no callbacks
+
+    class CallbackSupport:  # type: ignore[no-redef]
+        """Nothing to support."""
+
+    def with_callbacks(method: Any) -> Any:
+        """The method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "read_material", "with_callbacks"]
+
+#: Is told the stage of a fit, what is to be said about it, and the share of it that is done, where that is known.
+Listener: TypeAlias = Callable[[str, str, float | None], None]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+#: Subtasks of a pass that scikit-learn callbacks are told of, at most.
+PASS_SUBTASKS = 100
+#: Seconds between two lines about the same stage: on a terminal, where a line is rewritten, and elsewhere.
+SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
+#: Passes of every round, as a person would call them.
+PASSES_OF_A_ROUND = {"gram": "sums", "scores": "looking at all rows"}
+
+
+def read_material(
+    estimator: Any,
+    X: Any,
+    settings: Settings,
+    strategy: Strategy,
+    sample_weight: ArrayLike | None,
+    constraints: dict[str, Any],
+    narrator: Narrator,
+) -> Material:
+    """All points in memory, with their similarity and their effective counts.
+
+    Parameters
+    ----------
+    estimator : is told names and number of its features; has the seed
+    X, settings, strategy, sample_weight : of the fit
+    constraints : arguments of ``Constraints.read``
+    narrator : is told how far it is
+    """
+    narrator.say("similarities")
+    matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
+    checked = Constraints.read(matrix.shape[0], **constraints)
+    points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
+    seed, names = seed_of(estimator.random_state), getattr(estimator, "feature_names_in_", None)
+    geometry = geometry_of(matrix, points, settings, prepare, names, seed)
+    max_rank = rank_for(settings, strategy, points.n, matrix)
+    proof = InMemory(settings, max_rank, *_warm_start(estimator, settings, points, geometry, max_rank, seed))
+    counting = None
+    if settings.mode != "paper":
+        narrator.say("effective counts")
+        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
+    return Material(
+        n_rows=matrix.shape[0],
+        points=points,
+        geometry=geometry,
+        constraints=checked,
+        counting=counting,
+        sample=decision_sample(points, checked),
+        seed=seed,
+        proof=proof,
+        absent=matrix[np.flatnonzero(points.group < 0)],
+    )
+
+
+def _warm_start(
+    estimator: Any, settings: Settings, points: Points, geometry: Geometry, max_rank: int, seed: int
+) -> tuple[Encoding | None, bool]:
+    """The encoding of the last fit, if it was solved for the same points and kernel, and whether it is the same program."""
+    last: Selection | None = estimator.__dict__.get("selection_")
+    if not getattr(estimator, "warm_start", False) or last is None or not last.is_solved:
+        return None, False
+    old, proof = last.material.points, last.material.proof
+    same = all(np.array_equal(getattr(old, name), getattr(points, name)) for name in ("first", "weights", "priority"))
+    same = same and same_kernel(settings, geometry.gamma) == same_kernel(last.settings, last.material.geometry.gamma)
+    if not same or not isinstance(proof, InMemory):
+        return None, False
+
+    def program(of: Settings, rank: int, drawn: int) -> tuple[Any, ...]:
+        return strength(of), of.solver, of.tol, of.max_iter, rank, drawn
+
+    solved = program(settings, max_rank, seed) == program(proof.settings, proof.max_rank, last.material.seed)
+    return last.encoding, solved
+
+
+class FittedAttributes:
+    """Attributes of a fitted estimator, read from its ``selection_``. Before ``fit`` there are none, as scikit-learn expects."""
+
+    selection_: Selection
+    kernel: Any
+
+    @property
+    def _found(self) -> Selection:
+        if "selection_" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
+        return self.selection_
+
+    def _warn(self, stacklevel: int = 3) -> None:
+        for sentence in self.selection_.warnings:
+            warnings.warn(sentence, SelectionWarning, stacklevel=stacklevel)
+
+    @property
+    def effective_count_(self) -> FloatArray:
+        """How many rows look like each row, of those that a program compares; 1 is alone."""
+        return self._found.effective_count
+
+    @property
+    def outlier_probability_(self) -> FloatArray:
+        """The paper's OP of every row."""
+        return self._found.outlier_probability
+
+    @property
+    def is_outlier_(self) -> BoolArray:
+        """Mask of the rows."""
+        return self._found.outlier_mask
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of the solver; the program is solved when this is first asked for, as for alpha_ and lam_."""
+        return max(self._found.encoding.n_iter, 1)  # checking the start is a step, too
+
+    @property
+    def alpha_(self) -> float:
+        """Strength of the program, as a multiple of the critical one."""
+        return self._found.encoding.alpha
+
+    @property
+    def lam_(self) -> float:
+        """Strength of the program."""
+        return self._found.encoding.lam
+
+    @property
+    def gamma_(self) -> float | None:
+        """Bandwidth."""
+        return self._found.material.geometry.gamma
+
+    @property
+    def column_scale_(self) -> FloatArray | None:
+        """What columns were divided by, None if they were taken as they are."""
+        return self._found.material.geometry.prepare.scale
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = True
+        return tags
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within it, fits tell the listener how far they are; what ``verbose`` would write is not written.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> stages = []
+    >>> with listening(lambda stage, text, share: stages.append(stage)):
+    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
+    >>> stages[0], stages[-1]
+    ('similarities', 'done')
+    """
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+class Narrator:
+    """Tells how far a fit is: to a listener, to scikit-learn callbacks (a pass is a task), or, if ``verbose``, on stderr.
+
+    On a terminal one line is rewritten a few times a second, elsewhere a few lines are written.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator, self.listener = estimator, _LISTENER.get()
+        self.verbose = bool(estimator.verbose) and self.listener is None
+        self.started = self.written = time.monotonic()
+        self.live = self.verbose and sys.stderr.isatty()
+        self.stage = ""
+        self.n, self.most_rounds, self.round = 1, 1, 0
+        self.gap: float | None = None
+        self.root: Any = None
+        self.task: Any = None
+        self.task_name, self.subtasks = "", 0
+
+    def __enter__(self) -> Self:
+        if hasattr(self.estimator, "_skl_callbacks"):
+            self.root = self.estimator._init_callback_context(max_subtasks=None)
+            self.root.call_on_fit_task_begin(estimator=self.estimator)
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if self.root is not None and kind is None:
+            self._end_task()
+            self.root.call_on_fit_task_end(estimator=self.estimator)
+        self.root = None  # passes that are made later, when somebody asks, are no part of the fit
+
+    def expect(self, n: int, most_rounds: int | None) -> None:
+        """A fit by passes over n rows begins."""
+        self.n, self.most_rounds = n, 3 if most_rounds is None else most_rounds
+
+    def on_round(self, done: SketchRound) -> None:
+        """A round has ended."""
+        self.round, self.gap = done.number + 1, done.gap
+
+    def on_pass(self, name: str, rows: int, seconds: float) -> None:
+        """A pass is under way: round, share of the rows, rows a second, bound for the gap, passes left."""
+        self._call_back(name, rows)
+        kind = name.split()[0]
+        what = PASSES_OF_A_ROUND.get(kind, name)
+        where = f"round {self.round + 1}, {what}" if kind in PASSES_OF_A_ROUND else what
+        left = 2 * (self.most_rounds - self.round) - (kind == "scores")
+        gap = "" if self.gap is None else f", gap {self.gap:.1e}"
+        speed = f", {rows / seconds:,.0f} rows/s" if seconds > 0.1 else ""
+        at_most = f", {left} passes left at most" if left > 0 and kind in (*PASSES_OF_A_ROUND, "look") else ""
+        share = rows / self.n
+        self._tell(name, f"{where}: {100 * share:.0f} %{speed}{gap}{at_most}", share)
+
+    def _call_back(self, name: str, rows: int) -> None:
+        if self.root is None:
+            return
+        if name != self.task_name:
+            self._end_task()
+            self.task = self.root.subcontext(task_name=name, max_subtasks=PASS_SUBTASKS)
+            self.task.call_on_fit_task_begin(estimator=self.estimator)
+            self.task_name, self.subtasks = name, 0
+        while self.task is not None and self.subtasks < PASS_SUBTASKS * rows // self.n:
+            part = self.task.subcontext(task_name=f"part of {name}")
+            part.call_on_fit_task_begin(estimator=self.estimator)
+            part.call_on_fit_task_end(estimator=self.estimator)
+            self.subtasks += 1
+
+    def _end_task(self) -> None:
+        if self.task is not None:
+            self.task.call_on_fit_task_end(estimator=self.estimator, metadata={"round": self.round, "gap": self.gap})
+            self.task = None
+
+    def say(self, stage: str) -> None:
+        """A stage without steps begins."""
+        self._tell(stage, stage)
+
+    def done(self, text: str) -> None:
+        """The fit has ended with this result."""
+        self._tell("done", text, 1.0, end="\n")
+
+    def _tell(self, stage: str, text: str, share: float | None = None, end: str = "") -> None:
+        if self.listener is not None:
+            self.listener(stage, text, share)
+        now, wait = time.monotonic(), SECONDS_ON_TERMINAL if self.live else SECONDS_ELSEWHERE
+        if not self.verbose or (stage == self.stage and now - self.written < wait):
+            return
+        self.stage, self.written = stage, now
+        line = f"[{type(self.estimator).__name__}] {now - self.started:5.1f} s  {text}"
+        sys.stderr.write(f"\r{line:<110}{end}" if self.live else line + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,157 @@
+"""Shares against the metrics, knees of curves, and the paper's pruning, said once more in plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosaic.choosing.choose import ExplainedShare, knee, prune_similar
+from mosaic.kernels import make_kernel
+from mosaic.metrics import explained_share, unexplained
+
+# Explained share
+
+
+def shares_of(kernel, targets, weights, picks):
+    share = ExplainedShare(kernel, targets, weights)
+    assert share.value == pytest.approx(0.0)
+    return [share.add(int(pick)) for pick in picks]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("rbf", {"gamma": 0.5}), ("laplacian", {}), ("polynomial", {}), ("linear", {}), ("cosine", {})],
+)
+def test_explained_share_is_that_of_the_metrics_after_every_pick(rng, name, settings):
+    X = rng.normal(size=(90, 5))
+    kernel = make_kernel(X, name, **settings)
+    targets, weights = rng.permutation(90)[:60], rng.uniform(0.2, 2.0, 60)
+    everyone = np.zeros(90)
+    everyone[targets] = weights
+    picks = rng.permutation(90)[:40]  # for linear ones all but five depend on others; room is made twice
+    expected = [explained_share(kernel, picks[: k + 1], sample_weight=everyone) for k in range(40)]
+    np.testing.assert_allclose(shares_of(kernel, targets, weights, picks), expected, atol=1e-9)
+
+
+def test_copy_of_a_pick_explains_nothing_more_and_disturbs_nothing_after_it(rng):
+    X = rng.normal(size=(30, 2))
+    X[[5, 17]] = X[3]
+    kernel = make_kernel(X, "rbf", gamma=1.0)
+    everyone = np.arange(30)
+    found = shares_of(kernel, everyone, np.ones(30), [3, 5, 8, 17, 9, 10])
+    expected = shares_of(kernel, everyone, np.ones(30), [3, 8, 9, 10])
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    np.testing.assert_allclose([found[0], found[2], found[4], found[5]], expected, rtol=1e-12)
+
+
+def test_share_never_falls_and_is_one_in_the_end(rng):
+    kernel = make_kernel(rng.normal(size=(40, 2)), "rbf", gamma=2.0)
+    found = shares_of(kernel, np.arange(40), np.ones(40), rng.permutation(40))
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] == pytest.approx(1.0)
+
+
+def test_nearly_dependent_picks_keep_the_share_accurate():
+    X = np.linspace(0.0, 1.0, 60)[:, None]  # so smooth that a dozen picks say everything
+    kernel = make_kernel(X, "rbf", gamma=1.0)
+    picks = np.random.default_rng(1).permutation(60)[:30]
+    found = shares_of(kernel, np.arange(60), np.ones(60), picks)
+    for k in (5, 15, 30):
+        left = unexplained(kernel, picks[:k]).sum() / 60
+        assert found[k - 1] == pytest.approx(1.0 - left, abs=1e-9)
+    assert max(found) <= 1.0
+
+
+def test_points_without_length_are_explained_by_anything():
+    kernel = make_kernel(np.array([[0.0, 0.0], [1.0, 0.0]]), "linear")
+    assert ExplainedShare(kernel, np.array([0]), np.ones(1)).value == 1.0
+    assert shares_of(kernel, np.arange(2), np.ones(2), [0, 1]) == [0.0, 1.0]
+
+
+# Knee
+
+
+def test_knee_of_a_curve_that_breaks_is_where_it_breaks():
+    for k in (1, 2, 5, 9):
+        curve = np.minimum(np.arange(1, 11) / k, 1.0) + 0.001 * np.arange(1, 11)
+        assert knee(curve) == k
+
+
+def test_knee_is_where_a_smooth_curve_is_as_steep_as_its_chord():
+    t = np.arange(1, 101) / 100
+    assert knee(np.sqrt(t)) == 25  # d/dt √t = 1 at t = 1/4
+    assert knee(np.log1p(9 * t)) == pytest.approx(100 * (1 / np.log(10) - 1 / 9), abs=1)
+
+
+def test_knee_does_not_depend_on_the_unit(rng):
+    curve = np.cumsum(np.sort(rng.uniform(size=50))[::-1])
+    assert knee(1000.0 * curve) == knee(curve)
+
+
+def test_knee_of_curves_without_one():
+    assert knee(np.zeros(0)) == 0
+    assert knee(np.array([0.3])) == 1
+    assert knee(np.full(8, 0.7)) == 1
+    assert knee(np.zeros(5)) == 1
+    assert knee(np.arange(1.0, 9.0)) == 1
+
+
+# Pruning
+
+
+def plain_pruning(distances, share):
+    """The rule, said once more: from each that stays, those after it in the last 1 − share of its distances leave."""
+    left = list(range(len(distances)))
+    for i in range(len(distances)):
+        if i not in left:
+            continue
+        total = sum(distances[i])
+        by_distance = sorted(range(len(distances)), key=lambda j: (-distances[i][j], j))
+        summed, near = 0.0, []
+        for j in by_distance:
+            summed += distances[i][j]
+            if summed > share * total or total == 0:
+                near.append(j)
+        left = [j for j in left if j <= i or j not in near]
+    return left
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.95, 0.999])
+def test_pruning_follows_its_rule(seed, share):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, 2))[rng.integers(0, 25, 30)]  # with copies
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    found = prune_similar(distances, share)
+    assert found.tolist() == plain_pruning(distances, share)
+    assert found[0] == 0
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95, 0.999999])
+def test_of_copies_the_most_influential_stays_at_most(rng, share):
+    owner = rng.integers(0, 15, 40)
+    X = rng.normal(size=(15, 2))[owner]
+    kept = prune_similar(np.linalg.norm(X[:, None] - X, axis=2), share)
+    first = np.unique(owner, return_index=True)[1]
+    assert set(kept) <= set(first)
+    assert prune_similar(np.zeros((4, 4)), share).tolist() == [0]
+    assert prune_similar(np.zeros((1, 1)), share).tolist() == [0]
+
+
+def test_of_three_tight_pairs_the_more_influential_halves_stay():
+    X = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.1, 0.0], [10.1, 0.0], [0.0, 10.1]])
+    assert prune_similar(np.linalg.norm(X[:, None] - X, axis=2), 0.999).tolist() == [0, 1, 2]
+
+
+def test_larger_share_leaves_more(rng):
+    X = rng.normal(size=(40, 3))
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    sizes = [len(prune_similar(distances, share)) for share in (0.1, 0.5, 0.9, 0.99, 0.9999)]
+    assert sizes == sorted(sizes)
+    assert len(set(sizes)) > 2
+
+
+def test_share_of_one_prunes_nothing():
+    X = np.array([[0.0], [5.0], [0.0], [9.0]])
+    assert prune_similar(np.abs(X - X.T), 1.0).tolist() == [0, 1, 2, 3]

@@ -1,0 +1,454 @@
+"""The two objectives: lazy greedy against plain greedy and the true optimum, exchanges against all exchanges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC, datasets
+from mosaic.choosing.choose import in_order
+from mosaic.choosing.objectives import Explained, Similar, Slots, similarities
+from mosaic.kernels import make_kernel
+from mosaic.metrics import unexplained
+
+# Similarities
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "polynomial"])
+def test_similarity_is_twice_the_kernel_over_both_lengths_and_never_negative(rng, name):
+    X = rng.normal(size=(30, 3))
+    kernel = make_kernel(X, name)
+    K = kernel.block(slice(None), np.arange(30))
+    rows, columns = np.array([3, 1, 29]), np.array([0, 1, 7, 8])
+    expected = [[max(2 * K[i, j] / (K[i, i] + K[j, j]), 0.0) for j in columns] for i in rows]
+    np.testing.assert_allclose(similarities(kernel, rows, columns), expected, rtol=1e-12)
+
+
+def test_similarity_of_a_point_to_itself_is_one_and_to_its_opposite_zero():
+    kernel = make_kernel(np.array([[1.0, 2.0], [-1.0, -2.0]]), "linear")
+    np.testing.assert_allclose(similarities(kernel, np.arange(2), np.arange(2)), np.eye(2))
+
+
+def test_points_without_length_share_nothing_even_with_one_another():
+    kernel = make_kernel(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), "linear")
+    np.testing.assert_array_equal(similarities(kernel, np.arange(3), np.arange(3)), np.diag([0.0, 1.0, 0.0]))
+
+
+def test_many_similarities_are_those_of_their_definition(rng):
+    """They are computed block by block."""
+    X = rng.normal(size=(1000, 2))
+    K = X @ X.T
+    expected = np.maximum(2.0 * K / (np.diagonal(K)[:, None] + np.diagonal(K)), 0.0)[:, ::2]
+    found = similarities(make_kernel(X, "linear"), np.arange(1000), np.arange(0, 1000, 2))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "linear"])
+def test_columns_of_similarities_are_contiguous_and_more_than_a_million_are_kept_in_single_precision(rng, name):
+    kernel = make_kernel(rng.normal(size=(1100, 3)), name)
+    few, many = (similarities(kernel, np.arange(1100), np.arange(columns)) for columns in (900, 1000))
+    assert (few.dtype, many.dtype) == (np.float64, np.float32)
+    assert few.flags.f_contiguous
+    assert many.flags.f_contiguous
+    np.testing.assert_allclose(many[:, :900], few, atol=1e-6)
+
+
+# Similar
+
+
+def value(S, weights, chosen):
+    return float(weights @ S[:, list(chosen)].max(axis=1, initial=0.0))
+
+
+def plain_greedy(S, weights, slots, twins, forced=(), last=None, too_similar=None):
+    """Every gain recomputed in every step; the first of the best is taken."""
+    chosen, room = [], slots.room.tolist()
+    forced = list(forced)
+    while True:
+        if forced:
+            open_ones = [forced.pop(0)]
+        else:
+            open_ones = [
+                c
+                for c in range(S.shape[1])
+                if room[slots.of[c]] > 0
+                and all(twins[c] != twins[d] for d in chosen)
+                and (too_similar is None or not any(too_similar[d, c] for d in chosen))
+            ]
+        if last is not None and not all(last[c] for c in open_ones):
+            open_ones = [c for c in open_ones if not last[c]]
+        if not open_ones:
+            return chosen
+        best = max(open_ones, key=lambda c: value(S, weights, [*chosen, c]))
+        room[slots.of[best]] -= 1
+        chosen.append(best)
+
+
+def instance(seed, n_targets=25, n_candidates=12):
+    rng = np.random.default_rng(seed)
+    S = rng.uniform(size=(n_targets, n_candidates)) ** 3
+    return S, rng.uniform(0.5, 2.0, n_targets), rng
+
+
+def slots_for(of, room):
+    return replace(Slots.free(len(of), 0), of=np.asarray(of), room=np.asarray(room))
+
+
+def picks_of(S, weights, slots, **rules):
+    return list(Similar(S, weights).greedy(replace(slots, **rules)))
+
+
+def improve(S, weights, chosen, slots, **rules):
+    return Similar(S, weights).exchanged(chosen, replace(slots, **rules))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lazy_greedy_chooses_what_plain_greedy_chooses(seed):
+    S, weights, rng = instance(seed)
+    slots = slots_for(rng.permutation(np.repeat([0, 1, 2], 4)), np.array([2, 1, 4]))
+    twins = rng.integers(0, 9, 12)
+    near = rng.uniform(size=(12, 12)) < 0.08
+    too_similar = near | near.T
+    for rules in (
+        {},
+        {"twins": twins},
+        {"too_similar": too_similar},
+        {"last": rng.uniform(size=12) < 0.5},
+        {"twins": twins, "too_similar": too_similar, "forced": [int(np.flatnonzero(slots.of == 2)[0])]},
+    ):
+        found = picks_of(S, weights, slots, **rules)
+        expected = plain_greedy(S, weights, slots, **({"twins": np.arange(12)} | rules))
+        assert [pick.candidate for pick in found] == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gain_is_what_the_pick_changes(seed):
+    S, weights, _ = instance(seed)
+    chosen = []
+    for pick in picks_of(S, weights, Slots.free(12, 6), forced=[3]):
+        gained = value(S, weights, [*chosen, pick.candidate]) - value(S, weights, chosen)
+        assert pick.gain == pytest.approx(gained)
+        chosen.append(pick.candidate)
+    assert len(chosen) == 6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_reaches_its_guaranteed_share_of_the_optimum(seed):
+    S, weights, _ = instance(seed, n_candidates=10)
+    for k in (1, 2, 3, 4):
+        best = max(value(S, weights, chosen) for chosen in combinations(range(10), k))
+        found = value(S, weights, [pick.candidate for pick in picks_of(S, weights, Slots.free(10, k))])
+        assert (1 - 1 / np.e) * best <= found <= best * (1 + 1e-12)
+        if k == 1:
+            assert found == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gains_never_grow_and_a_shorter_answer_is_the_beginning_of_a_longer_one(seed):
+    S, weights, _ = instance(seed, n_candidates=40)
+    long = picks_of(S, weights, Slots.free(40, 30))
+    assert (np.diff([pick.gain for pick in long]) <= 0).all()
+    assert picks_of(S, weights, Slots.free(40, 7)) == long[:7]
+
+
+def test_slots_are_filled_and_never_overfilled():
+    S, weights, rng = instance(0, n_candidates=30)
+    of = rng.permutation(np.arange(30) % 4)
+    room = np.array([3, 0, 5, 2])
+    found = picks_of(S, weights, slots_for(of, room))
+    np.testing.assert_array_equal(np.bincount(of[[pick.candidate for pick in found]], minlength=4), room)
+    assert room.tolist() == [3, 0, 5, 2]  # the caller's array is as it was
+
+
+def test_slot_without_enough_candidates_is_filled_as_far_as_they_go():
+    S, weights, _ = instance(0, n_candidates=5)
+    found = picks_of(S, weights, slots_for([0, 0, 1, 1, 1], [4, 1]))
+    assert len(found) == 3
+    assert {0, 1} < {pick.candidate for pick in found}
+
+
+def test_of_copies_one_at_most_is_chosen():
+    S, weights, _ = instance(1, n_candidates=6)
+    S = np.hstack([S, S])
+    found = picks_of(S, weights, Slots.free(12, 12), twins=np.tile(np.arange(6), 2))
+    assert sorted(pick.candidate for pick in found) == list(range(6))  # the first copy of each
+
+
+def test_forced_come_first_in_their_order_and_take_a_place():
+    S, weights, _ = instance(2)
+    worst = int(np.argmin(weights @ S))
+    best = int(np.argmax(weights @ S))
+    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 4), forced=[worst, 5])]
+    assert found[:2] == [worst, 5]
+    assert len(found) == 4
+    assert best not in (worst, 5)
+    assert found[2] == plain_greedy(S, weights, Slots.free(12, 4), np.arange(12), [worst, 5])[2]
+
+
+def test_the_last_are_chosen_when_nobody_else_is_left():
+    S, weights, _ = instance(6)
+    last = np.arange(12) < 9
+    S[:, 9:] *= 1e-3  # whatever they add
+    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 6), last=last)]
+    assert set(found[:3]) == {9, 10, 11}
+    assert found[3] == int(np.argmax(weights @ np.maximum(S[:, :9] - S[:, 9:].max(axis=1, keepdims=True), 0.0)))
+
+
+def test_copies_of_and_points_too_similar_to_forced_ones_are_closed():
+    S, weights, _ = instance(3)
+    twins = np.arange(12)
+    twins[4] = twins[7]
+    too_similar = np.zeros((12, 12), dtype=bool)
+    too_similar[7, 2] = too_similar[2, 7] = True
+    found = picks_of(S, weights, Slots.free(12, 12), twins=twins, forced=[7], too_similar=too_similar)
+    assert sorted(pick.candidate for pick in found) == [0, 1, 3, 5, 6, 7, 8, 9, 10, 11]
+
+
+def test_of_two_that_are_too_similar_the_better_is_chosen():
+    S, weights, _ = instance(4)
+    a, b = np.argsort(-(weights @ S))[:2]
+    too_similar = np.zeros((12, 12), dtype=bool)
+    too_similar[a, b] = too_similar[b, a] = True
+    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 12), too_similar=too_similar)]
+    assert found[0] == a
+    assert b not in found
+    assert len(found) == 11
+
+
+def test_among_equal_gains_the_first_candidate_wins():
+    S = np.array([[0.5, 0.9, 0.9, 0.0], [0.5, 0.1, 0.1, 1.0]])
+    found = [pick.candidate for pick in picks_of(S, np.ones(2), Slots.free(4, 4))]
+    assert found == [0, 3, 1, 2]  # all add 1 at first; then 0.5 of target 1; then 0.4; then nothing
+    assert [pick.candidate for pick in picks_of(np.zeros((3, 5)), np.ones(3), Slots.free(5, 3))] == [0, 1, 2]
+
+
+def test_weight_draws_the_choice():
+    S = np.eye(3)
+    found = [pick.candidate for pick in picks_of(S, np.array([1.0, 3.0, 2.0]), Slots.free(3, 3))]
+    assert found == [1, 2, 0]
+
+
+def test_copies_of_targets_count_like_weights(rng):
+    S, _, _ = instance(5)
+    times = rng.integers(0, 4, len(S))
+    few = picks_of(S, times.astype(float), Slots.free(12, 5))
+    many = picks_of(np.repeat(S, times, axis=0), np.ones(times.sum()), Slots.free(12, 5))
+    assert [pick.candidate for pick in few] == [pick.candidate for pick in many]
+    np.testing.assert_allclose([pick.gain for pick in few], [pick.gain for pick in many])
+
+
+def test_no_places_give_no_picks():
+    S, weights, _ = instance(0)
+    assert picks_of(S, weights, Slots.free(12, 0)) == []
+
+
+# Exchanges
+
+
+def exchanges(picks, slots, twins, fixed, n_candidates):
+    """All sets with one pick exchanged that obey slots, twins and fixed ones."""
+    for place, old in enumerate(picks):
+        for new in range(n_candidates):
+            taken = {twins[p] for p in picks}
+            if old not in fixed and slots.of[new] == slots.of[old] and twins[new] not in taken:
+                yield [*picks[:place], new, *picks[place + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_improved_set_is_no_worse_than_its_start_obeys_all_rules_and_no_exchange_betters_it(seed):
+    S, weights, rng = instance(seed)
+    slots = slots_for(rng.permutation(np.repeat([0, 1, 2], 4)), np.array([2, 1, 3]))
+    twins = np.arange(12)
+    twins[rng.integers(0, 12)] = twins[rng.integers(0, 12)]
+    S = S[:, twins]  # twins look the same, and may stand in different slots
+    fixed = [int(rng.choice(np.flatnonzero(slots.of == 2)))]
+    start = [pick.candidate for pick in picks_of(S, weights, slots, twins=twins, forced=fixed)]
+    anyhow = [*fixed]
+    for slot, room in enumerate([2, 1, 2]):
+        for c in rng.permutation(np.flatnonzero(slots.of == slot)):
+            if room and twins[c] not in twins[anyhow]:
+                anyhow.append(int(c))
+                room -= 1
+    for chosen in (start, anyhow):
+        before = list(chosen)
+        found = improve(S, weights, chosen, slots, twins=twins, forced=fixed)
+        assert chosen == before  # the caller's list is as it was
+        assert value(S, weights, found) >= value(S, weights, chosen)
+        assert found[0] == fixed[0]
+        np.testing.assert_array_equal(slots.of[found], slots.of[chosen])
+        assert len(set(twins[found].tolist())) == len(found)
+        best = max(value(S, weights, other) for other in exchanges(found, slots, twins, fixed, 12))
+        assert best <= value(S, weights, found) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_no_exchange_betters_the_result_for_many_candidates_in_either_precision(dtype):
+    """Candidates are weighed in blocks."""
+    S, weights, _ = instance(0, n_targets=60, n_candidates=600)
+    found = improve(S.astype(dtype), weights, [0, 1, 2, 3], Slots.free(600, 4))
+    best = max(value(S, weights, other) for other in exchanges(found, Slots.free(600, 4), np.arange(600), (), 600))
+    assert best <= value(S, weights, found) * (1 + 1e-5)
+
+
+def test_those_that_are_barred_are_never_taken_in_and_may_stay():
+    S, weights, _ = instance(4)
+    best = improve(S, weights, [0, 1, 2], Slots.free(12, 3))
+    barred = np.isin(np.arange(12), best)
+    found = improve(S, weights, [c for c in range(12) if c not in best][:3], Slots.free(12, 3), last=barred)
+    assert not set(found) & set(best)
+    assert improve(S, weights, best, Slots.free(12, 3), last=barred) == best
+
+
+def test_exchanges_improve_what_greedy_finds_and_never_pass_the_optimum():
+    better = optimal = 0
+    for seed in range(30):
+        S, weights, _ = instance(seed, n_candidates=10)
+        greedy = [pick.candidate for pick in picks_of(S, weights, Slots.free(10, 3))]
+        found = improve(S, weights, greedy, Slots.free(10, 3))
+        best = max(value(S, weights, chosen) for chosen in combinations(range(10), 3))
+        assert value(S, weights, greedy) <= value(S, weights, found) <= best * (1 + 1e-12)
+        better += value(S, weights, found) > value(S, weights, greedy) * (1 + 1e-9)
+        optimal += value(S, weights, found) >= best * (1 - 1e-12)
+    assert better >= 3
+    assert optimal >= 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_one_pick_becomes_the_best_one(seed):
+    S, weights, _ = instance(seed)
+    worst = int(np.argmin(weights @ S))
+    found = improve(S, weights, [worst], Slots.free(12, 1))
+    assert found == [int(np.argmax(weights @ S))]
+
+
+def test_what_is_fixed_or_without_an_alternative_stays():
+    S, weights, _ = instance(0)
+    everybody = list(range(12))
+    assert improve(S, weights, [7, 2, 5], Slots.free(12, 3), forced=[2, 5, 7]) == [7, 2, 5]
+    assert improve(S, weights, everybody, Slots.free(12, 12)) == everybody
+    assert improve(S, weights, [], Slots.free(12, 0)) == []
+    assert improve(np.zeros((4, 5)), np.ones(4), [3, 1], Slots.free(5, 2)) == [3, 1]
+    own_slot = slots_for(np.arange(12), np.ones(12, np.intp))
+    assert improve(S, weights, [7, 2, 5], own_slot) == [7, 2, 5]
+
+
+def test_copy_of_a_pick_never_takes_the_place_of_another():
+    """Not even if it were better, which a true copy is not: who is a copy is told, not read off the similarities."""
+    S = np.array([[1.0, 0.9, 0.1], [0.9, 0.8, 0.1], [0.0, 0.7, 0.2]])
+    assert improve(S, np.ones(3), [0, 2], Slots.free(3, 2), twins=np.array([0, 0, 1])) == [0, 2]
+    assert sorted(improve(S, np.ones(3), [0, 2], Slots.free(3, 2))) == [0, 1]
+
+
+def test_exchange_that_changes_nothing_but_rounding_is_not_made():
+    S, weights, _ = instance(3)
+    best = improve(S, weights, [0, 1, 2], Slots.free(12, 3))
+    nearly = np.hstack([S, S[:, best] * (1 + 1e-13)])
+    assert improve(nearly, weights, best, Slots.free(15, 3)) == best
+
+
+@pytest.mark.parametrize("factor", [3.0, 7.0, 11.0, 13.0])
+def test_scale_of_weights_does_not_decide_on_exchanges(factor):
+    """A lattice is full of exchanges that are equally good."""
+    X = np.stack(np.meshgrid(np.arange(5.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
+    S = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    plain, scaled = (improve(S, np.full(20, f), [0, 1, 2], Slots.free(20, 3)) for f in (1.0, factor))
+    assert plain == scaled
+
+
+def test_weight_draws_exchanges():
+    S = np.eye(3)
+    assert improve(S, np.array([1.0, 3.0, 2.0]), [0], Slots.free(3, 1)) == [1]
+    assert set(improve(S, np.array([1.0, 3.0, 2.0]), [0, 2], Slots.free(3, 2))) == {1, 2}
+
+
+# Explained
+
+
+def cloud_problem(n=40, ridge=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    kernel = make_kernel(rng.normal(size=(n, 2)), "rbf", gamma=0.5)
+    targets, candidates = np.arange(n), np.sort(rng.choice(n, n // 2, replace=False))
+    weights = rng.uniform(0.5, 3.0, n)
+    return Explained.of(kernel, targets, candidates, weights, ridge)
+
+
+def error(problem, picks):
+    """By the definition, of the targets, which are all points of the kernel here."""
+    return float(problem.weights @ unexplained(problem.kernel, problem.places[list(picks)], problem.ridge))
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0])
+def test_gains_of_picks_are_what_they_lower_the_error_by(ridge):
+    problem = cloud_problem(ridge=ridge)
+    found = list(problem.greedy(Slots.free(20, 20)))
+    assert sorted(pick.candidate for pick in found) == list(range(20))
+    left = float(problem.weights @ problem.kernel.diagonal())
+    for s, pick in enumerate(found, 1):
+        now = error(problem, [p.candidate for p in found[:s]])
+        assert left - now == pytest.approx(pick.gain, abs=1e-9 * left)
+        left = now
+
+
+def test_each_pick_is_the_one_that_lowers_the_error_most():
+    problem = cloud_problem()
+    chosen: list[int] = []
+    for pick in problem.greedy(Slots.free(20, 6)):
+        rest = [j for j in range(20) if j not in chosen]
+        assert pick.candidate == min(rest, key=lambda j: error(problem, [*chosen, j]))
+        chosen.append(pick.candidate)
+    assert len(chosen) == 6
+
+
+@pytest.mark.parametrize("ridge", [0.05, 1.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_exchanges_lower_the_error_until_none_helps(seed, ridge):
+    problem = cloud_problem(seed=seed, ridge=ridge)
+    start = [0, 1, 2]
+    found = problem.exchanged(start, Slots.free(20, 3))
+    assert error(problem, found) < error(problem, start)
+    for place, candidate in ((p, c) for p in range(3) for c in set(range(20)) - set(found)):
+        other = [*found[:place], candidate, *found[place + 1 :]]
+        assert error(problem, other) >= error(problem, found) - 1e-7
+    best = min(error(problem, S) for S in combinations(range(20), 3))
+    assert error(problem, found) <= 1.05 * best
+
+
+def test_exchanges_obey_slots_copies_and_what_stays():
+    problem = cloud_problem()
+    of, twins = np.arange(20) % 2, np.arange(20) // 2 * 2
+    barred = np.arange(20) >= 16
+    slots = replace(slots_for(of, [2, 1]), twins=twins, last=barred)
+    found = problem.exchanged([0, 2, 5], replace(slots, forced=[2]))
+    assert found[1] == 2
+    assert of[found].tolist() == [0, 0, 1]
+    assert len(set(twins[found].tolist())) == 3
+    assert not barred[found].any()
+    greedy = [pick.candidate for pick in problem.greedy(replace(slots, forced=[7]))]
+    assert greedy[0] == 7
+    assert sorted(of[greedy].tolist()) == [0, 0, 1]
+
+
+# Both
+
+
+@pytest.mark.parametrize("objective", ["similar", "explained"])
+def test_gains_of_a_selection_are_those_of_the_mean_similarity_whatever_picks_were_chosen_for(objective):
+    X = datasets.swiss_roll(200)
+    model = MOSAIC(8, objective=objective, outliers="keep").fit(X)
+    nearest = np.maximum.accumulate(model.transform(X), axis=1)
+    np.testing.assert_allclose(np.cumsum(model.selection_.gains), nearest.mean(axis=0), rtol=1e-9)
+
+
+def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
+    """Among equal gains the first candidate wins, but forced ones come before all."""
+    for objective in (Similar(np.eye(5), np.ones(5)), explained_by_itself(np.eye(5))):
+        assert in_order(objective, [3, 4, 0, 1], 1)[0] == [3, 0, 1, 4]
+    assert in_order(Similar(np.diag([1.0, 2.0, 3.0]), np.ones(3)), [1, 2, 0], 0) == ([2, 1, 0], [3.0, 2.0, 1.0])
+
+
+def explained_by_itself(K):
+    everyone = np.arange(len(K))
+    return Explained.of(make_kernel(K, "precomputed"), everyone, everyone, np.ones(len(K)), 1.0)

@@ -1,0 +1,150 @@
+"""The coverage curve, and choosing again with other thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
+
+import mosaic
+from mosaic import MOSAIC, InvalidInputError, datasets, metrics
+from mosaic.choosing.objectives import similarities
+from mosaic.kernels import make_kernel
+
+GROSS = datasets.blobs_with_gross_outliers()
+ROLL = datasets.swiss_roll(250)
+CLOUD = np.random.default_rng(0).normal(size=(200, 4))
+DIGITS = load_digits().data[:600]
+SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
+
+
+def settled(model):
+    """The kernel of a fitted model, for another one."""
+    return {"gamma": model.gamma_ or "auto"}
+
+
+def seen(model, X):
+    """Similarities of the points that belong to all points, as choosing sees them."""
+    return rbf_kernel(X[~model.is_outlier_], X, gamma=model.gamma_)
+
+
+def reached(S, chosen):
+    """Mean over the rows of S of the similarity to the nearest of the first 1, 2, 3, … chosen."""
+    return np.maximum.accumulate(S[:, chosen], axis=1).mean(axis=0)
+
+
+# The curve
+
+
+@pytest.mark.parametrize("gamma", ["auto", 0.5])
+def test_curve_says_what_every_number_of_representatives_covers(gamma):
+    curve = mosaic.path(GROSS.X, max_representatives=30, gamma=gamma)
+    belongs = ~curve.model.is_outlier_
+    S = seen(curve.model, GROSS.X)
+    kernel = make_kernel(GROSS.X, "rbf", gamma=curve.model.gamma_)
+    assert len(curve.indices) == len(curve.similarity) == len(curve.coverage) == 30
+    for k in (1, 2, 9, 30):
+        chosen = curve.at(k)
+        np.testing.assert_array_equal(chosen, curve.indices[:k])
+        assert curve.similarity[k - 1] == pytest.approx(S[:, chosen].max(axis=1).mean(), rel=1e-9)
+        share = metrics.explained_share(kernel, chosen, sample_weight=belongs.astype(float))
+        assert curve.coverage[k - 1] == pytest.approx(share, abs=1e-9)
+    assert (np.diff(curve.coverage) >= -1e-12).all()
+    assert (np.diff(curve.similarity) >= -1e-12).all()
+    assert not GROSS.is_outlier[curve.indices].any()
+    assert "up to 30 representatives" in repr(curve)
+
+
+@pytest.mark.filterwarnings("ignore:.*sparse group:mosaic.SelectionWarning")  # few directions do not reach all
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kernel):
+    X = SETS[name]
+    curve = mosaic.path(X, kernel=kernel)
+    assert 1 <= curve.knee <= len(curve.indices)
+    assert curve.model.n_representatives_ == curve.knee
+    np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.knee))
+    for share in (0.3, 0.8):
+        k = curve.smallest(share)
+        assert curve.coverage[k - 1] >= share
+        assert k == 1 or curve.coverage[k - 2] < share
+        assert curve.model.rethreshold(coverage=share).n_representatives_ == k
+
+
+@pytest.mark.filterwarnings("ignore:.*sparse group:mosaic.SelectionWarning")  # few directions do not reach all
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_number_that_is_said_gives_at_least_the_similarity_of_the_curve(name, kernel):
+    """Picks are exchanged for a number that is said; the beginning of what they become is still good."""
+    X = SETS[name]
+    curve = mosaic.path(X, kernel=kernel, **settled(MOSAIC(kernel=kernel).fit(X)))
+    belong = np.flatnonzero(~curve.model.is_outlier_)
+    S = similarities(make_kernel(X, kernel, gamma=curve.model.gamma_ or 1.0), belong, np.arange(len(X)))
+    np.testing.assert_array_equal(curve.model.rethreshold(n_representatives=1).representative_indices_, curve.at(1))
+    better = 0
+    for k in (3, 10, 25, 100):
+        found = reached(S, curve.model.rethreshold(n_representatives=k).representative_indices_)
+        assert found[-1] >= curve.similarity[k - 1] * (1 - 1e-12)
+        better += found[-1] > curve.similarity[k - 1] * (1 + 1e-6)
+        gains = np.diff(found, prepend=0.0)
+        assert (np.diff(gains) <= 1e-12).all()
+        # The best one of three need not be the best one alone.
+        assert (found >= 0.75 * curve.similarity[:k]).all()
+    assert better >= 2
+
+
+def test_curve_obeys_constraints_on_single_rows():
+    curve = mosaic.path(CLOUD, fit_params={"must_include": [11], "exclude": [0]}, max_representatives=200)
+    assert curve.indices[0] == 11
+    assert len(curve.indices) == 199
+    assert 0 not in curve.indices
+
+
+def test_curve_refuses_what_it_cannot_answer():
+    curve = mosaic.path(CLOUD, max_representatives=5)
+    for k in (0, 6, -1):
+        with pytest.raises(InvalidInputError, match=f"k must lie between 1 and 5; got {k}"):
+            curve.at(k)
+    with pytest.raises(InvalidInputError, match=r"5 representatives cover 0\.\d+, not 0.99. Ask for a longer path"):
+        curve.smallest(0.99)
+    with pytest.raises(
+        InvalidInputError,
+        match=r"coverage is not for path, .*; got 0\.5\. Read it off the curve",
+    ):
+        mosaic.path(CLOUD, coverage=0.5)
+    with pytest.raises(InvalidInputError, match="max_representatives must be a whole number >= 1; got 0"):
+        mosaic.path(CLOUD, max_representatives=0)
+
+
+# Choosing again
+
+
+def test_only_thresholds_can_change_without_a_new_fit():
+    model = MOSAIC(5).fit(CLOUD)
+    with pytest.raises(InvalidInputError, match=r"kernel cannot change without a new fit\. rethreshold takes n_rep"):
+        model.rethreshold(kernel="linear")
+    before = model.representative_indices_
+    with pytest.raises(InvalidInputError, match="n_representatives must be"):
+        model.rethreshold(n_representatives=0)
+    np.testing.assert_array_equal(model.representative_indices_, before)
+    assert model.n_representatives == 5
+
+
+def test_choosing_again_keeps_the_constraints_of_the_fit():
+    model = MOSAIC(5).fit(CLOUD, must_include=[7], exclude=[3, 4])
+    again = model.rethreshold(n_representatives=80).representative_indices_
+    assert again[0] == 7
+    assert not {3, 4} & set(again.tolist())
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_choosing_again_another_number_is_a_fresh_fit_with_that_number(name):
+    X = SETS[name]
+    model = MOSAIC(5).fit(X)
+    for k in (1, 20, "auto", 0.1):
+        again, fresh = model.rethreshold(n_representatives=k), MOSAIC(k).fit(X)
+        assert again.get_params() == fresh.get_params()
+        for attribute in ("representative_indices_", "labels_", "is_outlier_", "effective_count_", "coverage_"):
+            np.testing.assert_array_equal(getattr(again, attribute), getattr(fresh, attribute), err_msg=attribute)
+        np.testing.assert_array_equal(again.selection_.gains, fresh.selection_.gains)

@@ -1,0 +1,193 @@
+"""What MOSAIC proves: the certificate of the choice, the one program behind it, and where it starts from."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
+
+import mosaic
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, metrics
+from mosaic.budget import DEFAULT_ALPHA
+from mosaic.kernels import make_kernel
+
+GROSS = datasets.blobs_with_gross_outliers()
+ROLL = datasets.swiss_roll(250)
+CLOUD = np.random.default_rng(0).normal(size=(200, 4))
+DIGITS = load_digits().data[:600]
+SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
+
+
+# What is proven
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_certificate_bounds_every_choice_of_the_same_size(seed):
+    X = np.random.default_rng(seed).normal(size=(12, 2))
+    model = MOSAIC(2, outliers="keep").fit(X)
+    certificate = model.certificate_
+    K, g = rbf_kernel(X, gamma=model.gamma_), certificate.ridge
+
+    def error(S):
+        S = list(S)
+        return np.trace(K) - np.trace(K[:, S] @ np.linalg.solve(K[np.ix_(S, S)] + g * np.eye(2), K[S]))
+
+    errors = [error(S) for S in combinations(range(12), 2)]
+    chosen = error(model.representative_indices_)
+    assert g == pytest.approx(1.0)
+    assert certificate.error == pytest.approx(chosen, rel=1e-9)
+    assert certificate.bound <= min(errors) * (1 + 1e-9)
+    assert certificate.bound > 0.5 * min(errors)  # and it says something
+    assert certificate.excess == pytest.approx(chosen / certificate.bound - 1)
+    assert certificate.excess >= chosen / min(errors) - 1 >= 0
+    assert (certificate.k, certificate.gap <= 1e-3) == (2, True)
+    assert str(certificate).startswith("These 2 leave at most ")
+
+
+def test_certificate_belongs_to_the_choice_and_follows_it():
+    model = MOSAIC(20).fit(GROSS.X)
+    first = model.certificate_
+    assert model.certificate_ is first
+    second = model.rethreshold(n_representatives=5).certificate_
+    assert (first.k, second.k) == (20, 5)
+    assert second.error > first.error
+    assert second.bound > first.bound
+    assert first.gap == second.gap <= model.tol
+
+
+def test_solution_is_that_of_the_exact_layer():
+    K = rbf_kernel(CLOUD, gamma=0.3)
+    settings = {"kernel": "precomputed", "alpha": 30.0, "tol": 1e-9}
+    model, encoding = MOSAIC(5, **settings).fit(K), mosaic.solve(K, **settings)
+    np.testing.assert_allclose(model.influence_, encoding.influence, atol=1e-3)
+    paper = MOSAIC(5, mode="paper", **settings).fit(K)
+    np.testing.assert_allclose(paper.effective_count_, encoding.effective_count, rtol=1e-3)
+    assert (model.lam_, model.alpha_) == (pytest.approx(encoding.lam), pytest.approx(30.0))
+    assert model.certificate_.encoding.primal == pytest.approx(encoding.certificate.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "admm", "fista", "admm-paper"])
+def test_any_solver_serves(solver):
+    X = CLOUD[:60]
+    model = MOSAIC(5, solver=solver, alpha=5.0, mode="paper", gamma=0.3).fit(X)
+    assert model.certificate_.gap <= model.tol
+    tight = MOSAIC(5, alpha=5.0, tol=1e-5, mode="paper", gamma=0.3).fit(X)
+    np.testing.assert_allclose(np.log(model.effective_count_), np.log(tight.effective_count_), atol=0.1)
+
+
+def test_unfinished_solution_is_announced():
+    model = MOSAIC(5, solver="fista", max_iter=3).fit(CLOUD)
+    with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
+        _ = model.certificate_
+    with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
+        MOSAIC(mode="paper", gamma=0.3, solver="fista", max_iter=3).fit(CLOUD)
+
+
+# One program
+
+
+def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_the_certificate_solves_it_once():
+    model = MOSAIC(10).fit(DIGITS)
+    asked = (model.representative_indices_, model.labels_, model.is_outlier_, model.coverage_, model.explain(3))
+    assert len(asked) == 5
+    model.predict(DIGITS[:5])
+    assert not model.selection_.is_solved
+    assert model.certificate_.gap <= model.tol
+    encoding = model.selection_.encoding
+    assert (len(encoding.influence), model.alpha_) == (600, pytest.approx(DEFAULT_ALPHA))
+    assert model.n_iter_ >= 1
+    assert model.influence_.max() > 0
+    again = model.rethreshold(n_representatives=20)
+    assert again.certificate_.k == 20
+    assert again.selection_.encoding is encoding
+    detector = MOSAICOutlierDetector().fit(DIGITS)
+    detector.predict(DIGITS)
+    assert not detector.selection_.is_solved
+
+
+def test_paper_mode_solves_the_program_of_all_points_in_the_fit():
+    model = MOSAIC(mode="paper", gamma=1e-3).fit(DIGITS)
+    assert model.selection_.is_solved
+    encoding = model.selection_.encoding
+    assert model.certificate_.gap <= model.tol
+    assert model.certificate_.encoding is encoding.certificate
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear", "polynomial"])
+def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
+    model = MOSAIC(10, kernel=kernel).fit(GROSS.X)
+    selection, certificate = model.selection_, model.certificate_
+    similarity = make_kernel(GROSS.X, kernel, gamma=model.gamma_ or 1.0)
+    g = similarity.diagonal().mean()
+    assert certificate.ridge == pytest.approx(g)
+    chosen = metrics.unexplained(selection.kernel, selection.chosen, g).sum()
+    assert certificate.error == pytest.approx(chosen, rel=1e-9)
+    assert certificate.error == pytest.approx(
+        metrics.unexplained(similarity, model.representative_indices_, g).sum(), rel=1e-6
+    )
+    assert certificate.bound <= certificate.error
+    assert selection.encoding.kernel is selection.kernel
+
+
+# Starting from the fit before
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_second_fit_of_the_same_program_gives_the_same_answer(name):
+    X = SETS[name]
+    model = MOSAIC(20, warm_start=True).fit(X)
+    steps, certificate = model.n_iter_, model.certificate_.encoding
+    cold = MOSAIC(10).fit(X)
+    warm = model.set_params(n_representatives=10).fit(X)
+    np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
+    np.testing.assert_array_equal(warm.labels_, cold.labels_)
+    np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-9)
+    assert warm.certificate_.encoding is certificate
+    assert warm.n_iter_ == steps
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
+def test_warm_start_at_another_strength_proves_as_much_as_a_cold_one(name):
+    X = SETS[name]
+    warm = MOSAIC(20, warm_start=True).fit(X)
+    assert warm.n_iter_ >= 1  # nobody starts from a program that was not asked for
+    warm.set_params(alpha=120.0).fit(X)
+    cold = MOSAIC(20, alpha=120.0).fit(X)
+    first, second = warm.certificate_.encoding, cold.certificate_.encoding
+    assert max(first.gap, second.gap) <= 1e-3
+    assert max(first.dual, second.dual) <= min(first.primal, second.primal)  # both enclose the same optimum
+    np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"kernel": "polynomial", "coef0": 1.0}, {"coef0": 5.0}),
+        ({"kernel": "polynomial", "degree": 3}, {"degree": 2}),
+        ({"kernel": "diffusion"}, {"n_neighbors": 4}),
+        ({"kernel": "diffusion"}, {"diffusion_time": 1}),
+        ({"kernel": "rbf", "gamma": 0.1}, {"gamma": 0.2}),
+        ({"kernel": "rbf", "gamma": 0.1}, {"kernel": "laplacian"}),
+    ],
+)
+def test_another_kernel_is_no_warm_start(first, second):
+    model = MOSAIC(8, warm_start=True, **first).fit(CLOUD)
+    assert model.n_iter_ >= 1
+    model.set_params(**second).fit(CLOUD)
+    cold = MOSAIC(8, **{**first, **second}).fit(CLOUD)
+    np.testing.assert_allclose(model.effective_count_, cold.effective_count_, rtol=1e-12)
+    np.testing.assert_allclose(model.influence_, cold.influence_, rtol=1e-12)
+    np.testing.assert_array_equal(model.representative_indices_, cold.representative_indices_)
+
+
+def test_other_points_or_weights_are_no_warm_start():
+    for X, weights in ((CLOUD[::-1] + 1.0, None), (CLOUD, np.arange(200) % 3), (CLOUD[:90], None)):
+        warm = MOSAIC(8, warm_start=True).fit(CLOUD)
+        assert warm.n_iter_ >= 1
+        warm.fit(X, sample_weight=weights)
+        cold = MOSAIC(8).fit(X, sample_weight=weights)
+        np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
+        np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-12)

@@ -1,0 +1,215 @@
+"""Parameters and constraints of MOSAIC: what is refused, and with which words; limits of memory; seeds."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import mosaic
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, datasets
+from mosaic.budget import memory_needed
+
+GROSS = datasets.blobs_with_gross_outliers()
+ROLL = datasets.swiss_roll(250)
+CLOUD = np.random.default_rng(0).normal(size=(200, 4))
+DIGITS = load_digits().data[:600]
+SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
+
+
+# Limits
+
+
+def test_too_small_a_budget_is_refused_with_the_numbers():
+    with pytest.raises(
+        MemoryBudgetError, match=r"200 points × 4 features need about [\d.]+ MiB .* the budget is 0\.095 MiB"
+    ):
+        MOSAIC(5, memory_budget=1e5).fit(CLOUD)
+    with pytest.raises(MemoryBudgetError, match="Raise memory_budget, use float32"):
+        mosaic.estimate(CLOUD, memory_budget=1e5)
+
+
+def test_small_budget_limits_the_rank_and_the_certificate_tells():
+    model = MOSAIC(5, memory_budget=memory_needed(200, 60, 8, 4)).fit(CLOUD)
+    assert model.certificate_.rank == 60
+    assert model.certificate_.kernel_error > 0
+
+
+@pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits"])
+def test_limits_of_rank_or_memory_change_the_certificate_and_nothing_else(name):
+    X = SETS[name]
+    free = MOSAIC(10).fit(X)
+    budget = memory_needed(len(X), 20, 8, X.shape[1])
+    for limits in ({"max_rank": 20}, {"memory_budget": budget}, {"strategy": "low-rank", "max_rank": 20}):
+        limited = MOSAIC(10, **limits).fit(X)
+        for attribute in ("representative_indices_", "is_outlier_", "effective_count_", "labels_", "coverage_"):
+            np.testing.assert_array_equal(getattr(limited, attribute), getattr(free, attribute), err_msg=attribute)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a rank of 20 proves little
+            assert limited.certificate_.rank == 20
+        assert limited.certificate_.error == pytest.approx(free.certificate_.error)
+        assert limited.certificate_.bound <= free.certificate_.error
+
+
+def test_budget_may_be_text():
+    told = MOSAIC(5, memory_budget="3.5MiB").fit(CLOUD).certificate_
+    assert told.rank == MOSAIC(5, memory_budget=3.5 * 2**20).fit(CLOUD).certificate_.rank < 200
+    assert MOSAIC(5, memory_budget="1 GB").fit(CLOUD).certificate_.rank > told.rank
+    with pytest.raises(MemoryBudgetError, match=r"the budget is 0\.095 MiB"):
+        MOSAIC(5, memory_budget="100kB").fit(CLOUD)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: 3, lambda: np.int64(3), lambda: np.random.default_rng(3), lambda: np.random.RandomState(3)]
+)
+def test_same_seed_same_answer(make):
+    first, second = (MOSAIC(8, random_state=make()).fit(ROLL) for _ in range(2))
+    np.testing.assert_array_equal(first.representative_indices_, second.representative_indices_)
+    np.testing.assert_array_equal(first.effective_count_, second.effective_count_)
+
+
+def test_generator_moves_on_and_none_is_drawn_anew():
+    rng = np.random.default_rng(3)
+    before = rng.bit_generator.state
+    MOSAIC(8, random_state=rng).fit(ROLL)
+    assert rng.bit_generator.state != before
+    assert MOSAIC(8, random_state=None).fit(ROLL).n_representatives_ == 8
+
+
+BAD = [
+    ("n_representatives", 0, "whole number >= 1, a share between 0 and 1, or 'auto'; got 0"),
+    ("n_representatives", 1.5, "got 1.5"),
+    ("n_representatives", True, "got True"),
+    ("n_representatives", "many", "got 'many'"),
+    ("n_representatives", 201, "n_representatives is more than there are points .n_samples = 200.; got 201"),
+    ("coverage", 1.5, "between 0 and 1 .the share of the data to be explained.; got 1.5"),
+    ("coverage", "most", "got 'most'"),
+    ("min_support", 0.5, "min_support must be a finite number >= 1 .*; got 0.5"),
+    ("min_support", 1000, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
+    ("alpha", 1.0, "alpha must be > 1 .*; got 1.0. At 1 or below nothing is selected"),
+    ("alpha", np.nan, "alpha must be > 1"),
+    ("lam", 0.0, "lam must be a finite number > 0; got 0"),
+    ("kernel", "sigmoid", "kernel must be 'rbf', .*; got 'sigmoid'"),
+    ("kernel", 3, "kernel must be 'rbf', .*; got 3"),
+    ("gamma", -1.0, "gamma must be a finite number > 0.*; got -1"),
+    ("gamma", "wide", "gamma must be a number, 'scale', 'median' or EffectiveCount.*; got 'wide'"),
+    ("outliers", "drop", "outliers must be 'reject', 'keep' or 'report'; got 'drop'"),
+    ("contamination", 0.6, "between 0 and 0.5 .*; got 0.6"),
+    ("contamination", "lots", "contamination must be .*; got 'lots'"),
+    ("diversity", 2.0, "diversity must be a finite number between 0 and 1 .*; got 2"),
+    ("mode", "fast", "mode must be 'auto' or 'paper'; got 'fast'"),
+    ("op_threshold", 0.5, "op_threshold is for mode='paper'; got 0.5"),
+    ("solver", "simplex", "solver must be 'auto', .*; got 'simplex'"),
+    ("tol", 0.0, "tol must be a finite number > 0; got 0"),
+    ("tol", "tight", "tol must be a finite number > 0; got 'tight'"),
+    ("memory_budget", "2 elephants", "text such as '1GiB' or '500MB', or None; got '2 elephants'"),
+    ("memory_budget", "GB", "text such as '1GiB' or '500MB', or None; got 'GB'"),
+    ("memory_budget", "-1GB", "memory_budget must be a number of bytes > 0, .*; got '-1GB'"),
+    ("memory_budget", 0, "memory_budget must be a number of bytes > 0, .*; got 0"),
+    ("memory_budget", [1], "text such as '1GiB' or '500MB', or None; got .1."),
+    ("random_state", "dice", "random_state must be a whole number >= 0, a generator or None; got 'dice'"),
+    ("random_state", -1, "random_state must be a whole number >= 0, .*; got -1"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), BAD, ids=[f"{name}={value}" for name, value, _ in BAD])
+def test_bad_parameters_are_refused_with_the_value(name, value, message):
+    with pytest.raises(InvalidInputError, match=message):
+        MOSAIC(**{name: value}).fit(CLOUD)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alpha": 5.0, "lam": 1.0}, "alpha=5 and lam=1 both say the strength. Give one"),
+        ({"n_representatives": 3, "coverage": 0.5}, "coverage=0.5 and n_representatives=3 each say how many"),
+        ({"coverage": 0.5, "min_support": 3}, "coverage=0.5 and min_support=3 each say how many"),
+        (
+            {"mode": "paper", "coverage": 0.5},
+            "coverage is not for mode='paper'; got 0.5. Use n_representatives, or mode='auto'",
+        ),
+        ({"mode": "paper", "op_threshold": 2.0}, "between 0 and 1 .*; got 2"),
+        ({"mode": "paper", "op_threshold": 0.0}, "nothing is left: .* Raise op_threshold"),
+        ({"kernel": "polynomial", "degree": 1.5}, "degree must be a whole number >= 1; got 1.5"),
+        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be >= 0"),
+        ({"kernel": "diffusion", "n_neighbors": 0}, "must be >= 1; got 0"),
+    ],
+)
+def test_parameters_that_exclude_one_another_are_refused(settings, message):
+    with pytest.raises(InvalidInputError, match=message):
+        MOSAIC(**settings).fit(CLOUD)
+
+
+HALVES = np.arange(200) % 2
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ({"sample_weight": np.zeros(200)}, "sample_weight is zero for all rows"),
+        ({"sample_weight": -np.ones(200)}, "sample_weight must be >= 0; entry 0 is -1"),
+        ({"sample_weight": np.ones(3)}, r"one entry for each of 200 points; got shape \(3,\)"),
+        ({"groups": ["a"] * 3}, r"one label for each of 200 rows; got shape \(3,\)"),
+        ({"groups": np.where(HALVES, np.nan, 1.0)}, "must not have missing labels; row 1 has none"),
+        ({"quotas": {"a": 1}}, "quotas need groups. Give groups, one label for every row"),
+        ({"groups": HALVES, "quotas": {7: 1}}, "quotas name the group 7, which no row has. Groups are 0, 1"),
+        (
+            {"groups": HALVES, "quotas": {0: -1}},
+            "quotas must be whole numbers >= 0 or shares .*; that of group 0 is -1",
+        ),
+        ({"groups": HALVES, "quotas": {0: 0.7, 1: 0.7}}, "quotas have shares that add up to 1.4"),
+        ({"groups": HALVES, "quotas": "all"}, "quotas must be 'proportional', 'equal' or a dict .*; got 'all'"),
+        ({"groups": HALVES, "quotas": {0: 9, 1: 9}}, "quotas ask for 18 .0: 9 . 1: 9. and n_representatives for 20"),
+        ({"must_include": [200]}, "must_include must lie in 0 … 199; got 200 … 200"),
+        ({"must_include": [1, 1]}, "must_include must not repeat a row number"),
+        ({"must_include": range(30)}, "must_include names 30 rows of the data and only 20 are wanted"),
+        ({"must_include": [5], "exclude": [5]}, "1 rows are in must_include and in exclude, the first is row 5"),
+        ({"exclude": range(200)}, "no row may be chosen: of 200, candidates leave 200 and exclude takes 200 away"),
+        ({"candidates": []}, "no row may be chosen: of 200, candidates leave 0"),
+        ({"candidates": range(7)}, "20 representatives of the data are wanted and 7 can be had: 200 rows"),
+        ({"groups": HALVES, "must_include": range(0, 40, 2)}, "must_include names 20 rows of group 0 and only 10"),
+        ({"must_include": [0], "sample_weight": np.arange(200)}, "must_include names row 0, whose sample_weight is 0"),
+    ],
+)
+def test_constraints_that_cannot_be_met_are_refused_with_the_arithmetic(constraints, message):
+    with pytest.raises(InvalidInputError, match=message):
+        MOSAIC(20).fit(CLOUD, **constraints)
+
+
+def test_estimate_knows_the_size_of_the_fit():
+    told = mosaic.estimate(np.vstack([CLOUD, CLOUD]), n_representatives=10)
+    assert (told.n_points, told.strategy) == (200, "exact")
+    model = MOSAIC(10).fit(CLOUD)
+    assert told.rank == pytest.approx(model.certificate_.rank, rel=0.2)
+    assert told.seconds > 0
+    assert str(told).startswith("200 distinct points, exact (rank about ")
+    assert mosaic.estimate(np.random.default_rng(0).normal(size=(1500, 3))).strategy == "low-rank"
+
+
+@pytest.mark.slow
+def test_estimated_memory_is_about_what_a_fit_and_its_certificate_take():
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    told = mosaic.estimate(X, n_representatives=20).memory
+    tracemalloc.start()
+    try:
+        assert MOSAIC(20).fit(X).certificate_.gap < 1
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.5 <= told / peak <= 2.0
+
+
+@pytest.mark.slow
+def test_a_fit_and_its_certificate_stay_near_their_memory_budget():
+    """Peak within a tenth of the budget: the rank is limited, and so is the solver's working set."""
+    X = np.random.default_rng(0).normal(size=(20_000, 5))
+    tracemalloc.start()
+    try:
+        assert MOSAIC(20, memory_budget=4e8).fit(X).certificate_.gap < 1
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 1.1 * 4e8
