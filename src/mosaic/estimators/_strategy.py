@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._frames import column_names, numeric_part, to_matrix
+from mosaic._frames import column_names, id_columns, numeric_part, to_matrix
 from mosaic.budget import (
     DEFAULT_BUDGET,
     EXACT_SIZE,
@@ -26,6 +27,7 @@ from mosaic.estimators._plan import (
     memory_by_passes,
     refuse_what_passes_cannot,
 )
+from mosaic.estimators._reading import NamedRows, rows_of_file, warn_of_ids
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
@@ -41,6 +43,11 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     wish: Strategy = estimator.strategy
     if not (isinstance(wish, str) and wish in STRATEGIES):
         raise InvalidInputError(f"strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got {wish!r}.")
+    names = None
+    if isinstance(X, (str, PathLike)):
+        if wish == "auto" and estimator.checkpoint is not None:  # which is kept by passes only
+            wish = "sketch"
+        X, names = rows_of_file(X, settings.memory_budget)
     outside = is_source(X)
     if outside and wish in ("exact", "low-rank"):
         raise InvalidInputError(
@@ -50,9 +57,9 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     if not outside and (
         wish in ("exact", "low-rank") or (wish == "auto" and not _is_large(settings, X, sample_weight))
     ):
-        return wish, X
+        return wish, X if names is None else NamedRows(X, names)
     refuse_what_passes_cannot(settings, sample_weight)
-    return "sketch", _source(estimator, X)
+    return "sketch", _source(estimator, X, names)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -72,15 +79,17 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     return memory_needed(n, useful_rank(n), itemsize, d) > budget >= in_passes
 
 
-def _source(estimator: Any, X: Any) -> Source:
+def _source(estimator: Any, X: Any, file_names: list[str] | None = None) -> Source:
     """Rows to pass over, and the names of their columns where scikit-learn expects them."""
-    if is_source(X) or isinstance(X, np.memmap):
+    if is_source(X) or isinstance(X, np.memmap) or file_names is not None:
         source = open_source(X, estimator.n_jobs)
+        source.names = source.names if file_names is None else file_names
         estimator.n_features_in_ = source.n_features
         estimator.__dict__.pop("feature_names_in_", None)
         if source.names is not None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
         return source
+    warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
     X = numeric_part(X)
     names = column_names(X)
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
