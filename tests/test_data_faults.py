@@ -203,7 +203,7 @@ def test_bad_json_lines_say_where(content, where, said, budget, tmp_path):
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 def test_bad_json_lines_far_down_say_where(budget, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.json_lines.PARSED_BYTES", 1 << 16)
+    monkeypatch.setattr("mosaic.data.text.PARSED_BYTES", 1 << 16)
     good = '{"name": "Ada", "x": 1}\n' * 80_000
     cases = {
         '{"name": "Ada", "x": "one"}\n': ("line 80,001, column 'x'", "holds a text, line 1 a number"),

@@ -19,6 +19,8 @@ TINY = 16
 def numbers(table):
     """The features of all rows, also where they stay in a file."""
     return table.X.read(0, table.n) if hasattr(table.X, "read") else table.X
+
+
 BUDGETS = pytest.mark.parametrize("budget", [None, TINY], ids=["in memory", "read in blocks"])
 
 
@@ -221,7 +223,7 @@ def test_an_id_of_json_that_is_named_keeps_its_digits(tmp_path, budget):
 
 
 def test_what_is_missing_in_the_first_block_of_json_may_be_a_number_further_down(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.json_lines.PARSED_BYTES", 1 << 12)
+    monkeypatch.setattr("mosaic.data.text.PARSED_BYTES", 1 << 12)
     path = lines(tmp_path, [*({"x": 1.5, "late": None} for _ in range(1000)), {"x": 1.5, "late": 2.5}])
     with pytest.raises(FileFault, match="a number is missing") as caught:
         open_table(path, memory_budget=TINY)

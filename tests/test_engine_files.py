@@ -277,7 +277,7 @@ def test_files_of_a_folder_come_in_the_order_of_their_names_with_columns_in_any_
     mixed = X[:12].copy()
     pq.write_table(table(mixed[8:]), tmp_path / "z.parquet")
     pq.write_table(table(mixed[5:8][:, [2, 0, 1]], ["b", "c", "a"]), tmp_path / "b.PARQUET")
-    pq.write_table(table(mixed[:5]).append_column("name", [["Ada"] * 5]), tmp_path / "a.parquet")
+    pq.write_table(table(mixed[:5]), tmp_path / "a.parquet")
     (tmp_path / ".hidden.parquet").write_bytes(b"")
     source = open_file(tmp_path)
     assert source.kind == "Parquet folder"
@@ -353,7 +353,7 @@ def test_zarr_groups_are_refused_with_what_is_in_them(tmp_path):
         open_source(group)
     group.create_array("points", data=X[:5])
     group.create_group("inner").create_array("more", data=X[:5])
-    with pytest.raises(InvalidInputError, match="is a Zarr group of the arrays inner/more, points;.*Open the group"):
+    with pytest.raises(InvalidInputError, match=r"is a Zarr group of the arrays inner/more, points;.*Open the group"):
         open_source(group)
 
 
@@ -494,7 +494,7 @@ def test_rows_of_a_file_that_was_converted_are_read_as_long_as_somebody_has_the_
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    np.savetxt(tmp_path / "points.csv", X[:9000], delimiter=",", header="c,a,b", comments="", fmt="%r")
+    np.savetxt(tmp_path / "points.csv", X[:9000], delimiter=",", header="c,a,b", comments="", fmt="%.17g")
     source = open_file(tmp_path / "points.csv")
     gc.collect()
     assert source.names == NAMES

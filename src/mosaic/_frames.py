@@ -164,7 +164,8 @@ def to_matrix(X: Any, name: str = "X") -> Any:
     for column in columns:
         if not _holds_numbers(column):
             raise InvalidInputError(
-                f"{name} must hold numbers only; column {column.name!r} is of type {column.dtype}", "Convert or drop it."
+                f"{name} must hold numbers only; column {column.name!r} is of type {column.dtype}",
+                "Convert or drop it.",
             )
     if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
         matrix = frame.to_native().sparse.to_coo().tocsr()

@@ -14,10 +14,9 @@ import scipy.sparse as sp
 from mosaic._files import Library, listed
 from mosaic.data.columns import add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
-from mosaic.data.features import refuse_columns
+from mosaic.data.features import Request, refuse_columns
 from mosaic.data.missing import MissingNumbers, kept_rows
 from mosaic.data.records import Bare, InMemory, native
-from mosaic.data.request import Request
 from mosaic.data.scratch import Scratch
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
 from mosaic.data.stacks import StackTable, is_stack

@@ -10,10 +10,9 @@ from typing import Any
 from mosaic._files import Library
 from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory, table_of_parquet
 from mosaic.data.faults import FileFault, readable
-from mosaic.data.features import is_number, lay_out
+from mosaic.data.features import Request, is_number, lay_out
 from mosaic.data.parquet import ParquetFiles, ParquetRecords, parquet_files, without_views
 from mosaic.data.records import InMemory
-from mosaic.data.request import Request
 from mosaic.data.table import Table
 
 pa, ipc = Library("pyarrow"), Library("pyarrow.ipc")
@@ -78,4 +77,3 @@ def _opened(path: Path) -> Any:
         )
     stored = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
     return ipc.open_file(stored) if head == b"ARROW1" else ipc.open_stream(stored)
-

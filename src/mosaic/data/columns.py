@@ -12,6 +12,7 @@ from mosaic._files import Library
 from mosaic.data.faults import FileFault, unknown_name
 from mosaic.data.features import (
     Layout,
+    Request,
     all_different,
     check_weight,
     is_list,
@@ -22,7 +23,6 @@ from mosaic.data.features import (
 from mosaic.data.missing import MissingNumbers, Place, kept_rows
 from mosaic.data.parquet import ParquetRecords, ParquetSource, converted, matrix_of
 from mosaic.data.records import Columns, InMemory, Records, place_of
-from mosaic.data.request import Request
 from mosaic.data.scratch import Scratch
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import Table

@@ -12,24 +12,32 @@ from typing import Any
 
 from mosaic._files import Library, listed
 from mosaic._frames import looks_like_id
-from mosaic.data.cells import MISSING_CELLS, as_numbers, cell_kinds, filled_cells, is_number_text, loses_digits
 from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory
+from mosaic.data.csv_style import (
+    DELIMITERS,
+    LONGEST_ROW,
+    as_numbers,
+    beginning,
+    cell_kinds,
+    delimiter_of,
+    filled_cells,
+    has_decimal_comma,
+    has_leading_zeros,
+    long_cells,
+    loses_digits,
+    names_of,
+    records_of,
+)
 from mosaic.data.faults import FileFault, readable
-from mosaic.data.features import Layout, check_names, is_number, lay_out
+from mosaic.data.features import Layout, Request, check_names, is_number, lay_out
 from mosaic.data.records import InMemory
-from mosaic.data.request import Request
 from mosaic.data.table import Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
 
 pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
 
-#: Bytes at the beginning of a file that show how it is written.
-INSPECTED_BYTES = 1 << 18
 #: Bytes that are parsed at a time, unless rows are so long that few would fit.
 PARSED_BYTES = 1 << 22
-#: Bytes of the longest row that is read.
-LONGEST_ROW = 1 << 26
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 #: Share of the cells of a text column that are numbers, from which on the others are taken for mistakes.
 MOSTLY_NUMBERS = 0.5
 #: Line breaks within a row of the wrong length that show an open quotation mark.
@@ -140,11 +148,14 @@ class TextTable:
                     pass
             except pa.ArrowInvalid as error:
                 said = str(error)
-        unclosed = "a quotation mark is opened and not closed", 'Close it, or write a quotation mark in a text twice: "".'
+        unclosed = (
+            "a quotation mark is opened and not closed",
+            'Close it, or write a quotation mark in a text twice: "".',
+        )
         found = PARSE_ERROR.search(said)
-        if found is None or found["cells"] is not None:
-            if (line := self._open_quote()) is not None:
-                return FileFault(path, *unclosed, line=line)
+        is_parsed = found is not None and found["cells"] is None
+        if not is_parsed and (line := self._open_quote()) is not None:
+            return FileFault(path, *unclosed, line=line)
         if found is None:
             said = " ".join(said.split())[:300]
             return FileFault(path, f"cannot be read as a table ({said})", "Write it again as CSV in UTF-8.")
@@ -191,13 +202,13 @@ class TextTable:
 
     def _open_quote(self) -> int | None:
         """The line of a row that does not end because of its quotation marks."""
-        line = None
+        begun = 1
         try:
             for line, _ in self._rows(strict=True):
-                pass
+                begun = line
         except csv.Error as error:
             # At the end of the file, or in a cell longer than any text.
-            return line if "unexpected end" in str(error) or "field larger" in str(error) else None
+            return begun if "unexpected end" in str(error) or "field larger" in str(error) else None
         return None
 
     def _rows(self, strict: bool = False) -> Iterator[tuple[int, int]]:
@@ -391,106 +402,28 @@ def _count(mask: Any) -> int:
 def how_it_is_written(request: Request) -> TextTable:
     """Find out how a text table is written, from its first lines."""
     path = request.path
-    head, whole = _beginning(request)
+    head, whole = beginning(path)
     text = decoded(path, head)
     lines = text if whole else text[: text.rfind("\n") + 1] or text
     if not lines.strip():
         raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
     ending = ending_of(path)
-    delimiter = "\t" if ending in (".tsv", ".tab") else _delimiter(lines)
-    records = _records(lines, delimiter)
+    delimiter = "\t" if ending in (".tsv", ".tab") else delimiter_of(lines)
+    records = records_of(lines, delimiter)
     if not whole and len(records) > 1:
         records = records[:-1]  # may end in the middle of a quoted text
-    decimal = "," if delimiter != "," and _decimal_comma(records) else "."
+    decimal = "," if delimiter != "," and has_decimal_comma(records) else "."
     notes = []
     if delimiter != "," and ending == ".csv":
         notes.append(f"Cells are separated by a {DELIMITERS[delimiter]}.")
     if decimal == ",":
         notes.append("Numbers are written with a decimal comma.")
-    names, has_header = _names(records[0], decimal, notes)
+    names, has_header = names_of(records[0], decimal, notes)
     if has_header and whole and len(records) == 1:
         raise FileFault(path, *NO_ROWS)
     body = records[1:] if has_header else records
-    codes = [name for j, name in enumerate(names) if _has_leading_zeros([row[j] for row in body if j < len(row)])]
+    codes = [name for j, name in enumerate(names) if has_leading_zeros([row[j] for row in body if j < len(row)])]
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
     row_bytes = len(lines.encode()) / len(records)
     made = TextTable(request, delimiter, decimal, tuple(names), has_header, skipped, tuple(notes), (), row_bytes)
     return replace(made, codes=tuple(name for name in codes if name not in made.computed))
-
-
-def _beginning(request: Request) -> tuple[bytes, bool]:
-    """The first lines of a file, at least two of them, and whether that is all of it."""
-    head, step = b"", INSPECTED_BYTES
-    with open_stream(request.path) as stream:
-        while True:
-            more = stream.read(step)
-            head += more
-            if len(more) < step or head.count(b"\n") > 2 or len(head) > LONGEST_ROW:
-                return head, len(more) < step
-            step = len(head)
-
-
-@contextmanager
-def long_cells() -> Iterator[None]:
-    """Let the csv module read cells as long as those that pyarrow reads."""
-    limit = csv.field_size_limit(LONGEST_ROW)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _records(text: str, delimiter: str) -> list[list[str]]:
-    """Records of the first lines that are not empty, as far as they can be read."""
-    records: list[list[str]] = []
-    with suppress(csv.Error), long_cells():
-        records.extend(record for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if record)
-    return records
-
-
-def _delimiter(text: str) -> str:
-    """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
-    best, found = (0.0, 1), ","
-    for candidate in DELIMITERS:
-        rows = _records(text[:20_000], candidate)
-        rows = rows[: max(1, min(50, len(rows) - 1))]
-        width = len(rows[0]) if rows else 1
-        if width == 1 or sum(len(row) == width for row in rows) < 0.8 * len(rows):
-            continue
-        cells = [cell for row in rows for cell in row]
-        numbers = sum(is_number_text(cell, ".") or is_number_text(cell, ",") for cell in cells) / len(cells)
-        if (numbers, width) > best:
-            best, found = (numbers, width), candidate
-    return found
-
-
-def _decimal_comma(records: list[list[str]]) -> bool:
-    cells = [cell.strip() for record in records for cell in record]
-    commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    points = sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    return commas > points
-
-
-def _names(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
-    """Names of the columns, and whether the first line holds them."""
-    cells = [cell.strip() for cell in first]
-    filled = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
-    if filled and all(is_number_text(cell, decimal) for cell in filled):
-        notes.append(
-            f"The first line holds numbers only, so that there is no header; columns are called x0 … x{len(cells) - 1}."
-        )
-        return [f"x{i}" for i in range(len(cells))], False
-    odd = [cell for cell in cells if is_number_text(cell, decimal) and not cell.isdecimal()]
-    if odd:
-        notes.append(
-            f"The first line is taken as header, although it holds a number, {odd[0]}. Put names of the columns there."
-        )
-    if "" in cells:
-        free = "index" if cells[0] == "" and "index" not in cells else "column_1"
-        cells = [cell or (free if i == 0 else f"column_{i + 1}") for i, cell in enumerate(cells)]
-    return cells, True
-
-
-def _has_leading_zeros(cells: list[str]) -> bool:
-    filled = [cell.strip() for cell in cells if cell.strip() not in MISSING_CELLS]
-    return any(re.fullmatch(r"0\d+", cell) for cell in filled) and all(cell.isdecimal() for cell in filled)

@@ -55,7 +55,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         return type(self), (self.file, self.fault, self.remedy), vars(self)
 
 
-class NoSuchFile(FileFault, FileNotFoundError):
+class NoSuchFile(FileFault, FileNotFoundError):  # noqa: N818, as FileFault
     """There is no file of this name."""
 
 

@@ -1,4 +1,4 @@
-"""Which columns of a table are features, which one names the rows, and what is left out and why."""
+"""What is asked of a file; which of its columns are features, which one names the rows, what is left out and why."""
 
 from __future__ import annotations
 
@@ -6,17 +6,54 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from mosaic._files import Library, listed
 from mosaic._frames import ID_NAMES, is_added, looks_like_id
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.faults import FileFault, unknown_name
-from mosaic.data.request import Request
 
 pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
 
 #: Letters of the longest text that still is a name of a row.
 LONGEST_NAME = 100
+#: Is called now and then with the bytes done and their total.
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of :func:`mosaic.data.open_table`, with the kind of file and the memory in bytes.
+
+    Attributes
+    ----------
+    path, kind : of the file or folder; its kind as a person would say it
+    budget : bytes of memory
+    elsewhere : whether the numbers come from another file, so that no column is needed for them
+    """
+
+    path: Path
+    kind: str = ""
+    id: str | None = None
+    columns: Sequence[str] | None = None
+    exclude_columns: Sequence[str] | None = None
+    embedding: str | None = None
+    group: str | None = None
+    weight: str | None = None
+    array: str | None = None
+    image_size: int = 32
+    colour: bool = False
+    drop_missing: bool = False
+    elsewhere: bool = False
+    budget: float = DEFAULT_BUDGET
+    progress: Progress | None = None
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Columns that have a role of their own, and the parameter that names it."""
+        given = {"id": self.id, "group": self.group, "weight": self.weight, "embedding": self.embedding}
+        return {column: parameter for parameter, column in given.items() if column is not None}
 
 
 @dataclass

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 from mosaic._files import Library, listed
 from mosaic.data.columns import add_groups_and_weights
 from mosaic.data.faults import FileFault, not_permitted, readable
-from mosaic.data.features import refuse_columns
+from mosaic.data.features import Request, refuse_columns
 from mosaic.data.records import InMemory
-from mosaic.data.request import Request
 from mosaic.data.scratch import Scratch
 from mosaic.data.table import Table
 from mosaic.exceptions import InvalidInputError

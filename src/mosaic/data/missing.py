@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from mosaic._arrays import IntArray
 from mosaic.data.faults import FileFault
-from mosaic.data.request import Request
+from mosaic.data.features import Request
 
 #: Of a row number, where the row is, as arguments of a fault.
 Place: TypeAlias = Callable[[int], dict[str, Any]]

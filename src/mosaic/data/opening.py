@@ -14,11 +14,10 @@ from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_n
 from mosaic.data.arrow import open_feather, open_parquet
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.faults import FileFault, check_there
+from mosaic.data.features import Progress, Request
 from mosaic.data.images import PICTURES, open_images
-from mosaic.data.json_lines import open_json_lines
-from mosaic.data.request import Progress, Request
 from mosaic.data.table import Table
-from mosaic.data.text import COMPRESSIONS, ending_of, open_text
+from mosaic.data.text import COMPRESSIONS, ending_of, open_json_lines, open_text
 from mosaic.exceptions import InvalidInputError
 
 
@@ -115,7 +114,9 @@ def open_table(
     check_there(file)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
     if not budget > 0:
-        raise InvalidInputError("must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget)
+        raise InvalidInputError(
+            "must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget
+        )
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
     ending = kind_of(file)
@@ -166,7 +167,11 @@ def kind_of(file: Path) -> str:
     ending, packing = ending_of(file), file.suffix.lower()
     if ending not in KINDS or (packing in COMPRESSIONS and packing not in KINDS[ending].compressions):
         shown = "".join(file.suffixes[-2:]) if packing in COMPRESSIONS else file.suffix
-        said = f"files that end in {shown!r} are not known" if shown else "a name without an ending says nothing of the file"
+        said = (
+            f"files that end in {shown!r} are not known"
+            if shown
+            else "a name without an ending says nothing of the file"
+        )
         raise FileFault(
             file,
             said,

@@ -12,9 +12,8 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic._files import Library
 from mosaic.data.faults import FileFault, readable
-from mosaic.data.features import is_list
+from mosaic.data.features import Progress, Request, is_list
 from mosaic.data.records import Columns
-from mosaic.data.request import Progress, Request
 from mosaic.data.scratch import Scratch
 from mosaic.engines.local import LocalSource
 from mosaic.passes import BLOCK_ROWS
@@ -73,7 +72,9 @@ class ParquetFiles:
         with readable(path):
             # Two columns of one name are refused later, with their name.
             alike = all(schema.equals(schemas[0]) for schema in schemas)
-            self.schema = without_views(schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive"))
+            self.schema = without_views(
+                schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
+            )
         self._files = [(file, head) for file, head, _ in filled]
         self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
@@ -190,7 +191,9 @@ class ParquetSource(LocalSource):
 
     def read(self, start: int, stop: int) -> Any:
         """Rows of the groups that hold them."""
-        rows = np.full((stop - start, self.n_features), np.nan, self._dtype)  # what a damaged file holds back is missing
+        rows = np.full(
+            (stop - start, self.n_features), np.nan, self._dtype
+        )  # what a damaged file holds back is missing
         known = 0
         for batch in self._files.read(start, stop, self._columns):
             rows[known : known + batch.num_rows] = matrix_of(batch)

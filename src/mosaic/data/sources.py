@@ -34,7 +34,9 @@ class StoredArray(ArraySource):
     names : of its columns
     """
 
-    def __init__(self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None):
+    def __init__(
+        self, X: Any, kind: str, where: str | Path, n_jobs: int | None = None, names: Sequence[str] | None = None
+    ):
         check_stored(X, where)
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names
@@ -92,7 +94,12 @@ class SelectedRows(LocalSource):
     """
 
     def __init__(self, source: LocalSource, dropped: IntArray):
-        self.kind, self.names, self.n_jobs, self.n_features = source.kind, source.names, source.n_jobs, source.n_features
+        self.kind, self.names, self.n_jobs, self.n_features = (
+            source.kind,
+            source.names,
+            source.n_jobs,
+            source.n_features,
+        )
         self.n, self._source, self._dropped = source.n - len(dropped), source, np.asarray(dropped)
         # For every dropped row, how many of the rows that are left come before it.
         self._kept_before = self._dropped - np.arange(len(dropped))
@@ -135,7 +142,9 @@ def open_object(X: Any, n_jobs: int | None = None) -> Source:
     if hasattr(X, "var_names"):
         return _open_anndata(X, n_jobs)
     if owner == "zarr" and hasattr(X, "members"):
-        raise _is_group("a Zarr group", [name for name, member in X.members(max_depth=None) if hasattr(member, "chunks")])
+        raise _is_group(
+            "a Zarr group", [name for name, member in X.members(max_depth=None) if hasattr(member, "chunks")]
+        )
     if owner == "h5py" and hasattr(X, "visititems"):
         arrays: list[str] = []
         X.visititems(lambda name, member: arrays.append(name) if hasattr(member, "chunks") else None)
@@ -154,7 +163,11 @@ def check_stored(X: Any, where: str | Path) -> None:
     """Refuse an array that is no table of real numbers with rows to slice."""
 
     def refused(fault: str, remedy: str) -> InvalidInputError:
-        return FileFault(where, fault, remedy) if isinstance(where, Path) else InvalidInputError(f"{where} {fault}", remedy)
+        return (
+            FileFault(where, fault, remedy)
+            if isinstance(where, Path)
+            else InvalidInputError(f"{where} {fault}", remedy)
+        )
 
     shape = tuple(X.shape or ())
     if len(shape) != 2:
@@ -164,7 +177,8 @@ def check_stored(X: Any, where: str | Path) -> None:
         )
     if X.dtype.kind not in "fiub":
         raise refused(
-            f"must hold real numbers; got dtype {X.dtype}", "Save it as float64, or columns of several types as Parquet."
+            f"must hold real numbers; got dtype {X.dtype}",
+            "Save it as float64, or columns of several types as Parquet.",
         )
     if getattr(X, "format", "csr") != "csr":
         raise refused(

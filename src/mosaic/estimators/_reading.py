@@ -27,10 +27,11 @@ class NamedRows(NamedTuple):
     names: list[str] | None
 
 
-def rows_of_file(path: str | PathLike[str], memory_budget: float | None = None) -> NamedRows:
+def rows_of_file(path: str | PathLike[str], memory_budget: float | None = None, warn: bool = True) -> NamedRows:
     """The features of a file; the rows are a source where the file is large for the budget."""
     X, names, left_out = read_file(path, memory_budget)
-    warn_of_ids(left_out, f"choose the columns: mosaic.data.open_table({str(path)!r}, columns=[…]).X")
+    if warn:
+        warn_of_ids(left_out, f"choose the columns: mosaic.data.open_table({str(path)!r}, columns=[…]).X")
     return NamedRows(X, names)
 
 
@@ -53,13 +54,21 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     if isinstance(X, (str, PathLike)):
-        X = rows_of_file(X)
+        X = rows_of_file(X, warn=reset)
         X = X._replace(rows=X.rows.read(0, X.rows.n)) if isinstance(X.rows, LocalSource) else X
     if isinstance(X, NamedRows):
-        matrix = _checked(validate_data(estimator, X.rows, reset=reset, **settings), X.names)
+        known = None if reset or X.names is None else getattr(estimator, "feature_names_in_", None)
+        if known is not None and list(known) != X.names:
+            raise InvalidInputError(
+                f"X has the columns {', '.join(map(repr, X.names))}; those of fit were {', '.join(map(repr, known))}",
+                "Write them in this order, or pass a data frame, whose columns are found by their names.",
+            )
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were compared above
+            matrix = validate_data(estimator, X.rows, reset=reset, **settings)
         if reset and X.names is not None:
             estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        return matrix
+        return _checked(matrix, X.names)
     refuse_masked(X)
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     keep_ids = getattr(estimator, "kernel", None) == "precomputed"
