@@ -116,7 +116,15 @@ def _message(error: BaseException, kind: str) -> str:
     if kind == "unexpected":
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return f"a fault of ours, {what}. With --debug the traceback is shown; please report it"
-    return str(error)
+    return error.message(OPTIONS) if isinstance(error, MosaicError) else str(error)
+
+
+def _as_option(name: str, value: str | None) -> str:
+    option = "--" + name.replace("_", "-")
+    return option if value in (None, "True") else f"{option} {value.strip(chr(39))}"
+
+
+OPTIONS = Wording(_as_option, PYTHON.row)
 
 
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
