@@ -57,8 +57,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = rows_of_file(X, warn=reset)
         X = X._replace(rows=X.rows.read(0, X.rows.n)) if isinstance(X.rows, LocalSource) else X
     if isinstance(X, NamedRows):
-        known = None if reset or X.names is None else getattr(estimator, "feature_names_in_", None)
-        if known is not None and list(known) != X.names:
+        known = None if reset else getattr(estimator, "feature_names_in_", None)
+        if known is not None and X.names is not None and list(known) != X.names:
             raise InvalidInputError(
                 f"X has the columns {', '.join(map(repr, X.names))}; those of fit were {', '.join(map(repr, known))}",
                 "Write them in this order, or pass a data frame, whose columns are found by their names.",
