@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mosaic.cli._constraints import check_kind, check_options, constraints_of
-from mosaic.cli._faults import OutputError, using, writing
+from mosaic.cli._faults import OPTIONS, OutputError, using, writing
 from mosaic.cli._options import FILE_OPTIONS, SETTINGS
 from mosaic.cli._output import note
 from mosaic.cli._progress import Bar, warnings_as
@@ -45,7 +45,7 @@ class Work:
     @property
     def notes(self) -> list[str]:
         """What was assumed about the file, and what the library warned of."""
-        return [*self.table.notes, *self.warned]
+        return [*map(OPTIONS, self.table.notes), *self.warned]
 
     @property
     def file(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Work:
 
     def say_notes(self, notes: list[str] | None = None) -> None:
         """Notes on stderr, where no answer on stdout has them; what was assumed about the file only to a terminal."""
-        assumed = set() if sys.stderr.isatty() else set(self.table.notes)
+        assumed = set() if sys.stderr.isatty() else set(map(OPTIONS, self.table.notes))
         for text in [] if self.args.quiet else self.notes if notes is None else notes:
             if text not in assumed:
                 note(text)
