@@ -278,7 +278,9 @@ def test_missing_values_are_refused_with_their_row(npy, tmp_path):
     bad = X.copy()
     bad[23_456, 2] = np.nan
     np.save(tmp_path / "bad.npy", bad)
-    with pytest.raises(InvalidInputError, match=r"bad.npy, row 23,456 \(counted from 0\), feature 2: a number is missing"):
+    with pytest.raises(
+        InvalidInputError, match=r"bad.npy, row 23,456 \(counted from 0\), feature 2: a number is missing"
+    ):
         MOSAIC(5, **PLAIN).fit(tmp_path / "bad.npy")
     with pytest.raises(InvalidInputError, match=r"X\[23456, 2\] = nan, in row 23456, column 2"):
         MOSAIC(5, **PLAIN).fit(np.load(tmp_path / "bad.npy", mmap_mode="r"))
