@@ -87,7 +87,7 @@ def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path,
         assert said in caught.value.fault
         assert remedy in caught.value.remedy
 
-    refused(old, "exists already", "--force")
+    refused(old, "exists already", "`force=True`")
     check_output(old, True)
     check_output(tmp_path / "new.csv", False)
     check_output(tmp_path / "report.html", False)

@@ -235,15 +235,22 @@ def test_complex_columns_are_refused():
 def test_data_that_is_not_in_memory_is_refused():
     lazy = pl.LazyFrame(PEOPLE)
     for function in (numeric_part, to_matrix, column_names, n_rows):
-        with pytest.raises(InvalidInputError, match=r"^X is a LazyFrame; call .collect\(\) first"):
+        with pytest.raises(
+            InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"
+        ):
             function(lazy)
-    with pytest.raises(InvalidInputError, match=r"^X is a LazyFrame; call .collect\(\) first"):
+    with pytest.raises(
+        InvalidInputError, match=r"^X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first"
+    ):
         take_rows(lazy, [0])
 
 
 def test_queries_of_other_libraries_are_refused_with_their_own_remedy():
     duckdb = pytest.importorskip("duckdb")
-    with pytest.raises(InvalidInputError, match=r"X is a DuckDBPyRelation; call .df\(\) or .pl\(\) first"):
+    with pytest.raises(
+        InvalidInputError,
+        match=r"X is a DuckDBPyRelation; all rows are needed in memory. Call .df\(\) or .pl\(\) first",
+    ):
         numeric_part(duckdb.sql("select 1 as a"))
 
 

@@ -224,7 +224,10 @@ REFUSED = {
     "NaN, pandas": (lambda: pd.DataFrame(with_entry(np.nan), columns=NAMES), "1 NaN.*in row 7, column 'x2'"),
     "NaN, polars": (lambda: pl.DataFrame(with_entry(np.nan), schema=NAMES), "1 NaN.*in row 7, column 'x2'"),
     "null, polars": (lambda: pl.DataFrame({"a": [1.0, None]}), "1 NaN.*in row 1, column 'a'"),
-    "lazy": (lambda: pl.DataFrame(X, schema=NAMES).lazy(), r"X is a LazyFrame; call .collect\(\) first"),
+    "lazy": (
+        lambda: pl.DataFrame(X, schema=NAMES).lazy(),
+        r"X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first",
+    ),
     "mixed": (lambda: pd.DataFrame({"a": [1.0, "two"], "b": [3.0, 4.0]}), "column 'a' mixes numbers with other values"),
     "no numbers": (lambda: pd.DataFrame({"a": ["one", "two"]}), "X has no column of numbers, only 'a'"),
     "twice": (lambda: pd.DataFrame(X[:, :2], columns=["a", "a"]), "more than one is called 'a'"),

@@ -1,4 +1,4 @@
-"""What all who read and write files share: optional libraries, faults that name the file, sizes, JSON values, signals.
+"""What all who read and write files share: optional packages, names and sizes in messages, JSON values, signals.
 
 It imports nothing but the standard library, since the command line needs it before its first line.
 """
@@ -14,42 +14,52 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from mosaic.exceptions import InvalidInputError, MissingDependencyError, MosaicError
+from mosaic.exceptions import MissingDependencyError
 
 #: Names that a message lists before it leaves off.
 LISTED = 20
 
 
 def library(name: str, where: object) -> Any:
-    """The module that reads a file, or how to get it."""
+    """A module of an optional package.
+
+    Parameters
+    ----------
+    name : of the module, such as ``"pyarrow.parquet"``
+    where : the file or task that needs it, for the message
+
+    Raises
+    ------
+    MissingDependencyError
+        if the package is not installed. The message says how to install it.
+    """
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0].replace(
-            "PIL", "pillow"
-        )  # which is called otherwise where it is installed from
+        package = name.partition(".")[0].replace("PIL", "pillow")  # the name that pip knows
         raise MissingDependencyError(
-            f"{where} is read with {package}, which is not installed. Use: pip install {package}"
+            f"{where} is read with {package}, which is not installed", f"Use: pip install {package}"
         ) from error
 
 
-@contextmanager
-def readable(where: object) -> Iterator[None]:
-    """Whatever a library says of a file that it cannot read, with the name of the file."""
-    try:
-        yield
-    except (MosaicError, MemoryError):
-        raise
-    except Exception as error:
-        fault = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-        raise InvalidInputError(
-            f"{where} cannot be read ({fault}). It is damaged, has changed since it was opened, or is not what its ending "
-            "says. Write it again."
-        ) from error
+class Library:
+    """A module of an optional package that is imported when one of its names is first used.
+
+    Examples
+    --------
+    >>> Library("json").loads("[1, 2]")
+    [1, 2]
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(library(self._name, "The data"), attribute)
 
 
 def listed(names: list[str]) -> str:
-    """Names for a message, not too many of them.
+    """Names for a message, at most 20 of them.
 
     Examples
     --------

@@ -25,19 +25,51 @@ COLUMNS_AT_ONCE = 8
 #: How data that is not in memory yet is brought there; whatever is not listed has ``.collect()``.
 COLLECT = {"dask": ".compute()", "duckdb": ".df() or .pl()", "ibis": ".to_pandas()", "sqlframe": ".toPandas()"}
 COLLECT |= {"pyspark": ".toPandas()", "pyspark[connect]": ".toPandas()"}
+#: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
+ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: How columns begin that the command adds to the rows that it writes; they say nothing about a point.
+ADDED_PREFIX = "mosaic_"
 
 
-def numeric_part(X: Any, *, names: Sequence[str] | None = None) -> Any:
-    """The columns of a dataframe that hold numbers, as a dataframe of the same kind; all else is returned as it is.
+def looks_like_id(name: str) -> bool:
+    """Whether a column is called as ids are.
 
-    Numbers are integers, floats, booleans and decimals. Strings, categories, dates, lists and so on identify a row:
-    :func:`take_rows` carries them along, nothing is computed from them.
+    Examples
+    --------
+    >>> looks_like_id("ID"), looks_like_id("patient_id"), looks_like_id("width")
+    (True, True, False)
+    """
+    folded = name.casefold()
+    return folded in ID_NAMES or folded.endswith("_id")
+
+
+def is_added(name: str) -> bool:
+    """Whether a column is called as those that the command adds to rows."""
+    return name.startswith(ADDED_PREFIX)
+
+
+def is_feature_name(name: object) -> bool:
+    """Whether numbers in a column of this name are computed with, unless the user says otherwise. The same for frames and files.
+
+    Examples
+    --------
+    >>> [is_feature_name(name) for name in ("width", "patient_id", "mosaic_row", 7)]
+    [True, False, False, True]
+    """
+    return not isinstance(name, str) or not (looks_like_id(name) or is_added(name))
+
+
+def numeric_part(X: Any, *, names: Sequence[str] | None = None, keep_ids: bool = False) -> Any:
+    """The columns of a dataframe that are features, as a dataframe of the same kind; all else is returned as it is.
+
+    Features are columns of integers, floats, booleans and decimals, unless they are called as ids are. Strings, categories,
+    dates, lists and ids identify a row: :func:`take_rows` carries them along, nothing is computed from them.
 
     Parameters
     ----------
     X : dataframe (pandas, polars, PyArrow, modin, …) or array
-    names : the columns to take, in this order, whatever their order in X; by default all that hold numbers, as they
-        come
+    names : the columns to take, in this order, whatever their order in X; by default all features, as they come
+    keep_ids : whether numbers that are called as ids are count as features
 
     Raises
     ------
@@ -66,14 +98,16 @@ def numeric_part(X: Any, *, names: Sequence[str] | None = None) -> Any:
     if not hasattr(frame, "columns"):
         remedy = "use X.to_frame()" if hasattr(X, "to_frame") else "make it a column of a table"
         raise InvalidInputError(
-            f"X is a {type(X).__name__}, a single column; for points with one feature {remedy}, "
-            "for one point with several features a dataframe with one row."
+            f"X is a {type(X).__name__}, a single column",
+            f"For points with one feature {remedy}, for one point with several features a dataframe with one row.",
         )
     columns = list(frame.iter_columns())
     wanted = list(range(len(columns))) if names is None else _positions([c.name for c in columns], names)
     chosen, converted = [], []
     for position in wanted:
         column = columns[position]
+        if names is None and not keep_ids and not is_feature_name(column.name):
+            continue
         if not _holds_numbers(column):
             values = _numbers_among_objects(column)
             if values is None and names is None:
@@ -81,10 +115,26 @@ def numeric_part(X: Any, *, names: Sequence[str] | None = None) -> Any:
             converted.append(_float_column(column, values, frame))
         chosen.append(position)
     if not chosen:
-        raise InvalidInputError(_no_numbers(columns))
+        raise _no_numbers(columns)
     if chosen == list(range(len(columns))) and not converted:
         return X
     return _unwrapped(frame[:, chosen].with_columns(*converted), X)
+
+
+def id_columns(X: Any) -> list[str]:
+    """Columns of a dataframe that hold numbers and are no features, because they are called as ids are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> id_columns(pl.DataFrame({"id": [7, 8], "name": ["Ada", "Max"], "height": [1.7, 1.8]}))
+    ['id']
+    """
+    frame = _wrapped(X)
+    if frame is None or not hasattr(frame, "columns"):
+        return []
+    columns = [column for column in frame.iter_columns() if not is_feature_name(column.name)]
+    return [str(column.name) for column in columns if _holds_numbers(column)]
 
 
 def to_matrix(X: Any, name: str = "X") -> Any:
@@ -114,7 +164,8 @@ def to_matrix(X: Any, name: str = "X") -> Any:
     for column in columns:
         if not _holds_numbers(column):
             raise InvalidInputError(
-                f"{name} must hold numbers only; column {column.name!r} is of type {column.dtype}. Convert or drop it."
+                f"{name} must hold numbers only; column {column.name!r} is of type {column.dtype}",
+                "Convert or drop it.",
             )
     if columns and all(getattr(_native_dtype(column), "fill_value", None) == 0 for column in columns):
         matrix = frame.to_native().sparse.to_coo().tocsr()
@@ -162,8 +213,8 @@ def columns_as_lists(X: Any) -> dict[str, list[Any]]:
         }
     if not isinstance(X, Mapping):
         raise InvalidInputError(
-            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}. For an array use "
-            "{'name': array[:, 0], …}."
+            f"columns must be a dataframe, or a mapping from names to values; got {type(X).__name__}",
+            "For an array use {'name': array[:, 0], …}.",
         )
     return {str(name): np.asarray(v).tolist() if isinstance(v, np.ndarray) else list(v) for name, v in X.items()}
 
@@ -184,7 +235,7 @@ def take_rows(X: Any, indices: ArrayLike) -> Any:
     >>> take_rows(["Ada", "Max", "Eva"], [2, 0, 0])
     ['Eva', 'Ada', 'Ada']
     """
-    rows = _row_numbers(indices, n_rows(X))
+    rows = row_numbers(indices, n_rows(X))
     frame = _wrapped(X)
     if frame is not None:  # also series, whose own brackets may look for labels
         return _unwrapped(frame[rows], X)
@@ -207,7 +258,7 @@ def n_rows(X: Any) -> int:
         return len(X)
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if not len(shape):
-        raise InvalidInputError(f"X must have rows; got a {type(X).__name__} without any.")
+        raise InvalidInputError(f"X must have rows; got a {type(X).__name__} without any")
     return int(shape[0])
 
 
@@ -224,12 +275,14 @@ def _wrapped(X: Any, name: str = "X") -> Any:
         columns = getattr(X, "column_names", None) or list(X.columns)  # PyArrow's columns are its data
         twice = ", ".join(repr(column) for column, count in Counter(columns).items() if count > 1)
         raise InvalidInputError(
-            f"{name} must have columns of different names; more than one is called {twice}. "
-            "Rename them or drop all but one."
+            f"{name} must have columns of different names; more than one is called {twice}",
+            "Rename them or drop all but one.",
         ) from error
     if isinstance(frame, nw.LazyFrame):
         remedy = COLLECT.get(frame.implementation.value, ".collect()")
-        raise InvalidInputError(f"{name} is a {type(X).__name__}; call {remedy} first: all rows are needed in memory.")
+        raise InvalidInputError(
+            f"{name} is a {type(X).__name__}; all rows are needed in memory", f"Call {remedy} first."
+        )
     return frame if isinstance(frame, nw.DataFrame | nw.Series) else None
 
 
@@ -250,8 +303,8 @@ def _holds_numbers(column: Any) -> bool:
     kind = getattr(_native_dtype(column), "kind", None)
     if kind == "c":
         raise InvalidInputError(
-            f"X must hold real numbers; column {column.name!r} is complex. "
-            "Use its real and imaginary parts as two columns, or drop it."
+            f"X must hold real numbers; column {column.name!r} is complex",
+            "Use its real and imaginary parts as two columns, or drop it.",
         )
     return bool(column.dtype.is_numeric() or column.dtype == nw.Boolean or kind in ("f", "i", "u", "b"))
 
@@ -276,16 +329,16 @@ def _numbers_among_objects(column: Any) -> FloatArray | None:
         row = next(row for row in present if type(objects[row]) not in kinds)
         raise InvalidInputError(
             f"column {column.name!r} mixes numbers with other values; row {row} (counted from 0) holds "
-            f"{reprlib.repr(objects[row])}, row {numbers[0]} holds {reprlib.repr(objects[numbers[0]])}. Convert it with "
-            f"pd.to_numeric(X[{column.name!r}], errors='coerce') or drop the column; "
-            f"if it identifies rows, use X[{column.name!r}].astype(str)."
+            f"{reprlib.repr(objects[row])}, row {numbers[0]} holds {reprlib.repr(objects[numbers[0]])}",
+            f"Convert it with pd.to_numeric(X[{column.name!r}], errors='coerce') or drop the column; "
+            f"if it identifies rows, use X[{column.name!r}].astype(str).",
         )
     odd = next((row for row in numbers if not _fits_float(objects[row])), None)
     if odd is not None:
         raise InvalidInputError(
             f"column {column.name!r} holds objects that are no int or float in the range of float64; row {odd} "
-            f"(counted from 0) holds {reprlib.repr(objects[odd])}. Convert to a number type, "
-            f"for example with X[{column.name!r}].astype(float), or drop the column."
+            f"(counted from 0) holds {reprlib.repr(objects[odd])}",
+            f"Convert to a number type, for example with X[{column.name!r}].astype(float), or drop the column.",
         )
     return np.array([np.nan if m else o for o, m in zip(objects, missing, strict=True)], dtype=np.float64)
 
@@ -309,7 +362,8 @@ def _float_column(column: Any, values: FloatArray | None, frame: Any) -> Any:
     if values is None:
         if not column.is_null().all():
             raise InvalidInputError(
-                f"column {column.name!r} held numbers in fit and is of type {column.dtype} now. Convert it to a number type."
+                f"column {column.name!r} held numbers in fit and is of type {column.dtype} now",
+                "Convert it to a number type.",
             )
         values = np.full(len(column), np.nan)
     return nw.new_series(column.name, values, nw.Float64, backend=frame.implementation)
@@ -332,32 +386,40 @@ def _positions(columns: list[Any], names: Sequence[str]) -> list[int]:
         one = len(missing) == 1
         raise InvalidInputError(
             f"{'column' if one else 'columns'} {', '.join(map(repr, missing))} {'was' if one else 'were'} there in fit "
-            f"and {'is' if one else 'are'} missing now; X has {', '.join(map(repr, columns)) or 'no columns'}. "
-            "Add or rename the columns, or fit again."
+            f"and {'is' if one else 'are'} missing now; X has {', '.join(map(repr, columns)) or 'no columns'}",
+            "Add or rename the columns, or fit again.",
         )
     return [places[name] for name in names]
 
 
-def _no_numbers(columns: list[Any]) -> str:
+def _no_numbers(columns: list[Any]) -> InvalidInputError:
     if not columns:
-        return "X has no columns; at least one of numbers is needed."
+        return InvalidInputError("X has no columns", "At least one of numbers is needed.")
+    ids = [column.name for column in columns if not is_feature_name(column.name) and _holds_numbers(column)]
+    if ids:
+        named = ", ".join(map(repr, ids))
+        return InvalidInputError(
+            f"X has no column of numbers to compute with, only {named}, whose name says that it identifies rows",
+            f"Rename it, or pass X[[{named}]].to_numpy(), if its numbers are a feature.",
+        )
     listed = ", ".join(f"{column.name!r} ({column.dtype})" for column in columns)
-    return (
-        f"X has no column of numbers, only {listed}. Convert the columns that stand for numbers (for example with "
-        "pandas.to_numeric) or encode them (for example with sklearn.preprocessing.OneHotEncoder)."
+    return InvalidInputError(
+        f"X has no column of numbers, only {listed}",
+        "Convert the columns that stand for numbers (for example with pandas.to_numeric) or encode them (for example with "
+        "sklearn.preprocessing.OneHotEncoder).",
     )
 
 
-def _row_numbers(indices: ArrayLike, length: int) -> IntArray:
+def row_numbers(indices: ArrayLike, length: int) -> IntArray:
     """Row numbers in ``range(length)``, in any order and repeated at will."""
     rows = np.asarray(indices)
     if rows.size == 0:
         return np.zeros(0, dtype=np.intp)
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise InvalidInputError(
-            f"indices must be a list of row numbers; got dtype {rows.dtype}, shape {rows.shape}. "
-            "For a mask use np.flatnonzero(mask)."
+            f"indices must be a list of row numbers; got dtype {rows.dtype}, shape {rows.shape}",
+            "For a mask use np.flatnonzero(mask).",
         )
     if rows.min() < 0 or rows.max() >= length:
-        raise InvalidInputError(f"indices must lie in 0 … {length - 1}; got {rows.min()} … {rows.max()}.")
+        raise InvalidInputError(f"indices must lie in 0 … {length - 1}; got {rows.min()} … {rows.max()}")
     return rows.astype(np.intp, copy=False)

@@ -61,8 +61,7 @@ def digits_with_noise() -> Digits:
     X = np.vstack([digits.data, noise])
     records = InMemory(pa.table({"image": names, "digit": what}))
     kind = "handwritten digits and noise"
-    known = {"id_name": "image", "groups": np.array(what), "group_name": "digit", "ids": pa.array(names)}
-    return Digits(Path("digits"), kind, X, records, **known)
+    return Digits(Path("digits"), kind, X, records, id_name="image", groups=np.array(what), group_name="digit")
 
 
 def draw(images: Any) -> str:

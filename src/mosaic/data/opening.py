@@ -1,41 +1,55 @@
-"""Files in: what kind of file it is, and who reads that kind."""
+"""Opening a file: what kind it is, and which function reads that kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
-from mosaic.data._bytes import COMPRESSIONS, Progress, ending_of
-from mosaic.data._columns import ColumnChoices
-from mosaic.data._faults import FileFault, check_there
+from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
+from mosaic.data.arrow import open_feather, open_parquet
+from mosaic.data.csv_files import open_text_table
+from mosaic.data.faults import FileFault, check_there
+from mosaic.data.features import Progress, Request
+from mosaic.data.images import PICTURES, open_images
 from mosaic.data.table import Table
-from mosaic.engines.files import ZARR_MARKS
+from mosaic.data.text import COMPRESSIONS, ending_of, open_json_lines, open_text
 from mosaic.exceptions import InvalidInputError
 
-#: Endings of the files that are read, and what they are called.
+
+class Kind(NamedTuple):
+    """A kind of file: its name as a person would say it, who reads it, the packages for that, and how it may be compressed."""
+
+    name: str
+    open: Callable[[Request], Table]
+    packages: tuple[str, ...] = ()
+    compressions: tuple[str, ...] = ()
+
+
+#: Kinds of files by their ending. A further kind is a line here and a function that reads it.
 KINDS = {
-    ".csv": "CSV file",
-    ".tsv": "tab-separated file",
-    ".tab": "tab-separated file",
-    ".parquet": "Parquet file",
-    ".feather": "Feather file",
-    ".arrow": "Arrow file",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
-    ".npy": "NumPy array",
-    ".npz": "NumPy archive",
-    ".mtx": "Matrix Market file",
-    ".h5ad": "AnnData file",
-    ".zarr": "Zarr array",
-    ".txt": "text, line by line",
-    ".zip": "images in a zip file",
+    ".csv": Kind("CSV file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
+    ".tsv": Kind("tab-separated file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
+    ".tab": Kind("tab-separated file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
+    ".parquet": Kind("Parquet file", open_parquet, ("pyarrow.parquet",)),
+    ".feather": Kind("Feather file", open_feather, ("pyarrow.feather",)),
+    ".arrow": Kind("Arrow file", open_feather, ("pyarrow.ipc",)),
+    ".jsonl": Kind("JSON lines", open_json_lines, ("pyarrow.json",), tuple(COMPRESSIONS)),
+    ".ndjson": Kind("JSON lines", open_json_lines, ("pyarrow.json",), tuple(COMPRESSIONS)),
+    ".npy": Kind("NumPy array", open_npy),
+    ".npz": Kind("NumPy archive", open_npz),
+    ".mtx": Kind("Matrix Market file", open_matrix_market, (), (".gz", ".bz2")),
+    ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
+    ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
+    ".txt": Kind("text, line by line", open_text, ("pyarrow",), tuple(COMPRESSIONS)),
+    ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
-#: Endings that may be followed by that of a compression, and of which ones.
-COMPRESSED = {".csv": COMPRESSIONS, ".tsv": COMPRESSIONS, ".tab": COMPRESSIONS, ".jsonl": COMPRESSIONS}
-COMPRESSED |= {".ndjson": COMPRESSIONS, ".txt": COMPRESSIONS, ".mtx": {".gz": "gzip", ".bz2": "bz2"}}
+#: What the kinds are called where they are folders.
+FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
 
 
 def open_table(
@@ -83,8 +97,7 @@ def open_table(
     Raises
     ------
     FileFault
-        if the file cannot be read or used. It says where, why, and what to do; options are called there as on the command
-        line, ``--exclude-columns`` for ``exclude_columns``.
+        if the file cannot be read or used. It says where, why, and what to do.
     MissingDependencyError
         if the library that reads this kind of file is not installed.
 
@@ -101,24 +114,45 @@ def open_table(
     check_there(file)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
     if not budget > 0:
-        raise InvalidInputError(f"memory_budget must be a number of bytes larger than 0; got {memory_budget!r}.")
+        raise InvalidInputError(
+            "must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget
+        )
     if embedding is not None and embeddings is not None:
-        raise InvalidInputError("embedding and embeddings are both given. Name a column or a file, not both.")
-    choices = ColumnChoices(
-        id, _names(columns), _names(exclude_columns), embedding, group, weight, drop_missing, embeddings is not None
-    )
-    kind = kind_of(file)
-    has_arrays = kind in (".npz", ".zarr", ".h5ad")
+        raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
+    ending = kind_of(file)
+    has_arrays = ending in (".npz", ".zarr", ".h5ad")
     if array is not None and not has_arrays and embeddings is None:
-        raise FileFault(file, "has no arrays to choose from (--array)", "Leave the option out.")
-    table = _open(file, kind, choices, budget, array if has_arrays else None, image_size, colour, progress)
+        raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
+    request = Request(
+        file,
+        id=id,
+        columns=[columns] if isinstance(columns, str) else columns,
+        exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
+        embedding=embedding,
+        group=group,
+        weight=weight,
+        array=array if has_arrays else None,
+        image_size=image_size,
+        colour=colour,
+        drop_missing=drop_missing,
+        elsewhere=embeddings is not None,
+        budget=budget,
+        progress=progress,
+    )
+    table = _open(request, ending)
     table.group_name = group
     if embeddings is None:
         return table
     try:
-        return _with_embeddings(
-            table, Path(embeddings), None if has_arrays else array, drop_missing, memory_budget, progress
+        check_there(Path(embeddings))
+        numbers = Request(
+            Path(embeddings),
+            array=None if has_arrays else array,
+            drop_missing=drop_missing,
+            budget=budget,
+            progress=progress,
         )
+        return _with_embeddings(table, numbers)
     except BaseException:
         table.close()
         raise
@@ -130,9 +164,8 @@ def kind_of(file: Path) -> str:
         if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ZARR_MARKS):
             return ".zarr"
         return _kind_of_folder(file)
-    ending = ending_of(file)
-    packing = file.suffix.lower()
-    if ending not in KINDS or (packing in COMPRESSIONS and packing not in COMPRESSED.get(ending, ())):
+    ending, packing = ending_of(file), file.suffix.lower()
+    if ending not in KINDS or (packing in COMPRESSIONS and packing not in KINDS[ending].compressions):
         shown = "".join(file.suffixes[-2:]) if packing in COMPRESSIONS else file.suffix
         said = (
             f"files that end in {shown!r} are not known"
@@ -149,12 +182,10 @@ def kind_of(file: Path) -> str:
 
 
 def _kind_of_folder(folder: Path) -> str:
-    """Parquet files lie in the folder itself, pictures in folders of their own if they like."""
+    """Parquet files lie in the folder itself; pictures may lie in folders of their own."""
 
     def holds(endings: Sequence[str], files: Iterable[Path]) -> bool:
         return any(one.suffix.lower() in endings and one.name[0] not in "._" for one in files)
-
-    from mosaic.data._images import PICTURES
 
     if holds([".parquet"], folder.iterdir()):
         if holds(PICTURES, folder.iterdir()):
@@ -168,57 +199,25 @@ def _kind_of_folder(folder: Path) -> str:
     return ".zip" if holds(PICTURES, folder.rglob("*")) or not holds([".parquet"], folder.rglob("*")) else ".parquet"
 
 
-def _open(
-    file: Path,
-    kind: str,
-    choices: ColumnChoices,
-    budget: float,
-    array: str | None,
-    image_size: int,
-    colour: bool,
-    progress: Progress | None,
-) -> Table:
-    """By the one who reads this kind; imported when needed, so that a missing library is missed only then."""
-    if kind in (".csv", ".tsv", ".tab"):
-        from mosaic.data._text import open_text_table
-
-        return open_text_table(file, KINDS[kind], choices, budget, progress)
-    if kind in (".parquet", ".feather", ".arrow"):
-        from mosaic.data._stored import open_feather, open_parquet
-
-        if kind == ".parquet":
-            return open_parquet(file, choices, budget, progress)
-        return open_feather(file, KINDS[kind], choices, budget, progress)
-    if kind in (".jsonl", ".ndjson", ".txt"):
-        from mosaic.data._lines import open_json_lines, open_text
-
-        return open_text(file, choices, budget) if kind == ".txt" else open_json_lines(file, choices, budget, progress)
-    if kind in (".npy", ".npz", ".mtx"):
-        from mosaic.data._arrays import open_matrix_market, open_npy, open_npz
-
-        if kind == ".npz":
-            return open_npz(file, choices, budget, array)
-        return open_npy(file, choices, budget) if kind == ".npy" else open_matrix_market(file, choices, budget)
-    if kind in (".zarr", ".h5ad"):
-        from mosaic.data._annotated import open_h5ad, open_zarr
-
-        return (open_zarr if kind == ".zarr" else open_h5ad)(file, choices, budget, array)
-    from mosaic.data._images import open_images
-
-    return open_images(file, choices, budget, image_size, colour, progress)
+def _open(request: Request, ending: str | None = None) -> Table:
+    """By the function that reads this kind of file, if the packages for it are there."""
+    file = request.path
+    ending = kind_of(file) if ending is None else ending
+    kind = KINDS[ending]
+    for package in kind.packages:
+        library(package, file)
+    return kind.open(replace(request, kind=FOLDERS.get(ending, kind.name) if file.is_dir() else kind.name))
 
 
-def _with_embeddings(
-    table: Table, file: Path, array: str | None, drop: bool, budget: float | None, progress: Progress | None
-) -> Table:
+def _with_embeddings(table: Table, request: Request) -> Table:
     """The same rows, with the numbers of another file."""
-    known: dict[str, Any] = {"array": array, "drop_missing": drop, "memory_budget": budget, "progress": progress}
-    numbers = open_table(file, **known)
+    file = request.path
+    numbers = _open(request)
     try:
         named = table.id_name in numbers.columns and numbers.feature_names is not None
         if named and numbers.id_name != table.id_name:
             numbers.close()
-            numbers = open_table(file, id=table.id_name, **known)
+            numbers = _open(replace(request, id=table.id_name))
         n = numbers.n + numbers.n_dropped
         if n != table.n:
             raise FileFault(
@@ -236,5 +235,15 @@ def _with_embeddings(
     return table
 
 
-def _names(names: Sequence[str] | None) -> Sequence[str] | None:
-    return [names] if isinstance(names, str) else names
+def read_file(path: str | PathLike[str], memory_budget: float | None = None) -> tuple[Any, list[str] | None, list[str]]:
+    """The features of a file, for a fit.
+
+    Returns
+    -------
+    X : array, memory map or CSR matrix; a source that is read in passes, if the file is large for the budget
+    names : of the features, None where they have none
+    left_out : columns of numbers that are no features because they are called as ids are
+    """
+    table = open_table(path, memory_budget=memory_budget)
+    table.keep_files()
+    return table.X, table.feature_names, table.left_out

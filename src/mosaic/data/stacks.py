@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._files import library
+from mosaic._files import Library
 from mosaic.data.table import Table
 from mosaic.exceptions import InvalidInputError
+
+Image = Library("PIL.Image")
 
 #: Values of a pixel: grey, red-green-blue, and the latter with opacity.
 CHANNELS = (1, 3, 4)
@@ -20,11 +22,11 @@ CHANNELS = (1, 3, 4)
 class StackTable(Table):
     """Rows that are pictures in an array."""
 
-    _stack: Any
+    stack: Any
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """The pictures, made small."""
-        return thumbnails(list(np.asarray(self._stack[self.numbers(rows)])), side)
+        return thumbnails(list(np.asarray(self.stack[self.numbers(rows)])), side)
 
 
 def is_stack(shape: Sequence[int]) -> bool:
@@ -40,8 +42,9 @@ def is_stack(shape: Sequence[int]) -> bool:
 
 
 def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
-    """PNG of pictures in arrays: height × width, or × 3 or × 4. What is no 8 bits goes from 0, or the least value of all that is
-    lower, to 1, or the largest value that is higher.
+    """PNG of pictures in arrays: height × width, or × 3 or × 4.
+
+    Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
     """
     pictures = [np.asarray(image) for image in images]
     if any(picture.dtype != np.uint8 for picture in pictures):
@@ -57,14 +60,13 @@ def thumbnail(image: Any, side: int) -> bytes:
 
     Small ones are enlarged by whole pixels, so that they stay sharp.
     """
-    Image = library("PIL.Image", "A picture")
     pixels = np.asarray(image)
     if pixels.ndim == 3 and pixels.shape[2] == 1:
         pixels = pixels[:, :, 0]
     if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in CHANNELS):
         raise InvalidInputError(
-            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}. Reshape images, as in "
-            "images=X.reshape(-1, 8, 8)."
+            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
+            "Reshape images, as in images=X.reshape(-1, 8, 8).",
         )
     if pixels.dtype != np.uint8:
         pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""A table: numbers to compute with, and for every row what it is called and what else is known of it."""
+"""A table: numbers to compute with, and for every row its name and all its columns."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic._files import library
-from mosaic._frames import _row_numbers
-from mosaic.data._columns import plain
-from mosaic.data._faults import FileFault, close_to
-from mosaic.data.records import Columns, Records
+from mosaic._files import Library
+from mosaic._frames import row_numbers
+from mosaic.data.faults import FileFault, close_to
+from mosaic.data.features import without_categories
+from mosaic.data.records import Records
 from mosaic.exceptions import InvalidInputError
 
-#: Names that are compared with one that is not there.
-COMPARED = 100_000
+pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
+
+#: Names of rows that are compared with one that is not there.
+COMPARED_NAMES = 100_000
 
 
 class Table:
@@ -40,6 +42,7 @@ class Table:
     id_name : the column that names the rows, None where there is none
     groups, group_name : of every row the value of the group column, as text, and its name; None without one
     weights : of every row the value of the weight column; None without one
+    left_out : columns of numbers that are no features because they are called as ids are
     """
 
     def __init__(
@@ -56,19 +59,19 @@ class Table:
         groups: Any = None,
         group_name: str | None = None,
         weights: FloatArray | None = None,
-        ids: Any = None,
+        left_out: Sequence[str] = (),
         clean: Callable[[], None] | None = None,
     ):
         self.path, self.kind, self.X = path, kind, X
         self.n, self.n_features = _shape(X)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
-        self.group_name = group_name
-        self._records, self._ids = records, ids
+        self.group_name, self.left_out = group_name, list(left_out)
+        self._records = records
         first = [] if id_name is None else [id_name]
         self.columns = first + [name for name in records.columns if name != id_name]
-        # Of sorted rows that were dropped: how many of the rows that are left come before each.
-        self._before = None if dropped is None or not len(dropped) else np.sort(dropped) - np.arange(len(dropped))
+        # For every dropped row, in order, how many of the rows that are left come before it.
+        self._kept_before = None if dropped is None or not len(dropped) else np.sort(dropped) - np.arange(len(dropped))
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
 
@@ -82,8 +85,6 @@ class Table:
         numbers = self.numbers(rows)
         if self.id_name is None:
             return [str(number) for number in numbers]
-        if self._ids is not None:
-            return _texts(self._ids.take(library("pyarrow", self.path).array(numbers)))
         return _texts(self._records.take(numbers, [self.id_name]).column(0))
 
     def rows(self, rows: ArrayLike) -> Any:
@@ -107,8 +108,8 @@ class Table:
         rows = [row for row in map(self._row_of, found) if row is not None]
         if len(rows) > 1:
             raise InvalidInputError(
-                f"{self.path}: {len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them. Name a "
-                "column of different values as id, or give the row number."
+                f"{self.path}: {len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them",
+                "Name a column of different values with `id`, or give the row number.",
             )
         if rows:
             return rows[0]
@@ -116,13 +117,13 @@ class Table:
             raise self._left_out(name)
         some: list[str] = []
         for batch in self._id_batches():
-            some += _texts(batch.slice(0, COMPARED - len(some)))
-            if len(some) == COMPARED:
+            some += _texts(batch.slice(0, COMPARED_NAMES - len(some)))
+            if len(some) == COMPARED_NAMES:
                 break
-        number = " For a row number use --row." if str(name).isdecimal() and int(name) < self.n else ""
+        number = " For a row number use `row`." if str(name).isdecimal() and int(name) < self.n else ""
         raise InvalidInputError(
-            f"{self.path}: no row has {name!r} in column {self.id_name!r}. {close_to(str(name), some)}"
-            f"Check the spelling, or name the column of ids with --id.{number}"
+            f"{self.path}: no row has {name!r} in column {self.id_name!r}",
+            f"{close_to(str(name), some)}Check the spelling, or name the column of ids with `id`.{number}",
         )
 
     def line(self, row: int) -> int | None:
@@ -136,13 +137,13 @@ class Table:
     @property
     def n_dropped(self) -> int:
         """Rows of the file that were left out, because numbers are missing in them."""
-        return 0 if self._before is None else len(self._before)
+        return 0 if self._kept_before is None else len(self._kept_before)
 
     def take_numbers_of(self, other: Table) -> None:
-        """Have the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
+        """Take over the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
         self._cleaners.append(other.close)
         self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
-        self._before = other._before
+        self._kept_before = other._kept_before
         kept = other.numbers(np.arange(other.n))
         self.groups = None if self.groups is None else self.groups[kept]
         self.weights = None if self.weights is None else self.weights[kept]
@@ -155,8 +156,8 @@ class Table:
                 raise FileFault(
                     other.path,
                     f"row {row:,} (counted from 0) is {theirs!r} in column {self.id_name!r}, that of {self.path.name} {ours!r}",
-                    f"Write both files in the same order, or leave column {self.id_name!r} out of this one if it means "
-                    "something else.",
+                    f"Write both files in the same order, or leave column {self.id_name!r} out of this one if it means something "
+                    "else.",
                 )
 
     def _all_names(self) -> Iterator[str]:
@@ -167,6 +168,10 @@ class Table:
     def close(self) -> None:
         """Remove temporary files and let go of others. X may not be used any more."""
         self._finalizer()
+
+    def keep_files(self) -> None:
+        """Leave temporary files to those who read X, which may live longer than the table. They go when X goes."""
+        self._cleaners.clear()
 
     def __enter__(self) -> Table:
         return self
@@ -181,32 +186,29 @@ class Table:
 
     def numbers(self, rows: ArrayLike) -> IntArray:
         """Row numbers in the file, counted from 0, of rows of X; they differ where rows were left out."""
-        numbers = _row_numbers(rows, self.n)
-        if self._before is None:
+        numbers = row_numbers(rows, self.n)
+        if self._kept_before is None:
             return numbers
-        return numbers + np.searchsorted(self._before, numbers, side="right")
+        return numbers + np.searchsorted(self._kept_before, numbers, side="right")
 
     def _row_of(self, number: int) -> int | None:
         """Row of X of a row of the file; None where it was dropped."""
-        if self._before is None:
+        if self._kept_before is None:
             return number
-        dropped = self._before + np.arange(len(self._before))
+        dropped = self._kept_before + np.arange(len(self._kept_before))
         place = int(np.searchsorted(dropped, number))
         return None if place < len(dropped) and dropped[place] == number else number - place
 
     def _id_batches(self) -> Iterator[Any]:
-        if self._ids is not None:
-            return iter([self._ids])
-        records = cast(Columns, self._records)  # what has names has columns
-        return (batch.column(0) for batch in records.batches([str(self.id_name)]))
+        return (batch.column(0) for batch in self._records.batches([str(self.id_name)]))
 
     def _by_number(self, name: str) -> int:
         last = self.n + self.n_dropped - 1
         number = int(name) if str(name).isdecimal() else -1
         if not 0 <= number <= last:
             raise InvalidInputError(
-                f"{self.path}: there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {last:,}. "
-                "Name the column of ids with --id, if there is one."
+                f"{self.path}: there is no row {name!r}; rows have no ids and are called by their numbers, 0 to {last:,}",
+                "Name the column of ids with `id`, if there is one.",
             )
         row = self._row_of(number)
         if row is None:
@@ -215,7 +217,8 @@ class Table:
 
     def _left_out(self, name: str) -> InvalidInputError:
         return InvalidInputError(
-            f"{self.path}: row {name!r} was left out, because numbers are missing in it. Fill them in, or name another row."
+            f"{self.path}: row {name!r} was left out, because numbers are missing in it",
+            "Fill them in, or name another row.",
         )
 
 
@@ -232,14 +235,12 @@ def _texts(column: Any) -> list[str]:
 
 def _places(column: Any, text: str) -> list[int]:
     """Where a value is written so."""
-    pa, types = library("pyarrow", "a table"), library("pyarrow.types", "a table")
-    column = plain(column)
+    column = without_categories(column)
     if types.is_integer(column.type) or types.is_large_string(column.type):
         column = column.cast(pa.string())
     if types.is_string(column.type):
-        same = library("pyarrow.compute", "a table").equal(column, text)
-        filled = library("pyarrow.compute", "a table").fill_null(same, False)
-        return np.flatnonzero(filled.to_numpy(zero_copy_only=False)).tolist()
+        same = pc.fill_null(pc.equal(column, text), False)
+        return np.flatnonzero(same.to_numpy(zero_copy_only=False)).tolist()
     return [place for place, value in enumerate(_texts(column)) if value == text]
 
 

@@ -15,9 +15,9 @@ from mosaic.exceptions import InvalidInputError
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is something that is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
 
-    Memory maps are arrays; whether they are taken into memory is a question of their size.
+    Memory maps are arrays; whether they are taken into memory depends on their size.
     """
     if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
         return False
@@ -30,7 +30,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
     Parameters
     ----------
-    X : array, CSR matrix, memory map, data frame; path of a .npy, .parquet, .zarr or .h5ad file; Zarr array, HDF5 data set,
+    X : array, CSR matrix, memory map; path of any file that :func:`mosaic.data.open_table` reads; Zarr array, HDF5 data set,
         AnnData; Dask array or data frame; Ray data set
     n_jobs : threads of this machine; clusters have their own workers
 
@@ -41,6 +41,11 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     >>> source.kind, source.n, source.n_features
     ('array', 3, 3)
     """
+    names = None
+    if isinstance(X, (str, PathLike)):
+        from mosaic.data.opening import read_file
+
+        X, names = read_file(X)[:2]
     if isinstance(X, LocalSource) and n_jobs is not None:
         X = copy(X)
         X.n_jobs = n_jobs
@@ -55,14 +60,15 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         from mosaic.engines.ray import RaySource
 
         return RaySource.of(X)
-    if isinstance(X, (str, PathLike)) or library in ("zarr", "h5py", "anndata"):
-        from mosaic.engines.files import open_file
+    if library in ("zarr", "h5py", "anndata"):
+        from mosaic.data.sources import open_object
 
-        return open_file(X, n_jobs)
+        return open_object(X, n_jobs)
     if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
-        kind = "memory map" if isinstance(X, np.memmap) else "array"
-        return ArraySource(X, kind, n_jobs)
+        source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
+        source.names = names
+        return source
     raise InvalidInputError(
-        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}. Pass an array with two dimensions, "
-        "a path, or a Dask or Ray collection."
+        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}",
+        "Pass an array with two dimensions, a path, or a Dask or Ray collection.",
     )

@@ -122,7 +122,8 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
+            path of any file that ``mosaic.data.open_table`` reads; it is taken into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
 

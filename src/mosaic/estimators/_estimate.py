@@ -137,7 +137,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         memory = memory_by_passes(plan.sample, plan.n_initial, data.n_features)
         work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
-    matrix, prepare = read_prepared(model, X, None, checked)
+    matrix, prepare = read_prepared(model, data, None, checked)
     points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
     itemsize, n_features = matrix.dtype.itemsize, matrix.shape[1]
     max_rank = rank_for(checked, strategy, points.n, matrix)

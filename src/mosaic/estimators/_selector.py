@@ -133,9 +133,9 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Parameters
         ----------
-        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or data
-            that is read in passes: path of a .npy, .parquet, .zarr or .h5ad file, Zarr array, HDF5 data set, AnnData, Dask array
-            or data frame, Ray data set
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
+            path of any file that ``mosaic.data.open_table`` reads: small ones are read into memory, large ones in passes. Or
+            data that is read in passes: Zarr array, HDF5 data set, AnnData, Dask array or data frame, Ray data set
         y : ignored
         sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
         groups : a label for every row

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
+from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._frames import column_names, numeric_part, to_matrix
+from mosaic._frames import column_names, id_columns, numeric_part, to_matrix
 from mosaic.budget import (
     DECISION_SAMPLE,
     DEFAULT_BUDGET,
@@ -24,6 +25,7 @@ from mosaic.budget import (
 )
 from mosaic.choosing import Settings
 from mosaic.engines import Source, is_source, open_source
+from mosaic.estimators._reading import NamedRows, rows_of_file, warn_of_ids
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.passes import BLOCK_ROWS
 
@@ -53,6 +55,11 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
         raise InvalidInputError(
             "must be 'auto', 'exact', 'low-rank' or 'sketch'", "Leave it at 'auto'.", parameter="strategy", value=asked
         )
+    names = None
+    if isinstance(X, (str, PathLike)):
+        if asked == "auto" and estimator.checkpoint is not None:  # only passes keep checkpoints
+            asked = "sketch"
+        X, names = rows_of_file(X, settings.memory_budget)
     outside = is_source(X)
     if outside and asked in ("exact", "low-rank"):
         raise InvalidInputError(
@@ -62,7 +69,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     if not outside and (
         asked in ("exact", "low-rank") or (asked == "auto" and not _is_large(settings, X, sample_weight))
     ):
-        return asked, X
+        return asked, X if names is None else NamedRows(X, names)
     instead = "Use `strategy='low-rank'` on an array in memory."
     if isinstance(settings.kernel, str) and settings.kernel not in KERNELS_BY_PASSES:
         raise InvalidInputError(
@@ -76,7 +83,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
         raise InvalidInputError(
             f"`strategy='sketch'` is solved by interior point; got `solver={settings.solver!r}`", "Use `solver='auto'`."
         )
-    return "sketch", _source(estimator, X)
+    return "sketch", _source(estimator, X, names)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -95,15 +102,17 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
 
-def _source(estimator: Any, X: Any) -> Source:
+def _source(estimator: Any, X: Any, file_names: list[str] | None = None) -> Source:
     """Rows to pass over, and the names of their columns where scikit-learn expects them."""
-    if is_source(X) or isinstance(X, np.memmap):
+    if is_source(X) or isinstance(X, np.memmap) or file_names is not None:
         source = open_source(X, estimator.n_jobs)
+        source.names = source.names if file_names is None else file_names
         estimator.n_features_in_ = source.n_features
         estimator.__dict__.pop("feature_names_in_", None)
         if source.names is not None:
             estimator.feature_names_in_ = np.array(source.names, dtype=object)
         return source
+    warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
     X = numeric_part(X)
     names = column_names(X)
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}

@@ -1,4 +1,4 @@
-"""Faults of files: which file, where in it, what is wrong, what to do."""
+"""Faults of files: which file, where in it, what is wrong, and what to do about it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
     Attributes
     ----------
     file : its path, as it was given
+    line, column : where in it, None where that does not apply
     where : line and column, as "line 7, column 'age'"; None for the file as a whole
     fault : what is wrong, without a full stop
     remedy : what to do
@@ -51,20 +52,18 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
         return f"{self.file}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return FileFault, (self.file, self.fault, self.remedy), vars(self)
+        return type(self), (self.file, self.fault, self.remedy), vars(self)
+
+
+class NoSuchFile(FileFault, FileNotFoundError):  # noqa: N818, as FileFault
+    """There is no file of this name."""
 
 
 @contextmanager
-def readable(file: Path, remedy: str | None = None) -> Iterator[None]:
-    """Whatever a library says of a file that it cannot read, as a fault of that file."""
+def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
+    """Turn whatever a library says of a file that it cannot read into a fault of that file."""
     try:
         yield
-    except FileFault:
-        raise
-    except InvalidInputError as error:
-        text = str(error).removeprefix(str(file)).lstrip(": ")
-        fault, _, rest = text.partition(". ")
-        raise FileFault(file, fault, rest or "Write it again.") from error
     except (MosaicError, MemoryError):
         raise
     except PermissionError as error:
@@ -75,24 +74,24 @@ def readable(file: Path, remedy: str | None = None) -> Iterator[None]:
             file,
             f"cannot be read ({said[:300]})",
             remedy
-            or "It is damaged, was not copied completely, or is not what its ending says. Write or copy it again.",
+            or "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
+            "Write or copy it again.",
         ) from error
 
 
-def not_permitted(file: Path) -> FileFault:
-    """A file that somebody else may read."""
-    return FileFault(
-        file, "may not be read by you (permission denied)", f"Ask its owner, or use: chmod u+r {file.name}"
-    )
+def not_permitted(file: str | Path) -> FileFault:
+    """The fault of a file that only others may read."""
+    remedy = f"Ask its owner, or use: chmod u+r {Path(file).name}"
+    return FileFault(file, "may not be read by you (permission denied)", remedy)
 
 
 def check_there(path: Path) -> None:
-    """Refuse what is missing, closed to us, empty, or a note that the file is elsewhere."""
+    """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
     try:
         if not path.exists():
             if path.is_symlink():
                 raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
-            raise FileFault(path, "there is no such file or folder", _whereabouts(path))
+            raise NoSuchFile(path, "there is no such file or folder", _whereabouts(path))
         if path.is_dir():
             if not any(path.iterdir()):
                 raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
@@ -105,6 +104,8 @@ def check_there(path: Path) -> None:
             )
         with path.open("rb") as file:
             head = file.read(len(LFS_POINTER))
+    except FileFault:
+        raise
     except PermissionError as error:
         raise not_permitted(path) from error
     except OSError as error:
@@ -120,7 +121,7 @@ def check_there(path: Path) -> None:
 
 
 def close_to(name: str, names: Sequence[str]) -> str:
-    """A question that names what may have been meant, or nothing.
+    """A question that suggests similar names, or an empty text.
 
     Examples
     --------
@@ -132,10 +133,21 @@ def close_to(name: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
 
 
-def unknown_name(file: Path, what: str, name: str, names: Sequence[str]) -> FileFault:
-    """A column or an array that is not there, and what is."""
+def unknown_name(
+    file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None
+) -> FileFault:
+    """The fault of a column or an array that is not there; the remedy lists those that are.
+
+    Parameters
+    ----------
+    file : that was looked into
+    what : "column", "array"
+    name, names : what was asked for, and what there is
+    parameter : by which it was asked for
+    """
     there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
-    return FileFault(file, f"has no {what} {name!r}", close_to(name, names) + there)
+    by = "" if parameter is None else f" (`{parameter}`)"
+    return FileFault(file, f"has no {what} {name!r}{by}", close_to(name, names) + there)
 
 
 def _whereabouts(path: Path) -> str:

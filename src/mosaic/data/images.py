@@ -1,4 +1,4 @@
-"""Pictures in a folder or in a zip file: every picture is a row, its pixels are the numbers."""
+"""Pictures in a folder or in a zip file: every picture is a row, its pixels are the features."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._files import library, listed
-from mosaic.data._arrays import refuse_columns
-from mosaic.data._bytes import Progress
-from mosaic.data._columns import ColumnChoices
-from mosaic.data._faults import FileFault, readable
-from mosaic.data._framed import group_values
-from mosaic.data._spool import Spool
+from mosaic._files import Library, listed
+from mosaic.data.columns import add_groups_and_weights
+from mosaic.data.faults import FileFault, not_permitted, readable
+from mosaic.data.features import Request, refuse_columns
 from mosaic.data.records import InMemory
+from mosaic.data.scratch import Scratch
 from mosaic.data.table import Table
 from mosaic.exceptions import InvalidInputError
 
+pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
+
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
-LARGEST = 1 << 29
+LARGEST_PICTURE = 1 << 29
 #: Pictures whose numbers are handed on together.
-AT_ONCE = 256
+PICTURES_AT_ONCE = 256
 
 
 class PictureTable(Table):
     """Pictures by their file names."""
 
-    _album: Album
+    album: Album
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """The pictures themselves, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
-        return [self._album.thumbnail(self._album.names[number], side) for number in self.numbers(rows)]
+        return [self.album.thumbnail(self.album.names[number], side) for number in self.numbers(rows)]
 
 
 class Album:
@@ -61,11 +61,9 @@ class Album:
         self.others = len(everything) - len(self.names)
         if not self.names:
             self.close()
-            inside = listed(everything[:20]) or "nothing"
-            more = f" and {len(everything) - 20:,} more" if len(everything) > 20 else ""
             raise FileFault(
                 path,
-                f"holds no pictures, Parquet files or Zarr array, but {inside}{more}",
+                f"holds no pictures, Parquet files or Zarr array, but {listed(everything) or 'nothing'}",
                 f"Name one of the files, or a folder of pictures ({', '.join(PICTURES)}).",
             )
 
@@ -76,7 +74,6 @@ class Album:
 
     def picture(self, name: str, draft: int | None = None) -> Any:
         """A picture, turned as its camera says, in grey or colour over white; whole pictures are decoded, or refused."""
-        image, ops = library("PIL.Image", self.path), library("PIL.ImageOps", self.path)
         where = self.path / name if self._zip is None else f"{self.path}/{name}"
         try:
             with self._open(name) as stream, warnings.catch_warnings():
@@ -85,13 +82,11 @@ class Album:
                 opened = image.open(stream)
                 if draft is not None:
                     opened.draft(None, (2 * draft, 2 * draft))
-                return _plain(ops.exif_transpose(opened), image)
+                return _grey_or_colour(ops.exif_transpose(opened))
         except FileFault:
             raise
         except PermissionError as error:
-            raise FileFault(
-                where, "may not be read by you (permission denied)", "Ask its owner, or remove it."
-            ) from error
+            raise not_permitted(where) from error
         except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
             raise FileFault(
                 where, f"has more pixels than are safe to decode ({error})", "Make it smaller, or remove it."
@@ -119,84 +114,79 @@ class Album:
         where = f"{self.path}/{name}"
         if entry.flag_bits & 1:
             raise FileFault(where, "is encrypted", "Pack the pictures again without a password.")
-        if entry.file_size > LARGEST:
+        if entry.file_size > LARGEST_PICTURE:
             raise FileFault(where, f"unpacks to {entry.file_size / 1e6:,.0f} MB", "Remove it from the zip file.")
         with self._zip.open(entry) as packed:
-            return io.BytesIO(packed.read(LARGEST))
+            return io.BytesIO(packed.read(LARGEST_PICTURE))
 
 
-def open_images(
-    path: Path, choices: ColumnChoices, budget: float, size: int, colour: bool, progress: Progress | None
-) -> Table:
+def open_images(request: Request) -> Table:
     """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
 
     Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
     """
+    path, size = request.path, request.image_size
     if not 1 <= size <= 4096:
-        raise InvalidInputError(f"image_size must lie between 1 and 4096 pixels; got {size}.")
-    pa = library("pyarrow", path)
-    if choices.group not in (None, "folder"):
+        raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
+    if request.group not in (None, "folder"):
         raise FileFault(
-            path, f"pictures have no column {choices.group!r} (--group)", "Use --group folder, or leave it out."
+            path, f"pictures have no column {request.group!r} (`group`)", "Use `group='folder'`, or leave it out."
         )
-    refuse_columns(path, replace(choices, group=None), "holds pictures, which have no columns")
+    refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
     album = Album(path)
     try:
-        files = [
-            os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names
-        ]  # some are not called in UTF-8
+        # Not every name is UTF-8.
+        files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
         folders = [str(PurePosixPath(name).parent) for name in files]
-        table = pa.table({"file": files} | ({"folder": folders} if choices.group or set(folders) > {"."} else {}))
-        notes = [f"{len(album.names):,} images resized to {size}×{size}, {'colour' if colour else 'grey'}."]
+        columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
+        notes = []
+        if not request.elsewhere:
+            shade = "colour" if request.colour else "grey"
+            notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
         if album.others:
             notes.append(f"Files that are no pictures were left out: {album.others:,}.")
-        X, spool = (
-            (np.zeros((len(album.names), 0)), None)
-            if choices.elsewhere
-            else _pixels(album, size, colour, budget, progress)
-        )
-        if choices.elsewhere:
-            notes = notes[1:]
+        X, scratch = (np.zeros((len(files), 0)), None) if request.elsewhere else _pixels(album, request)
     except BaseException:
         album.close()
         raise
 
     def clean() -> None:
         album.close()
-        if spool is not None:
-            spool.close()
+        if scratch is not None:
+            scratch.close()
 
-    kind = "images in a folder" if path.is_dir() else "images in a zip file"
-    made = PictureTable(path, kind, X, InMemory(table), id_name="file", notes=notes, clean=clean)
-    made._album = album
-    if choices.group is not None:
-        made.groups = group_values(table.column("folder"))
-    return made
+    records = InMemory(pa.table(columns))
+    table = PictureTable(path, request.kind, X, records, id_name="file", notes=notes, clean=clean)
+    table.album = album
+    add_groups_and_weights(table, request, records)
+    return table
 
 
-def _pixels(
-    album: Album, size: int, colour: bool, budget: float, progress: Progress | None
-) -> tuple[Any, Spool | None]:
-    """Numbers of all pictures, in memory or in a temporary file."""
-    n, width = len(album.names), size * size * (3 if colour else 1)
-    need = 4.0 * n * width
-    if need <= budget / 4:
-        X = np.empty((n, width), np.float32)
-        for start, rows in _blocks(album, size, colour, progress):
+def _pixels(album: Album, request: Request) -> tuple[Any, Scratch | None]:
+    """Numbers of all pictures, in memory or mapped from a temporary file."""
+    shape = len(album.names), request.image_size**2 * (3 if request.colour else 1)
+    need = 4.0 * shape[0] * shape[1]
+    if need <= request.budget / 4:
+        X = np.empty(shape, np.float32)
+        for start, rows in _blocks(album, request):
             X[start : start + len(rows)] = rows
         return X, None
-    with Spool(album.path, width, np.float32, need) as spool:
-        for _, rows in _blocks(album, size, colour, progress):
-            spool.append(rows)
-        return spool.mapped(), spool
+    with Scratch(album.path, need) as scratch:
+        file = scratch.folder / "pixels.npy"
+        with scratch.writing(), file.open("wb") as written:  # a memory map would not say that the disk is full
+            head = {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(written, head)
+            for _, rows in _blocks(album, request):
+                written.write(rows.data)
+        return np.load(file, mmap_mode="r"), scratch
 
 
-def _blocks(album: Album, size: int, colour: bool, progress: Progress | None) -> Iterator[tuple[int, Any]]:
-    image = library("PIL.Image", album.path)
+def _blocks(album: Album, request: Request) -> Iterator[tuple[int, Any]]:
+    size, colour, progress = request.image_size, request.colour, request.progress
     total, done = sum(album.sizes[name] for name in album.names), 0
-    for start in range(0, len(album.names), AT_ONCE):
+    for start in range(0, len(album.names), PICTURES_AT_ONCE):
         rows = []
-        for name in album.names[start : start + AT_ONCE]:
+        for name in album.names[start : start + PICTURES_AT_ONCE]:
             picture = album.picture(name, size).convert("RGB" if colour else "L")
             resized = picture.resize((size, size), image.Resampling.LANCZOS, reducing_gap=3.0)
             rows.append(np.asarray(resized, np.float32).ravel() / np.float32(255))
@@ -206,7 +196,7 @@ def _blocks(album: Album, size: int, colour: bool, progress: Progress | None) ->
         yield start, np.stack(rows)
 
 
-def _plain(picture: Any, image: Any) -> Any:
+def _grey_or_colour(picture: Any) -> Any:
     """Grey (L) or colour (RGB), what is transparent over white; pixels of more than 8 bits are made darker to fit."""
     if picture.mode == "F":
         raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")

@@ -1,25 +1,30 @@
-"""Files out: under a temporary name first, renamed when all is written, so that nobody ever sees half a file."""
+"""Writing files: under a temporary name first, renamed when all is written, so that nobody ever sees half a file."""
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mosaic._files import library
-from mosaic.data._faults import FileFault
-from mosaic.data._rendered import csv_bytes, json_bytes, unwritable
+from mosaic._files import Library
+from mosaic.data.faults import FileFault
+from mosaic.data.features import is_text, without_categories
+
+pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
+feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
 
 #: Endings that rows are written with.
 WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".json", ".jsonl")
-REPLACE = "Use --force (in Python force=True) to replace it, or name another file."
+REPLACE = "Use `force=True` to replace it, or name another file."
 
 
 def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) -> list[str]:
@@ -44,7 +49,7 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     write = _writer(target)
     with replacing(target, force=force) as temporary:
         write(table, temporary)
-    return [] if target.suffix.lower() not in (".csv", ".tsv") else unwritable(table)
+    return [] if target.suffix.lower() not in (".csv", ".tsv") else _unwritable(table)
 
 
 def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
@@ -204,7 +209,8 @@ def _check_ending(target: Path) -> None:
         raise FileFault(target, f"{said} to write it", f"Name a file that ends in {', '.join(WRITABLE)} or .html.")
 
 
-def _writer(target: Path) -> Callable[[Any, Path], None]:
+def _writer(target: Path) -> Callable[[Any, Path], Any]:
+    """What writes a table to a path, by the ending of the target."""
     ending = target.suffix.lower()
     if ending not in WRITABLE:
         raise FileFault(
@@ -212,13 +218,91 @@ def _writer(target: Path) -> Callable[[Any, Path], None]:
         )
     if ending in (".csv", ".tsv"):
         delimiter = "," if ending == ".csv" else "\t"
-        return lambda table, path: _put(path, csv_bytes(table, delimiter))
+        return lambda table, path: path.write_bytes(csv_bytes(table, delimiter))
     if ending == ".parquet":
-        return lambda table, path: library("pyarrow.parquet", target).write_table(table, path)
+        return lambda table, path: pq.write_table(table, path)
     if ending in (".feather", ".arrow"):
-        return lambda table, path: library("pyarrow.feather", target).write_feather(table, str(path))
-    return lambda table, path: _put(path, json_bytes(table, ending == ".jsonl"))
+        return lambda table, path: feather.write_feather(table, str(path))
+    return lambda table, path: path.write_bytes(_json_bytes(table, ending == ".jsonl"))
 
 
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
+def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
+    r"""A table as CSV; cells are quoted where they need it. Columns of lists are left out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> csv_bytes(pa.table({"name": ["Ada", "Max"], "age": [36, 41]}))
+    b'name,age\nAda,36\nMax,41\n'
+    """
+    left_out = _unwritable(table)
+    flat = table.select([i for i, name in enumerate(table.column_names) if name not in left_out])
+    empty = secrets.token_hex(16)  # stands for an empty text where that must be told from a missing one
+    columns = []
+    for column in flat.columns:
+        cells = _as_text(column)
+        if column.null_count and is_text(column.type):
+            cells = pc.if_else(pc.equal(cells, ""), empty, cells)
+        columns.append(cells.to_pylist())
+    lines = _Lines()
+    writer = csv.writer(lines, delimiter=delimiter)
+    writer.writerow(flat.column_names)
+    writer.writerows(zip(*columns, strict=True))
+    return "".join(lines).replace(empty, '""').encode()
+
+
+class _Lines(list[str]):
+    """Lines of CSV that end in a line feed; csv.writer quotes both kinds of line breaks only if lines end in both."""
+
+    def write(self, line: str) -> None:
+        """Take a line."""
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
+def _unwritable(table: Any) -> list[str]:
+    """Columns that CSV cannot hold: lists and other nested values."""
+    return [field.name for field in table.schema if types.is_nested(field.type)]
+
+
+def _as_text(column: Any) -> Any:
+    """Values as text; bytes that are no text as hexadecimal digits."""
+    column = without_categories(column)
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if not isinstance(column.type, pa.BaseExtensionType):
+            return column.cast(pa.large_string())
+    values = (value.hex() if isinstance(value, bytes) else value for value in column.to_pylist())
+    return pa.chunked_array([pa.array([None if value is None else str(value) for value in values], pa.large_string())])
+
+
+def _json_bytes(table: Any, by_lines: bool) -> bytes:
+    """A table as JSON: a list of records, or one record a line."""
+    records = [
+        json.dumps({key: _json_value(value) for key, value in record.items()}, ensure_ascii=False, allow_nan=False)
+        for record in _records(table)
+    ]
+    text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
+    return text.encode()
+
+
+def _records(table: Any) -> list[dict[str, Any]]:
+    """Rows as Python's values; dates that Python does not know as text."""
+    try:
+        return list(table.to_pylist())
+    except (OverflowError, ValueError):
+        for i, field in enumerate(table.schema):
+            if types.is_temporal(field.type):
+                table = table.set_column(i, field.name, _as_text(table.column(i)))
+        return list(table.to_pylist())
+
+
+def _json_value(value: Any) -> Any:
+    """What JSON can hold: NaN and infinite become null, dates and other things their text."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

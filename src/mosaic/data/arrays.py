@@ -1,0 +1,371 @@
+"""Arrays: NumPy's own files, SciPy's sparse ones, Matrix Market, Zarr and AnnData."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic._files import Library, listed
+from mosaic.data.columns import add_groups_and_weights, check_beside
+from mosaic.data.faults import FileFault, readable, unknown_name
+from mosaic.data.features import Request, refuse_columns
+from mosaic.data.missing import MissingNumbers, kept_rows
+from mosaic.data.records import Bare, InMemory, native
+from mosaic.data.scratch import Scratch
+from mosaic.data.sources import InFile, SelectedRows, StoredArray
+from mosaic.data.stacks import StackTable, is_stack
+from mosaic.data.table import Table
+from mosaic.engines.local import ArraySource
+
+pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
+
+Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+
+#: What scipy.sparse.save_npz writes besides the numbers.
+SPARSE_MARKS = {"format", "shape", "data"}
+#: What Zarr puts into the folder of an array or a group, in its third and its second format.
+ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def open_npy(request: Request) -> Table:
+    """A .npy file, mapped into memory whatever its size."""
+    with readable(request.path):
+        X = _mapped(request, request.path)
+    return array_table(request, X)
+
+
+def open_npz(request: Request) -> Table:
+    """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix.
+
+    An array of more than a quarter of the budget is unpacked to a temporary file and mapped into memory.
+    """
+    path = request.path
+    with readable(path):
+        shapes = _shapes(path)
+        if set(shapes) >= SPARSE_MARKS and request.array is None:
+            return array_table(request, sp.load_npz(path).tocsr(), kind="sparse matrix (npz)")
+    name = _chosen(request, shapes)
+    shape, dtype = shapes[name]
+    check_array(request, shape, dtype, f"array {name!r}")
+    beside = _beside(path, shapes, shape[0])
+    size = float(np.prod(shape)) * dtype.itemsize
+    if size <= request.budget / 4:
+        with readable(path), np.load(path, allow_pickle=False) as stored:
+            X = stored[name]
+        return array_table(request, X, beside=beside)
+    with Scratch(path, size) as scratch:
+        file = scratch.folder / "numbers.npy"
+        with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
+            with scratch.writing(), file.open("wb") as unpacked:
+                shutil.copyfileobj(member, unpacked, 1 << 20)
+            X = _mapped(request, file)
+        return array_table(request, X, beside=beside, clean=scratch.close)
+
+
+def open_matrix_market(request: Request) -> Table:
+    """A .mtx file, as CSR or, where it is written in full, as an array."""
+    from scipy.io import mminfo, mmread
+
+    path = request.path
+    with readable(path, "Write it again, for example with scipy.io.mmwrite."):
+        n, d, filled, form, kind, _ = mminfo(path)
+        if kind == "complex":
+            raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
+        need = 8.0 * n * d if form == "array" else 24.0 * filled
+        if need > request.budget / 2:
+            raise FileFault(
+                path,
+                f"its {filled:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
+                "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
+            )
+        X = mmread(path)
+    return array_table(request, X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X))
+
+
+def open_zarr(request: Request) -> Table:
+    """A Zarr array, one array of a group, or AnnData in Zarr."""
+    path = request.path
+    with readable(path):
+        store = zarr.open(str(path), mode="r")
+        if hasattr(store, "members") and store.attrs.get("encoding-type") == "anndata":
+            return _annotated(request, "AnnData folder (Zarr)", store)
+        node = _member(request, store) if hasattr(store, "members") else store
+        check_array(request, node.shape, node.dtype)
+        if _bytes(node) <= request.budget / 4:
+            return array_table(request, node[:])
+    return array_table(request, StoredArray(node, request.kind, path))
+
+
+def open_h5ad(request: Request) -> Table:
+    """An .h5ad file: X or another array of it, with the columns of obs."""
+    with readable(request.path):
+        store = h5py.File(request.path, "r")
+    with store:
+        return _annotated(request, request.kind, store)
+
+
+def array_table(
+    request: Request,
+    X: Any,
+    *,
+    kind: str | None = None,
+    names: Sequence[str] | None = None,
+    beside: Any = None,
+    annotated: bool = False,
+    id_name: str | None = None,
+    notes: Sequence[str] = (),
+    clean: Callable[[], None] | None = None,
+) -> Table:
+    """A table of an array. Its rows have no names, unless columns beside it give them.
+
+    Pictures in an array are rows of as many numbers as they have pixels.
+
+    Parameters
+    ----------
+    request : what the user asks for
+    X : array, memory map, sparse matrix, or source
+    kind : what it is; that of the request, if None
+    names : of the features
+    beside : ``pyarrow.Table`` of columns with a value for each row
+    annotated : whether these are all that is known of a row, so that features are not shown as columns
+    id_name : the column among these that names the rows
+    notes : what was assumed so far
+    clean : removes temporary files
+    """
+    stack, shown = None, X
+    if not isinstance(X, StoredArray):
+        check_array(request, X.shape, X.dtype)
+        if is_stack(X.shape):
+            size = " × ".join(str(side) for side in X.shape[1:])
+            stack, shown, X = X, X.reshape(len(X), -1), X.reshape(len(X), -1)
+            notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
+        if sp.issparse(X):
+            shown = X = sp.csr_array(X)
+            X.sum_duplicates()
+        if X.dtype.kind != "f" and not isinstance(X, np.memmap):
+            X = X.astype(np.float64)
+    if beside is None:
+        refuse_columns(request)
+    elif not annotated:
+        what = "array of one entry for each row"
+        check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
+    records = InMemory(beside) if annotated else Bare(shown, names, beside)
+    missing = MissingNumbers(request, names, records.place)
+    X, n = _without_missing(request, X, missing)
+    table = (Table if stack is None else StackTable)(
+        request.path,
+        request.kind if kind is None else kind,
+        X,
+        records,
+        feature_names=names,
+        id_name=id_name or (None if beside is None else request.id),
+        notes=[*notes, *missing.notes(n)],
+        dropped=missing.dropped,
+        clean=clean,
+    )
+    if isinstance(table, StackTable):
+        table.stack = stack
+    if beside is not None:
+        add_groups_and_weights(table, request, InMemory(beside))
+    return table
+
+
+def _without_missing(request: Request, X: Any, missing: MissingNumbers) -> tuple[Any, int]:
+    """X without rows in which numbers are missing, which stay where they are if X is large; and how many rows there were."""
+    if isinstance(X, StoredArray):
+        if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
+            for start, stop in X.pieces():
+                missing.see(X.read(start, stop), X.n)
+        return (SelectedRows(X, missing.dropped) if len(missing.dropped) else X), X.n
+    n = X.shape[0]
+    missing.see(X, n)
+    dropped = missing.dropped
+    if not len(dropped):
+        return X, n
+    if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
+        return X[kept_rows(n, dropped)], n
+    return SelectedRows(ArraySource(X, "memory map"), dropped), n
+
+
+def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
+    """Refuse an array that is no table of real numbers and no row of pictures."""
+    path, kind = request.path, np.dtype(dtype).kind
+    if kind not in "fiub":
+        said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
+        raise FileFault(
+            path,
+            f"{what} holds {said}, no real numbers",
+            "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet.",
+        )
+    shape = tuple(int(size) for size in shape)
+    if len(shape) != 2 and not is_stack(shape):
+        remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
+        raise FileFault(
+            path,
+            f"{what} has {len(shape)} dimensions, shape {shape}; rows and columns are needed",
+            f"Save it as a table: {remedy}.",
+        )
+    if 0 in shape:
+        raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
+
+
+def _beside(path: Path, shapes: Shapes, n: int) -> Any:
+    """Arrays of one entry for each row, such as labels, as a ``pyarrow.Table``; None where there are none."""
+    names = [key for key, (shape, dtype) in shapes.items() if shape == (n,) and dtype.kind in "fiubU"]
+    if not names:
+        return None
+    with readable(path), np.load(path, allow_pickle=False) as stored:
+        return pa.table({name: native(stored[name]) for name in names})
+
+
+def _mapped(request: Request, file: Path) -> Any:
+    """A .npy file as a memory map, if it holds a table of numbers and all of it is there."""
+    with file.open("rb") as opened:
+        shape, dtype = _header(opened)
+        begin = opened.tell()
+    check_array(request, shape, dtype)
+    expected, found = begin + int(np.prod(shape)) * dtype.itemsize, file.stat().st_size
+    if found < expected:
+        raise FileFault(
+            request.path,
+            f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}",
+            "Copy or write it again; it was not written completely.",
+        )
+    return np.load(file, mmap_mode="r", allow_pickle=False)
+
+
+def _shapes(path: Path) -> Shapes:
+    """Names, shapes and types of the arrays of a .npz file, without reading them."""
+    found = {}
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.namelist():
+            if member.endswith(".npy"):
+                with packed.open(member) as file:
+                    found[member[:-4]] = _header(file)
+    return found
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type of a .npy file. Versions 2 and 3 differ in names of fields only, which numbers have not."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    return shape, dtype
+
+
+def _chosen(request: Request, shapes: Shapes) -> str:
+    """The name of the array of an archive that is asked for."""
+    if request.array is not None:
+        if request.array not in shapes:
+            raise unknown_name(request.path, "array", request.array, list(shapes))
+        return request.array
+    tables = [name for name, (shape, _) in shapes.items() if len(shape) == 2]
+    tables = tables or [name for name, (shape, _) in shapes.items() if is_stack(shape)]
+    if len(tables) == 1:
+        return tables[0]
+    if len(shapes) == 1:
+        return next(iter(shapes))  # its shape is refused elsewhere, with a remedy
+    inside = listed([f"{name} {shape}" for name, (shape, _) in shapes.items()]) or "none"
+    raise FileFault(
+        request.path,
+        f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
+        "Name the one that is meant with `array`." if shapes else "Save one in it.",
+    )
+
+
+def _member(request: Request, group: Any) -> Any:
+    """The array of a Zarr group that is asked for."""
+    arrays = {name: member for name, member in group.members(max_depth=None) if hasattr(member, "chunks")}
+    if request.array is not None:
+        if request.array not in arrays:
+            raise unknown_name(request.path, "array", request.array, sorted(arrays))
+        return arrays[request.array]
+    tables = [name for name, member in arrays.items() if len(member.shape) == 2]
+    if len(tables) == 1:
+        return arrays[tables[0]]
+    inside = listed([f"{name} {arrays[name].shape}" for name in sorted(arrays)]) or "none"
+    raise FileFault(
+        request.path,
+        f"is a Zarr group with {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
+        "Name the one that is meant with `array`.",
+    )
+
+
+def _annotated(request: Request, kind: str, store: Any) -> Table:
+    """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
+    path = request.path
+    with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
+        obs = io.read_elem(store["obs"])
+    name = "X" if request.array is None else request.array
+    arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
+    arrays = [known for known in arrays if known in store]
+    if name not in arrays:
+        raise unknown_name(path, "array", name, arrays)
+    beside, id_name = _obs_table(obs)
+    remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
+    check_beside(request, beside, "column of obs", remedy)
+    names = _var_names(store) if name == "X" or name.startswith("layers/") else None
+    node, clean = store[name], None
+    with readable(path):
+        if _bytes(node) <= request.budget / 4:
+            X = io.read_elem(node)
+            if hasattr(X, "to_numpy"):  # a frame, whose columns have names
+                X, names = X.to_numpy(), [str(column) for column in X.columns]
+            X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
+        else:
+            # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
+            if kind == request.kind:
+                stored = InFile(str(path), name).open()
+            else:
+                stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
+            X = StoredArray(stored, kind, path, names=names)
+            clean = X.close
+    return array_table(
+        request,
+        X,
+        kind=kind,
+        names=names,
+        beside=beside,
+        annotated=True,
+        id_name=request.id or id_name,
+        notes=[] if name == "X" else [f"The numbers are those of {name}."],
+        clean=clean,
+    )
+
+
+def _obs_table(obs: Any) -> tuple[Any, str]:
+    """Columns of obs, its index first, and what the index is called."""
+    name = str(obs.index.name or "obs_names")
+    while name in obs.columns:
+        name += "_"
+    columns = {name: pa.array([str(value) for value in obs.index])}
+    for column in obs.columns:
+        values = obs[column]
+        if isinstance(values.dtype, np.dtype):
+            values = native(values)
+        try:
+            columns[str(column)] = pa.Array.from_pandas(values)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
+            columns[str(column)] = pa.array([str(value) for value in obs[column]])
+    return pa.table(columns), name
+
+
+def _var_names(store: Any) -> list[str] | None:
+    if "var" not in store or "_index" not in store["var"].attrs:
+        return None
+    return [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
+
+
+def _bytes(node: Any) -> float:
+    """What an array takes in memory, dense or sparse; frames are read as a whole, as obs is."""
+    if hasattr(node, "dtype"):
+        return float(np.prod(node.shape) * node.dtype.itemsize)
+    if "data" not in node:
+        return 0.0
+    return float(np.prod(node["data"].shape) * (node["data"].dtype.itemsize + node["indices"].dtype.itemsize))
