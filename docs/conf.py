@@ -35,6 +35,7 @@ autosummary_generate = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 pygments_style = "a11y-high-contrast-light"
 
 html_theme = "pydata_sphinx_theme"
@@ -58,7 +59,7 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
     "show_toc_level": 2,
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "tutorial": [], "architecture": []}
 
 # Where a link of the sources leads on the site, for files that are outside of docs/. The sources stay readable in the repository.
 MOVED = [

@@ -59,13 +59,13 @@ def write_example(name: str) -> None:
         found = runpy.run_path(str(path), run_name="__main__")
         shutil.copy("out/report.html", SITE / f"{name}.html")
     sys.argv = given
-    draw(name, found).savefig(OUT / "gallery" / f"{name}.png", dpi=110, bbox_inches="tight", facecolor="white")
+    draw(name, found).savefig(OUT / "gallery" / f"gallery_{name}.png", dpi=110, bbox_inches="tight", facecolor="white")
     matplotlib.pyplot.close("all")
     title, about = _title_and_text(path)
     page = [
         f"# {title}",
         about,
-        f"![What the example finds]({name}.png)",
+        f"![What the example finds](gallery_{name}.png)",
         f'<p><a href="../../{name}.html">Open the report that it writes</a></p>',
         "## What it prints",
         f"```text\n{printed.getvalue().strip()}\n```",
@@ -85,8 +85,8 @@ def draw(name: str, found: dict[str, Any]) -> Any:
     if name == "cold_start":
         return SelectionDisplay.from_estimator(found["model"], images=16 - found["pool"].reshape(-1, 8, 8)).figure_
     if name == "faces":
-        images = found["images"]
-        return SelectionDisplay.from_estimator(found["model"], images=images.max() - images).figure_
+        images, twelve = found["images"], found["model"].rethreshold(n_representatives=12)
+        return SelectionDisplay.from_estimator(twelve, images=images.max() - images).figure_
     if name == "salient_patches":
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3))
         left.imshow(found["photograph"] / 255)
@@ -114,7 +114,7 @@ def write_gallery() -> None:
     for name in EXAMPLES:
         title, about = _title_and_text(ROOT / "examples" / f"{name}.py")
         cards.append(
-            f'<a class="card" href="{name}.html"><img src="../../_images/{name}.png" alt="">'
+            f'<a class="card" href="{name}.html"><img src="../../_images/gallery_{name}.png" alt="">'
             f"<strong>{title.split(':')[0]}</strong><span>{title.split(':', 1)[-1].strip()}</span></a>"
         )
     pages = "\n".join([*EXAMPLES, "spark"])
@@ -172,8 +172,9 @@ def _changed(result: Path, *sources: Path) -> bool:
 def _title_and_text(path: Path) -> tuple[str, str]:
     """The first line of a file's docstring without its full stop, and the rest, as Markdown."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
-    title, _, rest = text.partition("\n")
-    return title.rstrip("."), rest.strip().replace("``", "`")
+    title, _, rest = text.replace("``", "`").partition("\n")
+    title, _, more = title.partition(". ")
+    return title.rstrip("."), f"{more}\n{rest}".strip()
 
 
 def _code(path: Path) -> str:

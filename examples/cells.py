@@ -1,6 +1,6 @@
 """Cells: a few that stand for all kinds, the rare ones included, and what to do about doublets.
 
-What one learns here:
+What you learn here:
 
 - kinds of a hundredth of the cells get a representative, which a random draw mostly misses;
 - doublets, droplets with two cells in them, are **not** outliers: they lie between crowds, and there are several of a kind. So

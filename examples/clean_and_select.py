@@ -1,6 +1,6 @@
 """Deduplicate, clean and select: from a table as it is to a few rows that can be trusted.
 
-What one learns here:
+What you learn here:
 
 - a table goes in as it is: ids and other text stay out of distances, units do not matter, columns come back;
 - copies, exact or nearly so, do not take two places;

@@ -1,6 +1,6 @@
 """Cold start: which images to label first, when nothing is labelled yet.
 
-What one learns here:
+What you learn here:
 
 - with few labels, what is labelled matters: representatives teach a classifier more than as many random images do;
 - images that nobody can label, noise here, do not eat the budget;

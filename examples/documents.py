@@ -1,6 +1,6 @@
 """Documents: which texts to read if there is time for fifteen.
 
-What one learns here:
+What you learn here:
 
 - texts need numbers first; word frequencies (TF-IDF) in a few directions (SVD) will do, a sentence embedding is better;
 - copies and quotations, of which every collection has some, take no second place;

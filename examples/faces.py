@@ -1,6 +1,6 @@
 """Faces: twelve frames that stand for a film, whatever else got into it.
 
-What one learns here:
+What you learn here:
 
 - pictures are points: one row each, no settings;
 - images of noise are neither chosen nor counted, and nobody has to say how many there are;
