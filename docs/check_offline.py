@@ -67,7 +67,7 @@ def main(site: Path) -> int:
         for file in files
         for found in remote_loads(file.read_text(encoding="utf-8"), file.suffix)
     ]
-    print("\n".join(faults) if faults else f"{len(files)} files load nothing from elsewhere.")
+    print("\n".join(faults) if faults else f"{len(files)} files load nothing from elsewhere.")  # noqa: T201
     return int(bool(faults) or not files)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path, PurePosixPath
@@ -11,6 +10,8 @@ from typing import Any
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(ROOT / "src"), str(DOCS)]
+
+from links import moved_links  # noqa: E402
 
 import mosaic  # noqa: E402
 
@@ -60,33 +61,6 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 html_sidebars = {"index": [], "tutorial": [], "architecture": []}
-
-# Where a link of the sources leads on the site, for files that are outside of docs/. The sources stay readable in the repository.
-MOVED = [
-    (r"benchmarks/results/(\w+)\.md", r"_generated/benchmarks/\1.md"),
-    (r"benchmarks/results", r"_generated/benchmarks/index.md"),
-    (r"examples/README\.md", r"_generated/gallery/index.md"),
-    (r"examples/(\w+)\.py", r"_generated/gallery/\1.md"),
-    (r"docs/decisions", r"docs/decisions/index.md"),
-    (r"(CHANGELOG|CONTRIBUTING)\.md", r"_generated/\1.md"),
-    (r"README\.md", r"docs/index.md"),
-    (r"docs/(.+\.md)", r"docs/\1"),
-]
-LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
-
-
-def moved_links(text: str, page: PurePosixPath) -> str:
-    """The text of a page with its links to files outside of docs/ led to their pages on the site; ``page`` from the root."""
-
-    def moved(match: re.Match[str]) -> str:
-        target = PurePosixPath(os.path.normpath(page.parent / match[1]))
-        for pattern, place in MOVED:
-            if re.fullmatch(pattern, str(target)):
-                new = re.sub(pattern, place, str(target)).removeprefix("docs/")
-                return f"](/{new}{match[2] or ''})"
-        return match[0]
-
-    return LINK.sub(moved, text)
 
 
 def read_source(app: Any, docname: str, source: list[str]) -> None:

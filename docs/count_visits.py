@@ -135,10 +135,17 @@ def walk_list(counted: dict[str, list[str]]) -> str:
 def sizes_table(now: dict[str, tuple[int, int]]) -> str:
     """Lines and files by package, before and now."""
     rows = ["| package | lines before | lines | files before | files |", "| :-- | --: | --: | --: | --: |"]
-    for name in sorted({*now, *SIZE_BEFORE} - {"modules"}) + ["modules"]:
+    for name in [*sorted({*now, *SIZE_BEFORE} - {"modules"}), "modules"]:
         was, has = SIZE_BEFORE.get(name), now.get(name)
-        cells = [f"{was[0]:,}" if was else "", f"{has[0]:,}" if has else "", was[1] if was else "", has[1] if has else ""]
-        rows.append("| " + " | ".join(map(str, [f"`{name}/`" if name != "modules" else "modules beside them", *cells])) + " |")
+        cells = [
+            f"{was[0]:,}" if was else "",
+            f"{has[0]:,}" if has else "",
+            was[1] if was else "",
+            has[1] if has else "",
+        ]
+        rows.append(
+            "| " + " | ".join(map(str, [f"`{name}/`" if name != "modules" else "modules beside them", *cells])) + " |"
+        )
     totals = [f"{sum(pair[i] for pair in table.values()):,}" for i in (0, 1) for table in (SIZE_BEFORE, now)]
     rows.append("| **all** | " + " | ".join(f"**{total}**" for total in totals) + " |")
     return "\n".join(rows)
@@ -158,7 +165,7 @@ def main() -> None:
     parser.add_argument("--call", choices=CALLS, help="count one call and print it as JSON")
     given = parser.parse_args()
     if given.call:
-        print(json.dumps({file: sorted(names) for file, names in visit(given.call).items()}))
+        print(json.dumps({file: sorted(names) for file, names in visit(given.call).items()}))  # noqa: T201
         return
     counted = {}
     for name in CALLS:
@@ -177,7 +184,7 @@ def main() -> None:
             page = replaced(page, name, text)
         PAGE.write_text(page, encoding="utf-8")
     else:
-        print("\n\n".join(texts.values()))
+        print("\n\n".join(texts.values()))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -73,9 +73,7 @@ def reduced(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
         return any(reaches(step, goal, seen) for step in following.get(start, set()) - seen)
 
     return {
-        (a, b)
-        for a, b in edges
-        if not any(reaches(step, b, {a}) for step in following[a] - {b}) or (b, a) in edges
+        (a, b) for a, b in edges if not any(reaches(step, b, {a}) for step in following[a] - {b}) or (b, a) in edges
     }
 
 
@@ -107,7 +105,9 @@ def picture() -> str:
             f'<text x="{MARGIN + 12}" y="{top + BAND / 2 + 5}" font-size="15" font-weight="600" fill="#333">{title}</text>'
         )
         # Under those who import it, so that arrows are short.
-        weight = {name: _mean([order.index(a) / len(order) for a, b in edges if b == name and a in order]) for name in row}
+        weight = {
+            name: _mean([order.index(a) / len(order) for a, b in edges if b == name and a in order]) for name in row
+        }
         row = sorted(row, key=lambda name: (weight[name], name))
         order += row
         room = (WIDTH - 2 * MARGIN - TITLE) / len(row)

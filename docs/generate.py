@@ -42,7 +42,7 @@ def main() -> None:
     write_benchmarks()
     for name in ("CHANGELOG", "CONTRIBUTING"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
-        (OUT / f"{name}.md").write_text(_for_the_site(text, PurePosixPath(f"{name}.md")), encoding="utf-8")
+        (OUT / f"{name}.md").write_text(_site_text(text, PurePosixPath(f"{name}.md")), encoding="utf-8")
     if _changed(SITE / "demo.html", Path(__file__)):
         write_demo()
 
@@ -112,7 +112,7 @@ def write_gallery() -> None:
     """The first page of the gallery: a picture and a sentence for each example."""
     cards = []
     for name in EXAMPLES:
-        title, about = _title_and_text(ROOT / "examples" / f"{name}.py")
+        title, _ = _title_and_text(ROOT / "examples" / f"{name}.py")
         cards.append(
             f'<a class="card" href="{name}.html"><img src="../../_images/gallery_{name}.png" alt="">'
             f"<strong>{title.split(':')[0]}</strong><span>{title.split(':', 1)[-1].strip()}</span></a>"
@@ -142,7 +142,7 @@ def write_benchmarks() -> None:
     """The pages of measurements, as the benchmarks wrote them."""
     files = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
     for file in files:
-        text = _for_the_site(file.read_text(encoding="utf-8"), PurePosixPath("benchmarks/results") / file.name)
+        text = _site_text(file.read_text(encoding="utf-8"), PurePosixPath("benchmarks/results") / file.name)
         (OUT / "benchmarks" / file.name).write_text(text, encoding="utf-8")
     pages = "\n".join(file.stem for file in files)
     index = f"# Measurements\n\nWritten by `make bench`, one page for each question.\n\n```{{toctree}}\n{pages}\n```\n"
@@ -158,8 +158,8 @@ def write_demo() -> None:
         shutil.copy(f"{folder}/demo/report.html", SITE / "demo.html")
 
 
-def _for_the_site(text: str, page: PurePosixPath) -> str:
-    from conf import moved_links
+def _site_text(text: str, page: PurePosixPath) -> str:
+    from links import moved_links
 
     return moved_links(text, page)
 

@@ -7,8 +7,8 @@ What you learn here:
 - scores (``effective_count_``) say more than decisions, and ``contamination`` says how many rows to set aside.
 
 The photograph is one of MSRA-B, with a mask drawn by people, where ``msra_b_100_originals.zip`` is in the folder of real data;
-otherwise it is scikit-learn's flower, whose mask is "clearly more red than green". Both are easy cases. Over twenty photographs the
-mean AUC of MOSAIC's detector is 0.77 (``docs/results.md``): objects that are large or look like the rest are not found.
+otherwise it is scikit-learn's flower, whose mask is "clearly more red than green". Both are easy cases. Over twenty photographs
+the mean AUC of MOSAIC's detector is 0.77 (``docs/results.md``): objects that are large or look like the rest are not found.
 Pillow is needed.
 """
 
