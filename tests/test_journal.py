@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, datasets
+from mosaic.data import open_table
 from mosaic.engines import Journal, open_source
 from mosaic.estimators._strategy import memory_by_passes
 from mosaic.passes import BLOCK_ROWS
@@ -115,11 +116,31 @@ def test_data_that_changes_between_passes_is_refused(tmp_path):
         book.run("second", Moments(power=3))
 
 
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_file_that_changes_between_passes_is_refused_without_a_checkpoint_too(tmp_path, kind):
+    path = tmp_path / f"rows.{kind}"
+
+    def write(rows):
+        if kind == "npy":
+            np.save(path, rows)
+        else:
+            pa = pytest.importorskip("pyarrow")
+            pytest.importorskip("pyarrow.parquet").write_table(pa.table(dict(zip("abcd", rows.T, strict=True))), path)
+
+    write(X)
+    source = open_source(np.load(path, mmap_mode="r")) if kind == "npy" else open_table(path, memory_budget=1e5).X
+    book = Journal(source)
+    book.run("first", Moments())
+    write(X[::-1])
+    with pytest.raises(InvalidInputError, match=r"rows.* has changed while it was read in passes.*once nobody writes"):
+        book.run("second", Moments())
+
+
 def test_without_a_checkpoint_rows_are_mapped_by_the_task_alone():
     class Seen:
         """A source that notes what it is given to do."""
 
-        n, n_features, tasks = N, 4, []
+        n, n_features, files, tasks = N, 4, (), []
 
         def run(self, task, *, watch=None):
             self.tasks.append(task)

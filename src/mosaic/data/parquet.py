@@ -76,6 +76,7 @@ class ParquetFiles:
                 schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             )
         self._files = [(file, head) for file, head, _ in filled]
+        self.paths = [file for file, _ in self._files]
         self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
         self.ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
@@ -179,6 +180,7 @@ class ParquetSource(LocalSource):
 
     def __init__(self, kind: str, files: ParquetFiles, columns: Sequence[str], width: int | None = None):
         self.kind, self.n, self._files, self._columns = kind, files.n, files, list(columns)
+        self.files = files.paths
         self.names = None if width is not None else list(columns)
         self.n_features = len(columns) if width is None else width
         self._dtype = number_type([files.schema.field(name).type for name in columns])

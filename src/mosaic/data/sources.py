@@ -40,6 +40,7 @@ class StoredArray(ArraySource):
         check_stored(X, where)
         super().__init__(X, kind, n_jobs)
         self.where, self.names = where, names
+        self.files = [where] if isinstance(where, Path) and where.is_file() else []
         chunks = getattr(X, "chunks", None)
         chunk = int(chunks[0]) if chunks else 1
         self._step = chunk * -(-BLOCK_ROWS // chunk)
@@ -100,6 +101,7 @@ class SelectedRows(LocalSource):
             source.n_jobs,
             source.n_features,
         )
+        self.files = source.files
         self.n, self._source, self._dropped = source.n - len(dropped), source, np.asarray(dropped)
         # For every dropped row, how many of the rows that are left come before it.
         self._kept_before = self._dropped - np.arange(len(dropped))

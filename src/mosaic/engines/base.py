@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,12 +30,14 @@ class Source(ABC):
     n : number of rows
     n_features : number of columns
     names : of the columns, where they have names
+    files : those that the rows are in, where they are in files; if one changes between passes, the fit is refused
     """
 
     kind: str
     n: int
     n_features: int
     names: Sequence[str] | None = None
+    files: Sequence[Path] = ()
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:

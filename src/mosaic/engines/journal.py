@@ -2,7 +2,8 @@
 
 The file holds the result of every finished pass. All that comes between passes is computed from these, and the same
 computation gives the same numbers, so going on after a kill ends where an undisturbed run would have. With a checkpoint, every
-pass takes the fingerprint of the rows on its way, by which data that has changed is recognised.
+pass takes the fingerprint of the rows on its way, by which data that has changed is recognised; without one, the sizes and
+times of files tell.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Journal:
         self.done: dict[str, Small] = {}
         self.tasks: dict[str, str] = {}
         self.fingerprint: int | None = None
+        self.stamps = _stamps(source)
         if self.path is not None and self.path.exists():
             self._load(self.path)
             self._verify(self._pass("looking for changes", Fingerprint()))
@@ -107,7 +109,7 @@ class Journal:
                 tell(name, rows, time.monotonic() - started)
 
         try:
-            return self.source.run(task, watch=watch)
+            small = self.source.run(task, watch=watch)
         except KeyboardInterrupt:
             if self.path is None or not self.path.exists():
                 raise
@@ -115,6 +117,13 @@ class Journal:
                 f"interrupted in the pass '{name}'. The passes before it are in {self.path}; fit again with the same data and "
                 "settings and the same checkpoint to go on from there."
             ) from None
+        for file, stamp in _stamps(self.source).items():
+            if self.stamps[file] != stamp:
+                raise InvalidInputError(
+                    f"{file} has changed while it was read in passes, which must all see the same rows",
+                    "Fit again, once nobody writes to it.",
+                )
+        return small
 
     def _verify(self, found: Small) -> None:
         """Refuse data that is not what earlier passes have seen."""
@@ -184,6 +193,18 @@ class Journal:
             if name != "header":
                 of, _, key = name.partition("/")
                 self.done.setdefault(of, {})[key] = value
+
+
+def _stamps(source: Source) -> dict[Path, tuple[int, int] | None]:
+    """Size and time of the last change of every file that the rows are in; None where one is gone."""
+    stamps: dict[Path, tuple[int, int] | None] = {}
+    for file in source.files:
+        try:
+            stat = file.stat()
+            stamps[file] = (stat.st_size, stat.st_mtime_ns)
+        except OSError:
+            stamps[file] = None
+    return stamps
 
 
 def _checked(path: Any) -> Path:

@@ -6,6 +6,7 @@ import mmap
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,7 @@ class ArraySource(LocalSource):
         check_shape(*X.shape)
         self.X, self.kind, self.n_jobs = X, kind, n_jobs
         self.n, self.n_features = (int(size) for size in X.shape)
+        self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
         self._released = 0
 
     def pieces(self) -> Iterator[tuple[int, int]]:
