@@ -202,7 +202,9 @@ def test_all_points_in_memory_are_looked_at_those_that_came_in_too():
     material = found.selection_.material
     assert len(material.row_numbers) > _strategy.DECISION_SAMPLE
     assert not material.is_sampled
-    assert material.counting.places.max() < _strategy.DECISION_SAMPLE  # programs are on what was drawn, which is like the data
+    assert (
+        material.counting.places.max() < _strategy.DECISION_SAMPLE
+    )  # programs are on what was drawn, which is like the data
 
 
 def test_rounds_candidates_and_additions_are_those_asked_for():
@@ -624,7 +626,9 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         largest.clear()
         MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0])
         sizes.append(max(largest))
-    assert max(sizes) <= 2 * _strategy.DECISION_SAMPLE * (4 * 4 + 3 * 8)  # of the sample and the counters, rows and numbers
+    assert max(sizes) <= 2 * _strategy.DECISION_SAMPLE * (
+        4 * 4 + 3 * 8
+    )  # of the sample and the counters, rows and numbers
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
