@@ -5,22 +5,22 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic._arrays import IntArray
 from mosaic._files import Library, listed
-from mosaic.data.columns import add_groups_and_weights, check_beside
+from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
-from mosaic.data.missing import MissingNumbers, kept_rows
-from mosaic.data.records import Bare, InMemory, native
-from mosaic.data.scratch import Scratch
+from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
-from mosaic.data.stacks import StackTable, is_stack
-from mosaic.data.table import Table
+from mosaic.data.table import Bare, InMemory, Table, native
+from mosaic.data.writing import Scratch
 from mosaic.engines.local import ArraySource
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
@@ -138,12 +138,13 @@ def array_table(
     notes : what was assumed so far
     clean : removes temporary files
     """
-    stack, shown = None, X
+    pictures, shown = None, X
     if not isinstance(X, StoredArray):
         check_array(request, X.shape, X.dtype)
         if is_stack(X.shape):
             size = " × ".join(str(side) for side in X.shape[1:])
-            stack, shown, X = X, X.reshape(len(X), -1), X.reshape(len(X), -1)
+            pictures = partial(_stack_thumbnails, X)
+            shown = X = X.reshape(len(X), -1)
             notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
         if sp.issparse(X):
             shown = X = sp.csr_array(X)
@@ -156,41 +157,44 @@ def array_table(
         what = "array of one entry for each row"
         check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
     records = InMemory(beside) if annotated else Bare(shown, names, beside)
-    missing = MissingNumbers(request, names, records.place)
-    X, n = _without_missing(request, X, missing)
-    table = (Table if stack is None else StackTable)(
+    seen = FeatureRows(request, names, records.place, records.n)
+    X = _without_missing(request, X, seen)
+    table = Table(
         request.path,
         request.kind if kind is None else kind,
         X,
         records,
         feature_names=names,
         id_name=id_name or (None if beside is None else request.id),
-        notes=[*notes, *missing.notes(n)],
-        dropped=missing.dropped,
+        notes=[*notes, *seen.notes],
+        dropped=seen.dropped,
+        pictures=pictures,
         clean=clean,
     )
-    if isinstance(table, StackTable):
-        table.stack = stack
     if beside is not None:
         add_groups_and_weights(table, request, InMemory(beside))
     return table
 
 
-def _without_missing(request: Request, X: Any, missing: MissingNumbers) -> tuple[Any, int]:
-    """X without rows in which numbers are missing, which stay where they are if X is large; and how many rows there were."""
+def _without_missing(request: Request, X: Any, seen: FeatureRows) -> Any:
+    """X without rows in which numbers are missing, which stay where they are if X is large."""
     if isinstance(X, StoredArray):
         if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
             for start, stop in X.pieces():
-                missing.see(X.read(start, stop), X.n)
-        return (SelectedRows(X, missing.dropped) if len(missing.dropped) else X), X.n
-    n = X.shape[0]
-    missing.see(X, n)
-    dropped = missing.dropped
+                seen.see(X.read(start, stop))
+        return SelectedRows(X, seen.dropped) if len(seen.dropped) else X
+    seen.see(X)
+    n, dropped = X.shape[0], seen.dropped
     if not len(dropped):
-        return X, n
+        return X
     if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
-        return X[kept_rows(n, dropped)], n
-    return SelectedRows(ArraySource(X, "memory map"), dropped), n
+        return X[np.delete(np.arange(n), dropped)]
+    return SelectedRows(ArraySource(X, "memory map"), dropped)
+
+
+def _stack_thumbnails(stack: Any, numbers: IntArray, side: int) -> list[bytes]:
+    """Small pictures of some rows of an array of pictures."""
+    return thumbnails(list(np.asarray(stack[numbers])), side)
 
 
 def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mosaic._files import Library, listed
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory
+from mosaic.data.columns import refuse_text, table_in_memory
 from mosaic.data.csv_style import (
     DELIMITERS,
     LONGEST_ROW,
@@ -28,10 +28,10 @@ from mosaic.data.csv_style import (
     names_of,
     records_of,
 )
-from mosaic.data.faults import FileFault, readable
+from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Layout, Request, check_names, is_number, lay_out
-from mosaic.data.records import InMemory
-from mosaic.data.table import Table
+from mosaic.data.parquet import table_by_conversion
+from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
 
 pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
@@ -42,7 +42,7 @@ PARSED_BYTES = 1 << 22
 MOSTLY_NUMBERS = 0.5
 #: Line breaks within a row of the wrong length that show an open quotation mark.
 BREAKS_OF_AN_OPEN_QUOTE = 5
-NO_ROWS = "has a header and no rows", "Write it again with its rows, or name another one."
+NO_ROWS = "has a header and no rows"
 #: What pyarrow says of a row that it cannot parse or convert.
 PARSE_ERROR = re.compile(
     r"Row #(?P<row>\d+): (?:Expected \d+ columns, got (?P<cells>\d+)(?:: (?P<text>.*))?"
@@ -314,7 +314,7 @@ def open_text_table(request: Request) -> Table:
     if request.progress is not None:
         request.progress(request.path.stat().st_size, request.path.stat().st_size)
     if not table.num_rows:
-        raise FileFault(request.path, *NO_ROWS)
+        raise no_rows(request.path, NO_ROWS)
     notes = [*text.notes, *_codes_note([*text.codes, *codes])]
     return table_in_memory(request, InMemory(table, text.line_of), notes, text.check_cells)
 
@@ -324,7 +324,7 @@ def _open_large(text: TextTable, size: float) -> Table:
     request = text.request
     first = next(text.batches(dict.fromkeys(text.as_written, pa.string())), None)
     if first is None or not first.num_rows:
-        raise FileFault(request.path, *NO_ROWS)
+        raise no_rows(request.path, NO_ROWS)
     _refuse_bytes(text, first)
     suspects = text.may_be_codes(first)
     raw: Any = next(text.batches(dict.fromkeys(suspects, pa.string()), suspects)) if suspects else None
@@ -352,7 +352,6 @@ def _open_large(text: TextTable, size: float) -> Table:
         layout,
         text.batches(kinds, text.names, told=True),
         size,
-        schema=sample.schema,
         shown=shown,
         line=text.line_of,
         notes=[*text.notes, *_codes_note(text.codes)],
@@ -420,7 +419,7 @@ def how_it_is_written(request: Request) -> TextTable:
         notes.append("Numbers are written with a decimal comma.")
     names, has_header = names_of(records[0], decimal, notes)
     if has_header and whole and len(records) == 1:
-        raise FileFault(path, *NO_ROWS)
+        raise no_rows(path, NO_ROWS)
     body = records[1:] if has_header else records
     codes = [name for j, name in enumerate(names) if has_leading_zeros([row[j] for row in body if j < len(row)])]
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))

@@ -112,13 +112,7 @@ def all_different(column: Any) -> bool:
     return bool(pc.count_distinct(column).as_py() == len(column))
 
 
-def lay_out(
-    request: Request,
-    schema: Any,
-    distinct: Callable[[str], bool] | None,
-    index: Sequence[str] = (),
-    categories: Sequence[str] = (),
-) -> Layout:
+def lay_out(request: Request, schema: Any, distinct: Callable[[str], bool] | None) -> Layout:
     """Decide what every column is for.
 
     Columns of numbers are features, except those that are called as ids are, that mosaic itself has added, that pandas has
@@ -130,10 +124,10 @@ def lay_out(
     request : what the user says of the columns
     schema : ``pyarrow.Schema``
     distinct : whether all values of a column are there and different; None where not all rows can be looked at
-    index, categories : columns that the file itself says name rows, and those that stand for categories
     """
     names = list(schema.names)
     check_names(request, names)
+    index, categories = _pandas_columns(schema)
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
@@ -171,6 +165,13 @@ def lay_out(
     if others:
         layout.notes.append(f"Not computed with, since they are no columns of numbers: {listed(others)}.")
     return layout
+
+
+def _pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
+    """Columns that pandas has written as the index of a frame, and those that are categories in it."""
+    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
+    return index, [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
 
 
 def check_names(request: Request, names: list[str]) -> None:

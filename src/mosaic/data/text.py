@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 from mosaic._files import Library
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory
+from mosaic.data.columns import refuse_text, table_in_memory
 from mosaic.data.faults import FileFault, readable
 from mosaic.data.features import Request, lay_out
-from mosaic.data.records import InMemory
-from mosaic.data.table import Table
+from mosaic.data.parquet import table_by_conversion
+from mosaic.data.table import InMemory, Table
 
 pa, arrow, types = Library("pyarrow"), Library("pyarrow.json"), Library("pyarrow.types")
 
