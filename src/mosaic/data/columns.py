@@ -12,11 +12,12 @@ import scipy.sparse as sp
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library
 from mosaic._frames import row_major
-from mosaic.data.faults import FileFault, unknown_name
+from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
     Request,
     all_different,
+    check_names,
     check_weight,
     is_list,
     is_text,
@@ -324,9 +325,7 @@ def check_beside(request: Request, table: Any, what: str, remedy: str) -> None:
             "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)",
             remedy,
         )
-    for column, parameter in request.roles.items():
-        if column not in table.column_names:
-            raise unknown_name(request.path, what, column, table.column_names, parameter)
+    check_names(request, table.column_names, what)
     check_weight(request, {field.name: field.type for field in table.schema})
     if request.id is not None:
         check_ids(request, InMemory(table), table.column(request.id))

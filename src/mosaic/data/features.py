@@ -174,8 +174,8 @@ def _pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
     return index, [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
 
 
-def check_names(request: Request, names: list[str]) -> None:
-    """Refuse two columns of one name, and columns in the request that are not there."""
+def check_names(request: Request, names: list[str], what: str = "column") -> None:
+    """Refuse two columns of one name, and columns in the request that are not there; ``what`` is one of them called."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise FileFault(
@@ -185,7 +185,7 @@ def check_names(request: Request, names: list[str]) -> None:
         )
     for name, parameter in request.roles.items():
         if name not in names:
-            raise unknown_name(request.path, "column", name, names, parameter)
+            raise unknown_name(request.path, what, name, names, parameter)
 
 
 def check_weight(request: Request, kinds: dict[str, Any]) -> None:

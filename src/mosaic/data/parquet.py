@@ -239,15 +239,14 @@ class ParquetRecords(Records):
         super().__init__(files.schema.names, files.n, line)
         self.files, self._shown, self._progress = files, shown, progress
 
-    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """By the row groups that they are in."""
-        names = self.columns if columns is None else list(columns)
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        parts = [self.files.schema.empty_table().select(names)]
+        parts = [self.files.schema.empty_table().select(list(columns))]
         ends = self.files.ends
         for group in np.unique(np.searchsorted(ends, wanted, "right")):
             start = int(ends[group - 1]) if group else 0
-            for batch in self.files.read(start, int(ends[group]), names):
+            for batch in self.files.read(start, int(ends[group]), columns):
                 here = wanted[(wanted >= start) & (wanted < start + batch.num_rows)] - start
                 parts.append(pa.Table.from_batches([batch.take(pa.array(here))]))
                 start += batch.num_rows

@@ -41,8 +41,8 @@ class Records(ABC):
         self.columns, self.n, self._line = list(columns), n, line
 
     @abstractmethod
-    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
-        """These rows, in that order, as a ``pyarrow.Table``; of all columns or of some."""
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        """Some columns of these rows, in that order, as a ``pyarrow.Table``."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -64,12 +64,11 @@ class InMemory(Records):
         super().__init__(table.column_names, table.num_rows, line)
         self.table = table
 
-    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """By number."""
-        table = self.table if columns is None else self.table.select(list(columns))
-        if not table.num_columns:  # without columns pyarrow forgets how many rows are taken
-            return no_columns(len(numbers))
-        return table.take(pa.array(numbers))
+        if not columns:  # without columns pyarrow forgets how many rows are taken
+            return _no_columns(len(numbers))
+        return self.table.select(list(columns)).take(pa.array(numbers))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """All of them at once."""
@@ -93,19 +92,18 @@ class Bare(Records):
         others = [] if beside is None else list(beside.column_names)
         super().__init__([*others, *(x for x in self._names if width <= SHOWN_FEATURES and x not in others)], n)
 
-    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """A slice of the array, and rows of the table beside it."""
-        names = self.columns if columns is None else list(columns)
         others = set() if self._beside is None else set(self._beside.column_names)
-        features = [name for name in names if name not in others]
-        table = no_columns(len(numbers))
+        features = [name for name in columns if name not in others]
+        table = _no_columns(len(numbers))
         if others:
-            table = InMemory(self._beside).take(numbers, [name for name in names if name in others])
+            table = InMemory(self._beside).take(numbers, [name for name in columns if name in others])
         if features:
             rows = self._rows(np.asarray(numbers))
             for name in features:
                 table = table.append_column(name, pa.array(native(rows[:, self._names.index(name)])))
-        return table.select(names)
+        return table.select(list(columns))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Columns of the table beside the array, one of which may name the rows."""
@@ -125,7 +123,7 @@ def place_of(number: int, line: Callable[[int], int | None] | None) -> dict[str,
     return {"line": found} if found is not None else {"where": f"row {number:,} (counted from 0)"}
 
 
-def no_columns(n: int) -> Any:
+def _no_columns(n: int) -> Any:
     """A table of n rows and no columns, to which columns can be appended."""
     return pa.table({"": np.zeros(n, bool)}).select([])
 
@@ -183,8 +181,7 @@ class Table:
         self._records, self._pictures = records, pictures
         first = [] if id_name is None else [id_name]
         self.columns = first + [name for name in records.columns if name != id_name]
-        # For every dropped row, in order, how many of the rows that are left come before it.
-        self._kept_before = None if dropped is None or not len(dropped) else np.sort(dropped) - np.arange(len(dropped))
+        self._dropped = np.sort(np.zeros(0, np.intp) if dropped is None else dropped)
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
 
@@ -250,13 +247,13 @@ class Table:
     @property
     def n_dropped(self) -> int:
         """Rows of the file that were left out, because numbers are missing in them."""
-        return 0 if self._kept_before is None else len(self._kept_before)
+        return len(self._dropped)
 
     def take_numbers_of(self, other: Table) -> None:
         """Take over the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
         self._cleaners.append(other.close)
         self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
-        self._kept_before = other._kept_before
+        self._dropped = other._dropped
         kept = other.numbers(np.arange(other.n))
         self.groups = None if self.groups is None else self.groups[kept]
         self.weights = None if self.weights is None else self.weights[kept]
@@ -300,17 +297,14 @@ class Table:
     def numbers(self, rows: ArrayLike) -> IntArray:
         """Row numbers in the file, counted from 0, of rows of X; they differ where rows were left out."""
         numbers = row_numbers(rows, self.n)
-        if self._kept_before is None:
-            return numbers
-        return numbers + np.searchsorted(self._kept_before, numbers, side="right")
+        # For every dropped row, how many of the rows that are left come before it.
+        kept_before = self._dropped - np.arange(len(self._dropped))
+        return numbers + np.searchsorted(kept_before, numbers, side="right")
 
     def _row_of(self, number: int) -> int | None:
         """Row of X of a row of the file; None where it was dropped."""
-        if self._kept_before is None:
-            return number
-        dropped = self._kept_before + np.arange(len(self._kept_before))
-        place = int(np.searchsorted(dropped, number))
-        return None if place < len(dropped) and dropped[place] == number else number - place
+        place = int(np.searchsorted(self._dropped, number))
+        return None if number in self._dropped[place : place + 1] else number - place
 
     def _id_batches(self) -> Iterator[Any]:
         return (batch.column(0) for batch in self._records.batches([str(self.id_name)]))

@@ -94,6 +94,15 @@ def not_utf8(path: Path) -> FileFault:
     return wrong_encoding(path) or FileFault(path, "is not UTF-8", "Write it again in UTF-8.")
 
 
+def _check_encoding(path: Path) -> None:
+    """Refuse a file that is not text in UTF-8."""
+    with readable(path):
+        with open_stream(path) as stream:
+            decoded(path, stream.read(FIRST_BYTES))
+        if (fault := wrong_encoding(path)) is not None:
+            raise fault
+
+
 def open_text(request: Request) -> Table:
     """A .txt file: one text a line. Its numbers come from another file."""
     path = request.path
@@ -104,13 +113,9 @@ def open_text(request: Request) -> Table:
             "Text needs an embedding: numbers made of it by a language model, a row for every line, in a file of their own: "
             "`embeddings='FILE.npy'`.",
         )
-    with open_stream(path) as stream:
-        decoded(path, stream.read(FIRST_BYTES))
+    _check_encoding(path)
     with readable(path), open_stream(path) as stream:
-        try:
-            lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
-        except UnicodeDecodeError as error:
-            raise not_utf8(path) from error
+        lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:
@@ -121,10 +126,7 @@ def open_text(request: Request) -> Table:
 def open_json_lines(request: Request) -> Table:
     """A .jsonl file. Files of more than an eighth of the budget are converted to a temporary Parquet file."""
     path = request.path
-    with open_stream(path) as stream:
-        decoded(path, stream.read(FIRST_BYTES))
-    if (fault := wrong_encoding(path)) is not None:  # pyarrow takes strings of JSON as they come
-        raise fault
+    _check_encoding(path)  # pyarrow takes strings of JSON as they come
     size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
     is_small = size <= request.budget / 8
 

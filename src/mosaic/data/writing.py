@@ -26,8 +26,16 @@ from mosaic.data.features import is_text, without_categories
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
 
-#: Endings that rows are written with.
-WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".json", ".jsonl")
+#: What writes a table of rows to a path, by the ending of its name.
+WRITERS: dict[str, Callable[[Any, Path], Any]] = {
+    ".csv": lambda table, path: path.write_bytes(csv_bytes(table)),
+    ".tsv": lambda table, path: path.write_bytes(csv_bytes(table, "\t")),
+    ".parquet": lambda table, path: pq.write_table(table, path),
+    ".feather": lambda table, path: feather.write_feather(table, str(path)),
+    ".arrow": lambda table, path: feather.write_feather(table, str(path)),
+    ".json": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=False)),
+    ".jsonl": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=True)),
+}
 MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
@@ -51,10 +59,10 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     """
     target = Path(path)
     check_output(target, force, rows=True)
-    write = _writer(target)
+    ending = target.suffix.lower()
     with replacing(target, force=force) as temporary:
-        write(table, temporary)
-    return [] if target.suffix.lower() not in (".csv", ".tsv") else _unwritable(table)
+        WRITERS[ending](table, temporary)
+    return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
 def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
@@ -83,9 +91,14 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
         raise FileFault(target, f"its folder {folder} may not be written to by you", "Name a file in another folder.")
     if target.exists() and not os.access(target, os.W_OK):
         raise FileFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
-    _check_ending(target)
-    if rows:
-        _writer(target)
+    ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
+    if ending in (".npy", ".npz"):
+        raise FileFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
+    if ending not in (*WRITERS, ".html", ".htm"):
+        said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
+        raise FileFault(target, f"{said} does not say how to write it", f"{known} or .html.")
+    if rows and ending not in WRITERS:
+        raise FileFault(target, f"rows are not written to {ending} files", f"{known}.")
 
 
 @contextmanager
@@ -174,38 +187,6 @@ def _sync(path: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _check_ending(target: Path) -> None:
-    ending = target.suffix.lower()
-    if ending in (".npy", ".npz"):
-        raise FileFault(
-            target,
-            f"{ending} files hold numbers only; ids and other columns would be lost",
-            f"Name a file that ends in {', '.join(WRITABLE)}.",
-        )
-    if ending not in (*WRITABLE, ".html", ".htm"):
-        said = (
-            f"the ending {target.suffix!r} does not say how" if ending else "a name without an ending does not say how"
-        )
-        raise FileFault(target, f"{said} to write it", f"Name a file that ends in {', '.join(WRITABLE)} or .html.")
-
-
-def _writer(target: Path) -> Callable[[Any, Path], Any]:
-    """What writes a table to a path, by the ending of the target."""
-    ending = target.suffix.lower()
-    if ending not in WRITABLE:
-        raise FileFault(
-            target, f"rows are not written to {ending} files", f"Name a file that ends in {', '.join(WRITABLE)}."
-        )
-    if ending in (".csv", ".tsv"):
-        delimiter = "," if ending == ".csv" else "\t"
-        return lambda table, path: path.write_bytes(csv_bytes(table, delimiter))
-    if ending == ".parquet":
-        return lambda table, path: pq.write_table(table, path)
-    if ending in (".feather", ".arrow"):
-        return lambda table, path: feather.write_feather(table, str(path))
-    return lambda table, path: path.write_bytes(_json_bytes(table, ending == ".jsonl"))
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
