@@ -37,7 +37,7 @@ def table_in_memory(
     request: Request,
     records: InMemory,
     notes: Sequence[str] = (),
-    check_cells: Callable[[Layout, Any], None] | None = None,
+    check_cells: Callable[[list[str]], None] | None = None,
 ) -> Table:
     """A table of columns in memory.
 
@@ -46,13 +46,12 @@ def table_in_memory(
     request : what the user asks for
     records : the columns
     notes : what was assumed so far
-    check_cells : of a text file, refuses text that is mostly numbers
+    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
     """
     memory = records.table
-    layout = lay_out(request, memory.schema, lambda name: all_different(memory.column(name)))
+    layout = lay_out(request, memory.schema, lambda name: all_different(memory.column(name)), check_cells)
     if request.id is not None:
         check_ids(request, records, memory.column(request.id))
-    refuse_text(request, layout, memory, check_cells)
     seen = FeatureRows(request, layout.features, records.place, records.n)
     X = seen.see_columns(memory.select(layout.features)) if layout.features else np.zeros((records.n, 0))
     if len(seen.dropped):
@@ -264,24 +263,6 @@ def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
     if inner:
         return np.dtype(np.float32 if all(types.is_float32(k) or types.is_float16(k) for k in inner) else np.float64)
     return np.dtype(np.float32 if kinds and all(types.is_float32(kind) for kind in kinds) else np.float64)
-
-
-def refuse_text(
-    request: Request, layout: Layout, table: Any, check_cells: Callable[[Layout, Any], None] | None = None
-) -> None:
-    """Refuse columns of text that should be numbers, in text files because of a single cell; and a lack of features."""
-    if check_cells is not None:
-        check_cells(layout, table)
-    exact = [name for name in layout.texts if name in (request.columns or ())]
-    if exact:
-        raise FileFault(
-            request.path,
-            "holds text, no numbers (`columns`)",
-            "Convert it to numbers and write the file again; text needs an embedding (`embedding` or `embeddings`).",
-            column=exact[0],
-        )
-    if layout.nothing is not None:
-        raise layout.nothing
 
 
 def check_ids(request: Request, records: Records, column: Any) -> None:

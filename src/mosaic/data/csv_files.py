@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mosaic._files import Library, listed
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_in_memory
+from mosaic.data.columns import table_in_memory
 from mosaic.data.csv_style import (
     DELIMITERS,
     LONGEST_ROW,
@@ -29,7 +30,7 @@ from mosaic.data.csv_style import (
     records_of,
 )
 from mosaic.data.faults import FileFault, no_rows, readable
-from mosaic.data.features import Layout, Request, check_names, is_number, lay_out
+from mosaic.data.features import Request, check_names, is_number, lay_out
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
@@ -229,9 +230,9 @@ class TextTable:
                     return
                 row += bool(record)  # an empty line is no row
 
-    def check_cells(self, layout: Layout, table: Any) -> None:
+    def check_cells(self, table: Any, names: Sequence[str]) -> None:
         """Refuse text that is numbers but for some cells: computing without that column is hardly what is wanted."""
-        for name in layout.texts:
+        for name in names:
             column = table.column(name)
             number, missing = cell_kinds(column, self.decimal)
             filled, good = len(column) - (pc.sum(missing).as_py() or 0), pc.sum(number).as_py() or 0
@@ -299,19 +300,19 @@ def open_text_table(request: Request) -> Table:
     if 8 * size / text.row_bytes * len(text.names) > request.budget / 8 or size > request.budget / 6:
         return _open_large(text, size)
     quotes, zeros = text.has_quotes_and_zeros()
-    text, table = _read_types(text, lambda columns, kinds: text.read(kinds, columns, quotes), zeros)
+    text, table = _read_types(text, partial(text.read, quotes=quotes), zeros)
     if request.progress is not None:
         request.progress(request.path.stat().st_size, request.path.stat().st_size)
     if not table.num_rows:
         raise no_rows(request.path, NO_ROWS)
-    return table_in_memory(request, InMemory(table, text.line_of), text.notes, text.check_cells)
+    return table_in_memory(request, InMemory(table, text.line_of), text.notes, partial(text.check_cells, table))
 
 
 def _open_large(text: TextTable, size: float) -> Table:
     """A file that is converted to Parquet: features and weights as numbers, all other columns as they are written."""
     request = text.request
 
-    def first_block(columns: Sequence[str] | None, kinds: dict[str, Any]) -> Any:
+    def first_block(kinds: dict[str, Any], columns: Sequence[str] | None = None) -> Any:
         block = next(text.batches(kinds, columns), None)
         if block is None or not block.num_rows:
             raise no_rows(request.path, NO_ROWS)
@@ -320,8 +321,7 @@ def _open_large(text: TextTable, size: float) -> Table:
     text, sample = _read_types(text, first_block)
     for name, found in _types_further_down(text, sample.schema).items():
         sample = sample.set_column(sample.schema.get_field_index(name), name, pa.nulls(sample.num_rows, found))
-    layout = lay_out(request, sample.schema, None)
-    refuse_text(request, layout, sample, text.check_cells)
+    layout = lay_out(request, sample.schema, check_cells=partial(text.check_cells, sample))
     counted = {*layout.features, *([] if request.weight is None else [request.weight])} - {request.embedding}
     # Whole numbers of the first block may have fractions further down.
     kinds = {name: pa.float64() if name in counted else pa.string() for name in text.names}
@@ -344,21 +344,21 @@ def _open_large(text: TextTable, size: float) -> Table:
 
 
 def _read_types(
-    text: TextTable, read: Callable[[Sequence[str] | None, dict[str, Any]], Any], zeros: bool = True
+    text: TextTable, read: Callable[[dict[str, Any], Sequence[str] | None], Any], zeros: bool = True
 ) -> tuple[TextTable, Any]:
     """A table with the types that pyarrow finds, apart from columns of whole numbers that would lose digits: they stay text.
 
     Parameters
     ----------
     text : how the file is written; it is returned with the columns that stay text
-    read : of columns, all if None, and of types, reads these columns, the others with the types that pyarrow finds
+    read : reads some columns, all if None, with the types that are given, and others with those that pyarrow finds
     zeros : whether numbers with leading zeros may be among the cells
     """
-    table = read(None, dict.fromkeys(text.as_written, pa.string()))
+    table = read(dict.fromkeys(text.as_written, pa.string()), None)
     if any(types.is_binary(field.type) for field in table.schema):  # what is not UTF-8 is read as bytes
         raise not_utf8(text.request.path)
     suspects, codes = text.may_be_codes(table, zeros), list(text.codes)
-    raw: Any = read(suspects, dict.fromkeys(suspects, pa.string())) if suspects else None
+    raw: Any = read(dict.fromkeys(suspects, pa.string()), suspects) if suspects else None
     for name in suspects:
         if loses_digits(raw.column(name), table.schema.field(name).type):
             codes.append(name)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._files import Library
-from mosaic.data.columns import FeatureRows, finished_table, matrix_of, number_type, refuse_text, table_in_memory
+from mosaic.data.columns import FeatureRows, finished_table, matrix_of, number_type, table_in_memory
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Layout, Progress, Request, is_number, lay_out
 from mosaic.data.sources import SelectedRows
@@ -36,8 +36,7 @@ def open_parquet(request: Request) -> Table:
     files = ParquetFiles(request.path, _parquet_files(request.path))
     n_numbers = sum(is_number(field.type) for field in files.schema)
     if 8 * files.n * n_numbers > request.budget / 4 or files.size > request.budget / 4:
-        layout = lay_out(request, files.schema, None)
-        refuse_text(request, layout, files.schema)
+        layout = lay_out(request, files.schema)
         return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
     return table_in_memory(request, InMemory(files.read_all()))
 
@@ -53,8 +52,7 @@ def open_feather(request: Request) -> Table:
             if not table.num_rows:
                 raise no_rows(path)
             return table_in_memory(request, InMemory(table))
-    layout = lay_out(request, schema, None)
-    refuse_text(request, layout, schema)
+    layout = lay_out(request, schema)
 
     def batches() -> Iterator[Any]:
         with readable(path), _open_batches(path) as reader:

@@ -229,7 +229,7 @@ def _open_stored(X: Any, n_jobs: int | None) -> Source:
         raise _is_group("an HDF5 group", arrays)
     if isinstance(X, np.ndarray) or sp.issparse(X):
         return StoredArray(X.tocsr() if sp.issparse(X) else X, "array", "X", n_jobs)
-    if owner not in ARRAY_KINDS or not hasattr(X, "shape"):
+    if not hasattr(X, "shape"):
         raise InvalidInputError(
             f"X is a {type(X).__name__}, of which no rows are read",
             "Pass a path, a Zarr array, an HDF5 data set or an AnnData.",

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from mosaic._files import Library
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_in_memory
+from mosaic.data.columns import table_in_memory
 from mosaic.data.faults import FileFault, readable
 from mosaic.data.features import Request, lay_out
 from mosaic.data.parquet import table_by_conversion
@@ -160,8 +160,7 @@ def _open_large(request: Request, sample: Any, size: float) -> Table:
         return pa.float64() if whole or types.is_null(field.type) else field.type
 
     kinds = {field.name: kind_of(field) for field in sample.schema}
-    layout = lay_out(request, _decimals_as_text(pa.schema(list(kinds.items())).empty_table()).schema, None)
-    refuse_text(request, layout, sample)
+    layout = lay_out(request, _decimals_as_text(pa.schema(list(kinds.items())).empty_table()).schema)
 
     def batches() -> Iterator[Any]:
         total = path.stat().st_size
