@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
 from mosaic._frames import n_rows, take_rows
 from mosaic.choosing import Decisions, Explanation, Selection, SelectionCertificate, Settings, choose, explain_point
-from mosaic.engines import is_source, open_source
+from mosaic.data import is_source, open_source
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes

@@ -24,7 +24,8 @@ from mosaic.budget import (
     useful_rank,
 )
 from mosaic.choosing import Settings
-from mosaic.engines import Source, is_source, open_source
+from mosaic.data import is_source, open_source
+from mosaic.engines import Source
 from mosaic.estimators._reading import NamedRows, rows_of_file, warn_of_ids
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.passes import BLOCK_ROWS

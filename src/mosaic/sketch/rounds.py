@@ -226,7 +226,7 @@ def run_sketch(
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.engines import open_source
+    >>> from mosaic.data import open_source
     >>> from mosaic.kernels import RBF
     >>> from mosaic.sketch import draw
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
