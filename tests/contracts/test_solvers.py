@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mosaic
+from mosaic.kernels import make_kernel
 from mosaic.problem import DesignProblem, RowProgram, critical_lam
 from mosaic.solvers import ADMM, FISTA, InteriorPoint, Record, Status, run, solve_reference
 from oracles import exact_factor, lasso_solution, objective
@@ -32,7 +33,7 @@ def settings(kernel, X):
 
         return X, {"kernel": k}, k(X, X)
     arguments = {"kernel": kernel}
-    return X, arguments, mosaic.kernels.make_kernel(X, kernel).columns(np.arange(len(X)))
+    return X, arguments, make_kernel(X, kernel).columns(np.arange(len(X)))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
