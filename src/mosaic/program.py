@@ -64,7 +64,7 @@ def solve(
     Parameters
     ----------
     X : array or CSR matrix of points, or the similarity matrix when ``kernel="precomputed"``
-    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or a function f(A, B)
+    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, or a function f(A, B) of two sets of points
     gamma : bandwidth, or a rule for it: "scale", "median", EffectiveCount(m0)
     degree, coef0 : of the polynomial kernel
     n_neighbors, time : of the diffusion kernel

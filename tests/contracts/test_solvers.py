@@ -14,7 +14,7 @@ from mosaic.solvers import ADMM, FISTA, InteriorPoint, Record, Status, run, solv
 from oracles import exact_factor, lasso_solution, objective
 
 SOLVERS = ["interior-point", "fista", "admm", "admm-paper", "reference"]
-KERNELS = ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "callable"]
+KERNELS = [*mosaic.kernels.KERNELS, "callable"]
 
 
 def points(n=24, d=3):

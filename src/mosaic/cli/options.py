@@ -13,6 +13,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from mosaic._checks import CHOICES, KERNELS
+
 # ---------------------------------------------------------------------------------------------------------------- values
 
 
@@ -144,7 +146,6 @@ def _option(*flags: str, **settings: Any) -> Option:
     return Option(flags, settings)
 
 
-KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 SOLVERS = ("auto", "interior-point", "admm", "fista", "admm-paper", "reference")
 _LIST: dict[str, Any] = {"type": names, "action": "extend", "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "ROW"}
@@ -186,7 +187,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option("--min-group", type=number, metavar="ROWS", help="this many odd rows close together are a rare kind"),
         _option(
-            "--outliers", choices=("reject", "keep", "report"),
+            "--outliers", choices=CHOICES["outliers"],
             help="never choose them (default), do not look for them, or mark them only",
         ),
     ),
@@ -195,10 +196,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance, 0 to 1, of two picks"
         ),
         _option(
-            "--objective", choices=("similar", "explained"),
+            "--objective", choices=CHOICES["objective"],
             help="every row near to a pick (default), or most explained by all picks together",
         ),
-        _option("--mode", choices=("auto", "paper"), help="paper: Algorithm 1 as written"),
+        _option("--mode", choices=CHOICES["mode"], help="paper: Algorithm 1 as written"),
         _option("--op-threshold", type=number, metavar="P", help="paper mode: outlier probability that is rejected"),
     ),
     "similarity": (
@@ -232,7 +233,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--random-state", "--seed", type=int, metavar="SEED", help="same seed, same answer (default: 0)"),
         _option("--max-samples", type=int, metavar="N", help="rows that a program compares (default: 128)"),
         _option(
-            "--strategy", choices=("auto", "exact", "low-rank", "sketch"),
+            "--strategy", choices=CHOICES["strategy"],
             help="all rows at full or lower rank, or by passes",
         ),
         _option("--n-initial", type=int, metavar="N", help="passes: candidates at first"),
