@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
 from mosaic._checks import CHOICES, check_strength, one_of, real_number
-from mosaic.certifying import SolverName
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
+from mosaic.solvers import SolverName
 
 #: Bytes in each unit that a memory budget may be given in.
 BYTES_IN_UNIT = {

@@ -11,9 +11,10 @@ import json
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from mosaic._checks import CHOICES, KERNELS
+from mosaic.solvers import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
 
@@ -146,7 +147,7 @@ def _option(*flags: str, **settings: Any) -> Option:
     return Option(flags, settings)
 
 
-SOLVERS = ("auto", "interior-point", "admm", "fista", "admm-paper", "reference")
+SOLVERS = get_args(SolverName)
 _LIST: dict[str, Any] = {"type": names, "action": "extend", "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "ROW"}
 

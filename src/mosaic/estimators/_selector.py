@@ -372,7 +372,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
-    solver : "auto", "interior-point", "admm", "fista", "admm-paper" or "reference"
+    solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
     tol : float, default 0.001
         Relative gap to certify.
     max_iter : int
