@@ -248,6 +248,31 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 }  # fmt: skip
 #: Of those of them that are in one group, only one may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+_TITLE = _option("--title", help="of the report")
+#: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
+COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
+    "path": (
+        _option(
+            "--max-representatives", type=int, default=100, metavar="N",
+            help="length of the curve, at most (default: 100)",
+        ),
+    ),
+    "explain": (
+        _option(
+            "--row", type=int, action="append", default=[], metavar="N",
+            help="a row by its number, from 0; may be repeated",
+        ),
+    ),
+}  # fmt: skip
+OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
+    "select": (
+        _option("--report", metavar="report.html", help="and the HTML page about them"),
+        _option("--labels", metavar="labels.csv", help="and for every row who stands for it, and its effective count"),
+        _TITLE,
+    ),
+    "report": (_TITLE,),
+    "outliers": (_option("--all", action="store_true", help="all rows, in the order of the file"),),
+}
 
 
 def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
@@ -277,7 +302,8 @@ def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...
 # ----------------------------------------------------------------------------------------------------------------- words
 
 _OPTIONS: dict[str, Option] = {option.dest: option for options in GROUPS.values() for option in reversed(options)}
-_OPTIONS |= {option.dest: option for option in map(_option, ("--max-representatives", "--report", "--row", "--title"))}
+for _options in (*COMMAND_OPTIONS.values(), *OUTPUT_OPTIONS.values()):
+    _OPTIONS |= {option.dest: option for option in _options}
 _OPTIONS["force"] = _option("--force", action="store_true")
 #: Arguments of ``fit`` whose options have other names.
 _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
