@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.gaussian_process import kernels as gaussian_process
 from sklearn.metrics import pairwise
 
-from mosaic.kernels import KERNELS, make_kernel
+from mosaic.kernels import KERNELS, POINT_KERNELS, make_kernel
 
 X = np.random.default_rng(1).normal(size=(40, 5))
 WIDE = np.random.default_rng(1).normal(size=(40, 30))  # more features than the coordinate loop takes
@@ -36,6 +36,10 @@ def build(name, X):
 
 def matrix(kernel):
     return kernel.columns(np.arange(kernel.n))
+
+
+def test_every_kernel_has_a_name_that_users_can_write():
+    assert set(KERNELS) == {*POINT_KERNELS, "diffusion", "precomputed"}
 
 
 @pytest.mark.parametrize("name", NAMES)

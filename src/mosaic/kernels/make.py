@@ -15,11 +15,11 @@ from mosaic._checks import KERNELS, real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
+    POINT_KERNELS,
     STATIONARY_KERNELS,
     Cosine,
     FromCallable,
     Kernel,
-    Linear,
     Polynomial,
     StationaryKernel,
     normalised_rows,
@@ -99,8 +99,6 @@ def make_kernel(
     match kernel:
         case "precomputed":
             return Precomputed(X)
-        case "linear":
-            return Linear(X)
         case "cosine":
             return Cosine(normalised_rows(X))
         case "diffusion":
@@ -116,6 +114,8 @@ def make_kernel(
                 spread = variance(X)
                 gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
             return Polynomial(X, float(gamma), degree, coef0)
+        case str() if kernel in POINT_KERNELS:
+            return POINT_KERNELS[kernel](X)
     raise InvalidInputError(
         f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points", parameter="kernel", value=kernel
     )
