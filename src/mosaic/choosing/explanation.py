@@ -12,7 +12,7 @@ from mosaic.choosing.certificate import counted
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import is_auto, is_whole
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, Laplacian
+from mosaic.kernels import StationaryKernel
 from mosaic.outliers import outlier_probability
 
 #: Representatives, members and features that an explanation names, at most.
@@ -168,10 +168,10 @@ def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple
 def _differences(selection: Selection, point: int, label: int, names: Any) -> tuple[tuple[str, float], ...]:
     """Shares of the features in the distance that the kernel measures."""
     kernel = selection.kernel
-    if label < 0 or point < 0 or not isinstance(kernel, RBF | Laplacian):
+    if label < 0 or point < 0 or not isinstance(kernel, StationaryKernel):
         return ()
     pair = in_double(kernel.X[np.array([point, selection.chosen[label]])])
-    apart = np.abs(pair[0] - pair[1]) ** (2 if isinstance(kernel, RBF) else 1)
+    apart = np.abs(pair[0] - pair[1]) ** kernel.order
     top = np.argsort(-apart, kind="stable")[:MOST_EXPLAINED_BY]
     return tuple(
         (str(names[f]) if names is not None else f"x{f}", float(apart[f] / apart.sum())) for f in top if apart[f]

@@ -342,7 +342,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Instead: as many as can each be the nearest one for at least this number of points.
     alpha, lam : float, optional
         Strength of the program, as a multiple of the critical one or itself. By default alpha = 100, in paper mode 10.
-    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
+    kernel : str or function of two sets of points, default "rbf"
+        "precomputed", if X is the matrix of similarities; "cosine", if only directions count; all names are in
+        ``mosaic.kernels.KERNELS``.
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
         Bandwidth. "auto": a point in a dense place, denser than three quarters of all are, resembles a fifth of all. It does not
         depend on the number of representatives, so that numbers of different fits can be compared.
@@ -370,7 +372,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
-    solver : "auto", "interior-point", "admm", "fista", "admm-paper" or "reference"
+    solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
     tol : float, default 0.001
         Relative gap to certify.
     max_iter : int
