@@ -1,4 +1,4 @@
-"""From what a user has to a source of rows."""
+"""Make a source of rows from an array, a path or a collection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mosaic.exceptions import InvalidInputError
 
 
 def is_source(X: Any) -> bool:
-    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+    """Whether X is read in passes instead of being loaded into memory: a path, a collection on a cluster …
 
-    Memory maps are arrays; whether they are taken into memory depends on their size.
+    Memory maps are arrays; whether they are loaded into memory depends on their size.
     """
-    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
+    if isinstance(X, np.ndarray) or sp.issparse(X):  # subclasses included
         return False
     library = type(X).__module__.partition(".")[0]
     return isinstance(X, (str, PathLike, Source)) or library in ("dask", "ray", "zarr", "h5py", "anndata")
@@ -69,6 +69,6 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         source.names = names
         return source
     raise InvalidInputError(
-        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}",
+        f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
         "Pass an array with two dimensions, a path, or a Dask or Ray collection.",
     )
