@@ -170,7 +170,7 @@ HALVES = np.arange(200) % 2
         ({"exclude": range(200)}, "no row may be chosen: of 200, candidates leave 200 and exclude takes 200 away"),
         ({"candidates": []}, "no row may be chosen: of 200, candidates leave 0"),
         ({"candidates": range(7)}, "20 representatives of the data are asked for, but 7 are available: 200 rows"),
-        ({"groups": HALVES, "must_include": range(0, 40, 2)}, "must_include names 20 rows of group 0 and only 10"),
+        ({"groups": HALVES, "must_include": range(0, 40, 2)}, "must_include names 20 rows of group 0, but only 10"),
         ({"must_include": [0], "sample_weight": np.arange(200)}, "must_include names row 0, whose sample_weight is 0"),
     ],
 )

@@ -283,7 +283,7 @@ class Cut:
         """Why a point below the cut is an outlier, as the end of a sentence."""
         return {
             "alone": f"is alone: fewer than {self.count:.3g} rows look like it",
-            "valley": f"belongs to a separate crowd, with fewer than {self.count:.3g} rows that look like it (p = {self.p_value:.1g})",
+            "valley": f"belongs to a separate crowd, and fewer than {self.count:.3g} rows look like it (p = {self.p_value:.1g})",
             "contamination": f"is among the share that was declared contaminated (fewer than {self.count:.3g} rows look like it)",
             "threshold": f"is below the threshold: fewer than {self.count:.3g} rows look like it",
             "none": "nothing is an outlier",
