@@ -272,7 +272,7 @@ def test_rows_of_one_direction_are_one_point(directions):
     named = clone(found).fit(rows, must_include=[6003])
     assert named.representative_indices_[0] == 6003
     assert 300 not in named.representative_indices_
-    with pytest.raises(InvalidInputError, match="names row 6003, which is equal to another one that it names"):
+    with pytest.raises(InvalidInputError, match="names row 6003, which is equal to another row that it names"):
         clone(found).fit(rows, must_include=[300, 6003])
 
 
@@ -311,7 +311,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
     found = MOSAIC(5, **PLAIN).fit(rows, must_include=[9003])
     assert found.representative_indices_[0] == 9003
     assert 3 not in found.representative_indices_
-    with pytest.raises(InvalidInputError, match="names row 9003, which is equal to another one that it names"):
+    with pytest.raises(InvalidInputError, match="names row 9003, which is equal to another row that it names"):
         MOSAIC(5, **PLAIN).fit(rows, must_include=[3, 9003])
 
 
@@ -396,12 +396,10 @@ def test_saved_models_answer_for_rows_that_they_are_shown(plain):
         for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_", "outlier_probability_"):
             assert not hasattr(other, name)
             with pytest.raises(
-                AttributeError, match=r"labels_, .* were not asked for before this model was saved or copied"
+                AttributeError, match=r"labels_, .* were not computed before this model was saved or copied"
             ):
                 getattr(other, name)
-        with pytest.raises(
-            InvalidInputError, match=r"certificate_ was not asked for .* Fit again, and ask for it before"
-        ):
+        with pytest.raises(InvalidInputError, match=r"certificate_ was not computed .* Fit again, and read it before"):
             _ = other.certificate_
     assert saved.rethreshold(n_representatives=7).n_representatives_ == 7
     fitted.labels_, fitted.certificate_  # noqa: B018
@@ -523,7 +521,7 @@ def test_strategies_are_obeyed():
         MOSAIC(5, strategy="exact").fit(X)
     with pytest.raises(InvalidInputError, match="strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got 'best'"):
         MOSAIC(5, strategy="best").fit(few)
-    with pytest.raises(InvalidInputError, match="strategy='low-rank' takes all points into memory; X is a ArraySource"):
+    with pytest.raises(InvalidInputError, match="strategy='low-rank' loads all points into memory; X is a ArraySource"):
         MOSAIC(5, strategy="low-rank").fit(open_source(X))
 
 

@@ -200,13 +200,13 @@ def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
 
 def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch):
     def fit(self, X, **constraints):
-        fault = "names `row 6`, which is equal to another one that it names"
+        fault = "names `row 6`, which is equal to another row that it names"
         raise InvalidInputError(fault, "Give it a `sample_weight`.", parameter="must_include")
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
     gaps(folder)
     ran = run(capsys, "select", "gaps.csv", "--drop-missing")
-    said = "--must-include names p7 (row 7), which is equal to another one that it names. Give it a --weight."
+    said = "--must-include names p7 (row 7), which is equal to another row that it names. Give it a --weight."
     assert ran.err == f"mosaic: error: {said}\n"
 
 

@@ -514,7 +514,7 @@ def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
 
 
 def test_other_objects_are_refused():
-    with pytest.raises(InvalidInputError, match="X must be a table of numbers that rows can be read of; got dict"):
+    with pytest.raises(InvalidInputError, match="X must be a table of numbers whose rows can be read; got dict"):
         open_source({})
     dask_like = type("Array", (), {"__module__": "dask.array", "shape": (3, 3)})()
     adata = type("AnnData", (), {"__module__": "anndata", "X": dask_like, "var_names": NAMES})()

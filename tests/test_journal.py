@@ -97,11 +97,9 @@ def test_other_data_is_refused(tmp_path):
     fresh(tmp_path / "state").run("moments", Moments())
     changed = X.copy()
     changed[12345, 2] = np.nextafter(changed[12345, 2], 9.0)
-    with pytest.raises(
-        InvalidInputError, match=r"the data is not what earlier passes, of which .*state keeps the results"
-    ):
+    with pytest.raises(InvalidInputError, match=r"the data differs from what the earlier passes in .*state read"):
         fresh(tmp_path / "state", changed)
-    with pytest.raises(InvalidInputError, match="the data is not what earlier passes"):
+    with pytest.raises(InvalidInputError, match="the data differs from what the earlier passes in"):
         fresh(tmp_path / "state", X[::-1].copy())  # the same rows in another order
     with pytest.raises(InvalidInputError, match=rf"was written with rows={N}, now it is {N - 1}"):
         fresh(tmp_path / "state", X[:-1])
@@ -112,7 +110,9 @@ def test_data_that_changes_between_passes_is_refused(tmp_path):
     book = fresh(tmp_path / "state", data)
     book.run("first", Moments())
     data[-1, 0] += 1.0
-    with pytest.raises(InvalidInputError, match=r"the data is not what earlier passes.*on data that nobody writes to"):
+    with pytest.raises(
+        InvalidInputError, match=r"the data differs from what the earlier passes in .* read.*no process writes to"
+    ):
         book.run("second", Moments(power=3))
 
 
@@ -132,7 +132,9 @@ def test_a_file_that_changes_between_passes_is_refused_without_a_checkpoint_too(
     book = Journal(source)
     book.run("first", Moments())
     write(X[::-1])
-    with pytest.raises(InvalidInputError, match=r"rows.* has changed while it was read in passes.*once nobody writes"):
+    with pytest.raises(
+        InvalidInputError, match=r"rows.* has changed while it was read in passes.*when no process writes"
+    ):
         book.run("second", Moments())
 
 
@@ -200,7 +202,9 @@ def test_damaged_files_and_other_files_are_refused(tmp_path, damage):
     path = tmp_path / "state"
     fresh(path).run("moments", Moments())
     damage(path)
-    with pytest.raises(InvalidInputError, match=r"state is no checkpoint, or a damaged one: .*Delete it to begin anew"):
+    with pytest.raises(
+        InvalidInputError, match=r"state is not a checkpoint, or is damaged: .*Delete it to start again"
+    ):
         fresh(path)
 
 
@@ -217,7 +221,7 @@ def test_a_damaged_byte_is_noticed_or_changes_nothing(tmp_path):
         try:
             found = fresh(path, few).run("moments", Moments())
         except InvalidInputError as error:
-            assert "state is no checkpoint, or a damaged one" in str(error)  # noqa: PT017
+            assert "state is not a checkpoint, or is damaged" in str(error)  # noqa: PT017
             refused += 1
         else:
             for name in expected:
@@ -382,7 +386,7 @@ def quadratic(A, B):
 
 def test_an_array_is_no_checkpoint(tmp_path):
     np.save(tmp_path / "X.npy", X)
-    with pytest.raises(InvalidInputError, match=r"X.npy is no checkpoint, or a damaged one"):
+    with pytest.raises(InvalidInputError, match=r"X.npy is not a checkpoint, or is damaged"):
         fresh(tmp_path / "X.npy")
 
 

@@ -170,7 +170,7 @@ def test_more_than_there_are_is_refused_with_the_arithmetic(X):
     k = n_distinct(X)
     if k < len(X):
         with np.testing.assert_raises_regex(
-            InvalidInputError, f"{k + 1} representatives of the data are wanted and {k}"
+            InvalidInputError, f"{k + 1} representatives of the data are asked for, but {k}"
         ):
             MOSAIC(k + 1, outliers="keep").fit(X)
     with np.testing.assert_raises_regex(InvalidInputError, rf"n_samples = {len(X)}\b"):
@@ -274,7 +274,7 @@ def test_quotas_are_obeyed_exactly_or_refused_with_the_numbers(X, kind, data):
         else:
             # … or a group has too few.
             wanted, name, available = re.search(
-                r"(\d+) representatives of group '(\w)' are wanted and (\d+)", text
+                r"(\d+) representatives of group '(\w)' are asked for, but (\d+)", text
             ).groups()
             assert int(wanted) > int(available) == sizes[names.tolist().index(name)]
             assert kind != "proportional"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,20 @@ def test_packages_import_public_modules_of_one_another_only():
             if target != package:
                 reached.append(f"{path.relative_to(root)} takes from mosaic.{target}.{module}")
     assert not reached
+
+
+def test_packages_do_not_import_one_another_in_circles():
+    """Within a layer, too. One import is drawn upwards: a fitted estimator shows its card in a notebook."""
+    graph = pytest.importorskip("grimp").build_graph("mosaic", exclude_type_checking_imports=True)
+    graph.remove_import(importer="mosaic.estimators._notebook", imported="mosaic.inspection")
+    packages = sorted(graph.find_children("mosaic"))
+    below = {
+        package: {
+            other
+            for other in packages
+            if other != package and graph.direct_import_exists(importer=package, imported=other, as_packages=True)
+        }
+        for package in packages
+    }
+
+    assert set(TopologicalSorter(below).static_order()) == set(packages)  # a circle would raise CycleError

@@ -155,7 +155,9 @@ def test_representatives_are_as_different_as_asked_for(number):
 
 
 def test_more_representatives_than_can_differ_so_much_are_refused():
-    with pytest.raises(InvalidInputError, match=r"100 representatives are wanted, but after \d+ no .* diversity=0.9"):
+    with pytest.raises(
+        InvalidInputError, match=r"100 representatives are asked for, but after \d+ no .* diversity=0.9"
+    ):
         MOSAIC(100, diversity=0.9).fit(CLOUD)
 
 

@@ -1,4 +1,4 @@
-"""What a machine can carry: the rank of a factor within a memory budget, and what a fit will cost."""
+"""Memory and time: the rank of a factor within a memory budget, and the expected cost of a fit."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel
 
-#: Bytes that a fit may use when nothing else is said.
+#: Bytes that a fit may use by default.
 DEFAULT_BUDGET = 2 * 2**30
-#: Up to this many distinct points the factor may have full rank. For more, p is limited, since the support grows with it and
-#: interior point costs its cube, and so is n·p², which every pass over the factor costs.
+#: Up to this many distinct points the factor may have full rank. For more, two limits apply: on the rank p, since the support
+#: grows with it and interior point costs its cube, and on n·p², the cost of a pass over the factor.
 EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
-#: A factor with fewer columns is of no use.
+#: Smallest useful number of columns of a factor.
 SMALLEST_RANK = 16
-#: Strength as a multiple of the critical one. From about 100 on, points that nobody else expresses are clearly apart.
+#: Strength as a multiple of the critical one. From about 100 on, points that no other point expresses stand out clearly.
 DEFAULT_ALPHA = 100.0
-#: Distinct points that decisions are made with, at most; of more, a random sample of this size.
+#: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
 DECISION_SAMPLE = 16_384
-#: Numbers in the similarities between targets and candidates (single precision: 100 MB).
+#: Largest number of similarities between targets and candidates (in single precision, 100 MB).
 MOST_SIMILARITIES = 25_000_000
 
 
 def affordable_rank(
     n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None
 ) -> int:
-    """Columns of F for which n·p² stays within reason and two copies of F, X and the similarities within the budget.
+    """Columns of F, limited by n·p² and by the budget, which must hold two copies of F, X and the similarities.
 
-    ``max_rank`` is the user's own limit, which only the budget overrules.
+    ``max_rank`` is the user's limit; only the budget overrides it.
     """
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
-    # The largest rank whose memory the budget holds; memory grows with the rank.
+    # The largest rank that fits into the budget; memory grows with the rank.
     rank = bisect_right(range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features)))
     if rank < min(SMALLEST_RANK, n):
         needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
@@ -52,14 +52,14 @@ def affordable_rank(
 
 
 def useful_rank(n: int) -> int:
-    """Columns of F that n points are given, memory aside."""
+    """Columns of F for n points if memory is no limit."""
     return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_FACTOR_WORK / n))), SMALLEST_RANK)
 
 
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
-    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three.
+    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three items.
 
-    These three are never there together: distances for the bandwidth, four matrices of the solver over its working set (about
+    These three are never in memory together: distances for the bandwidth, four matrices of the solver over its working set (about
     eight times the rank, or all points), and the similarities for choosing.
     """
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
@@ -70,22 +70,22 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
 
 
 def _mebibytes(size: float) -> str:
-    """Bytes as a number of MiB: whole ones, or two digits of few."""
+    """Bytes as a number of MiB: a whole number from 10 on, two digits below."""
     return f"{size / 2**20:,.0f}" if size >= 10 * 2**20 else f"{size / 2**20:.2g}"
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will do and cost, before it is done.
+    """The expected strategy and cost of a fit.
 
     Attributes
     ----------
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
-    n_points : distinct points; of a sketch, rows
-    rank : columns of the factor, expected; of a sketch, candidates at first
+    n_points : number of distinct points; for a sketch, of rows
+    rank : expected number of columns of the factor; for a sketch, of candidates at first
     memory : bytes at the peak, beyond the data that is passed in
-    seconds : rough, of the fit, on one core of this machine
-    proof_seconds : rough, of the program that ``certificate_`` solves when it is asked for; 0 where the fit solves it
+    seconds : rough time of the fit on one core of this machine
+    proof_seconds : rough time of the program that the first access to ``certificate_`` solves; 0 if the fit solves it
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
@@ -106,7 +106,7 @@ class Estimate:
 
 
 def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:
-    """Rank at which a sample's factor has reached the tolerance; where the sample is exhausted, the highest allowed."""
+    """Rank at which the factor of a sample reaches the tolerance; if that takes half of the sample, the highest allowed rank."""
     rows = subsample(kernel.n, 1000, random_state)
     rank = factorize(kernel.take(rows), tol=0.25 * tol, max_rank=max_rank, random_state=random_state).rank
     if len(rows) == kernel.n or rank < len(rows) / 2:
@@ -115,16 +115,16 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
 
 
 def expected_work(n: int, rank: int) -> float:
-    """Multiplications of a fit: the factor and some twenty passes over it, or the steps of interior point on all points."""
+    """Multiplications of the program: the factor and some twenty passes over it, or the steps of interior point on all points."""
     if rank * 4 >= n:
         return 20.0 * n * float(rank) ** 2 + 4.0 * float(n) ** 3 + 1e9
     return 50.0 * n * float(rank) ** 2 + 1e10
 
 
 def work_of_choosing(n: int, n_features: int) -> float:
-    """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few looks at them.
+    """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few passes over them.
 
-    What is done to every entry of the data (checks, equal rows, their order) takes as long as 5000 multiplications of a product.
+    Work on each entry of the data (checks, equal rows, their order) takes as long as 5000 multiplications in a matrix product.
     """
     sample, pairs = min(n, DECISION_SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
     return 2e9 + sample * 1024.0 * (n_features + 300.0) + pairs * (n_features + 400.0) + 5000.0 * n * n_features

@@ -1,4 +1,4 @@
-"""Synthetic manifolds, and ways to contaminate them: data whose geometry and outliers are known exactly."""
+"""Synthetic manifolds and their contamination: data whose geometry and outliers are known exactly."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ Kind: TypeAlias = Literal[
 
 #: Pieces into which a curve is cut to invert its arc length; the error is about the square of 1 / ARC_PIECES.
 ARC_PIECES = 4096
-#: Clusters of outliers: their standard deviation in mean sides of the box, and how much wider the box of their centres.
+#: Clusters of outliers: their standard deviation as a share of the mean side of the box, and the factor by which the box of their
+#: centres is wider.
 CLUSTER_WIDTH, CLUSTER_BOX = 0.02, 2.0
-#: Far outliers: least and largest factor away from the mean, and their noise in standard deviations of each column.
+#: Far outliers: smallest and largest factor for the distance from the mean, and noise in standard deviations of each column.
 FAR_FACTORS, FAR_NOISE = (2.0, 4.0), 0.5
 #: Points in each blob of ``blobs_with_gross_outliers``, and its outliers: 400 in all.
 BLOB_SIZES, GROSS_OUTLIERS = (150, 100, 70, 45, 27), 8
@@ -48,8 +49,8 @@ class Contaminated:
 
     Attributes
     ----------
-    X : inliers and outliers, one a row
-    is_outlier : which rows are outliers
+    X : inliers and outliers, as rows
+    is_outlier : mask of the rows that are outliers
     """
 
     X: FloatArray
@@ -82,7 +83,7 @@ def trefoil(n: int, *, width: float = 0.0, random_state: Seed = 0) -> FloatArray
 
     Notes
     -----
-    The reach of the knot is 0.607: a tube that is wider touches itself.
+    The reach of the knot is 0.607: a wider tube touches itself.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def swiss_roll(n: int, *, height: float = 21.0, random_state: Seed = 0) -> Float
     Notes
     -----
     ``sklearn.datasets.make_swiss_roll`` is uniform in t instead, which makes the outer turns almost three times as
-    thin as the inner ones. Here density says nothing about the place on the roll.
+    thin as the inner ones. Here the density is the same everywhere on the roll.
 
     Examples
     --------
@@ -129,8 +130,8 @@ def union(
 
     Parameters
     ----------
-    parts : clouds of points; those of fewer features are filled up with zeros
-    offsets : one shift a part, as rows; None leaves all where they are; "apart" strings the balls around the parts
+    parts : clouds of points; those with fewer features are padded with zeros
+    offsets : one shift for each part, as rows; None shifts nothing; "apart" lines up the balls around the parts
         along the first axis, with gaps as wide as the largest radius
 
     Returns
@@ -172,8 +173,8 @@ def embed(X: ArrayLike, dimension: int, *, noise: float = 0.0, random_state: See
     Parameters
     ----------
     X : points
-    dimension : features of the result, at least those of X
-    noise : standard deviation of what is added to each coordinate; at 0 all distances stay as they are
+    dimension : number of features of the result, at least that of X
+    noise : standard deviation of the noise that is added to each coordinate; 0 keeps all distances
     random_state : seed; the map does not depend on ``noise``
 
     Examples
@@ -220,13 +221,13 @@ def contaminate(
 
         - "uniform": c + scale · s · u with u uniform in [−½, ½]^d
         - "repetitive": as "uniform", but a share of them are exact copies of others
-        - "dependent": as "uniform", but a share of them are w a + (1 − w) b of two others, w uniform in [0, 1]
+        - "dependent": as "uniform", but a share of them are mixtures w a + (1 − w) b of two others, w uniform in [0, 1]
         - "clustered": Gaussian clusters of equal size and standard deviation 0.02 · mean(s), their centres uniform
           in the box enlarged by 2 · scale
         - "heavy-tailed": m + r (1 + |z| / 2) v with m the median of X, r its largest distance to a row of X, z Cauchy
           and v uniform on the unit sphere: all farther out than any inlier, some very far
         - "images": rows of ``images``, without replacement
-        - "shuffled": rows of X with their entries permuted, each row in its own way; of images this makes noise with
+        - "shuffled": rows of X with their entries permuted, each row in its own way; images become noise with
           the right histogram
         - "columns": each entry is drawn from its column of X, independently of the others: every feature is distributed as
           in the data, and none depends on another
@@ -234,9 +235,9 @@ def contaminate(
           uniform in [2, 4] and g Gaussian: most lie two to four times as far from the mean as a row of X
 
     scale : how much the box is enlarged
-    share : share of the outliers that others represent, "repetitive" and "dependent" only; at least one, if > 0
+    share : share of the outliers that other outliers represent, "repetitive" and "dependent" only; at least one, if > 0
     clusters : number of clusters
-    images : where to take outliers from, flattened to the features of X
+    images : images to take outliers from, flattened to the features of X
     shuffle : whether to mix the rows; otherwise inliers come first, in their order
     random_state : seed
 
@@ -244,11 +245,11 @@ def contaminate(
     -----
     1. "repetitive" is the paper's structured contamination (a tenth of its uniform outliers are repetitive points).
        "dependent" mixes convexly: such outliers are in the linear and in the affine span of others, and in the box.
-    2. Where the data fill their box, as they may in few dimensions, a uniform outlier can fall among inliers.
+    2. If the data fill their box, as they may in few dimensions, a uniform outlier can fall among inliers.
     3. "shuffled" leaves out rows with all entries equal, which no permutation changes, and reuses rows when it needs
        more than there are.
-    4. Where there are few features, or few different values in them, a row of "columns" may by chance be a row of X, and
-       where features do not depend on each other its rows are no outliers at all.
+    4. With few features, or few different values in them, a row of "columns" may by chance equal a row of X; if the features
+       are independent of each other, its rows are not outliers at all.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def contaminate(
 
 
 def noise_images(n: int, like: ArrayLike, *, random_state: Seed = 0) -> FloatArray:
-    """(1 − u) · min + u · max, u uniform in [0, 1]: n images of nothing, in the shape and value range of ``like``.
+    """(1 − u) · min + u · max, u uniform in [0, 1]: n images of noise, in the shape and value range of ``like``.
 
     Examples
     --------
@@ -309,7 +310,7 @@ def noise_images(n: int, like: ArrayLike, *, random_state: Seed = 0) -> FloatArr
 def blobs_with_gross_outliers(*, random_state: Seed = 0) -> Contaminated:
     """392 points of five unequal Gaussian blobs in the plane, and 8 outliers 5.5 to 12 data radii away from their mean.
 
-    The outliers lie in eight directions at eight distances, farther from one another than the data are wide.
+    The outliers lie in eight directions at eight distances, farther from one another than the diameter of the data.
 
     Examples
     --------
@@ -323,7 +324,7 @@ def blobs_with_gross_outliers(*, random_state: Seed = 0) -> Contaminated:
     inliers = rng.normal(4.0 * np.repeat(corners, BLOB_SIZES, axis=0), 0.5)
     centre = inliers.mean(axis=0)
     radius = np.linalg.norm(inliers - centre, axis=1).max()
-    # Directions stay at least 0.8/8 of a turn apart: 36°, which at 5.5 data radii are 3.4.
+    # Directions are at least 0.8/8 of a turn apart: 36°, which is 3.4 data radii at a distance of 5.5.
     turns = (np.arange(GROSS_OUTLIERS) + rng.uniform() + rng.uniform(-0.1, 0.1, GROSS_OUTLIERS)) / GROSS_OUTLIERS
     distances = radius * rng.permutation(np.linspace(5.5, 12.0, GROSS_OUTLIERS))
     X = np.vstack([inliers, centre + distances[:, None] * _on_circle(turns)])
@@ -341,7 +342,7 @@ def _uniform_in_length(
 
 
 def _trefoil_velocity(t: FloatArray) -> FloatArray:
-    """The derivative γ'(t), one a row."""
+    """The derivative γ'(t), as rows."""
     return np.column_stack([np.cos(t) + 4 * np.cos(2 * t), 4 * np.sin(2 * t) - np.sin(t), -3 * np.cos(3 * t)])
 
 
@@ -354,7 +355,7 @@ def _apart(clouds: list[FloatArray]) -> FloatArray:
     """Shifts that put the centre of ball k at (Σ_{l<k} (2 ρ_l + gap) + ρ_k) e₁, gap = max ρ."""
     centres = np.array([(cloud.min(axis=0) + cloud.max(axis=0)) / 2 for cloud in clouds])
     radii = np.array([np.linalg.norm(x - c, axis=1).max() for x, c in zip(clouds, centres, strict=True)])
-    gap = radii.max() if radii.max() > 0 else 1.0  # single points are apart too
+    gap = radii.max() if radii.max() > 0 else 1.0  # single points are also kept apart
     shifts = -centres
     shifts[:, 0] += np.cumsum(2 * radii + gap) - gap - radii
     return shifts
@@ -405,7 +406,7 @@ def _in_box(X: FloatArray, n: int, scale: float, rng: np.random.Generator) -> Fl
 
 
 def _structured(outliers: FloatArray, kind: Kind, share: float, rng: np.random.Generator) -> FloatArray:
-    """The last share of the outliers replaced by a (copies), or by w a + (1 − w) b, of those before."""
+    """The outliers, the last share of them replaced by a (copies) or by w a + (1 − w) b of those before."""
     n, parents = len(outliers), 1 if kind == "repetitive" else 2
     if share == 0:
         return outliers
@@ -450,7 +451,7 @@ def _drawn(images: Any, n: int, features: int, rng: np.random.Generator) -> Floa
 
 
 def _permuted(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-    """Rows of X with permuted entries, none as it was."""
+    """Rows of X with permuted entries; none stays unchanged."""
     usable = np.flatnonzero(np.ptp(X, axis=1) > 0)
     if len(usable) == 0:
         raise InvalidInputError(
@@ -459,7 +460,7 @@ def _permuted(X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
     rounds = -(-n // len(usable))  # ⌈n / usable⌉: every row is used once before any is used again
     originals: FloatArray = X[np.concatenate([rng.permutation(usable) for _ in range(rounds)])[:n]]
     outliers = originals.copy()
-    # A permutation leaves such a row as it is with probability 1/2 at most, so this ends soon.
+    # A permutation leaves such a row unchanged with probability at most 1/2, so this ends soon.
     while len(same := np.flatnonzero((outliers == originals).all(axis=1))):
         outliers[same] = rng.permuted(outliers[same], axis=1)
     return outliers
@@ -501,7 +502,7 @@ def _dense(X: Any, name: str) -> FloatArray:
 
 
 def _amount(amount: float, n_inliers: int) -> int:
-    """Number of outliers: an int as it is, a float times the inliers."""
+    """Number of outliers: an int is the number itself, a float is multiplied by the number of inliers."""
     if isinstance(amount, Integral):
         return whole_number("amount", amount, at_least=0)
     return round(real_number("amount", amount, at_least=0) * n_inliers)

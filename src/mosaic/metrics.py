@@ -1,7 +1,7 @@
-"""How good a set of points is, however it was chosen: what it covers and explains, how far away and how alike its members are.
+"""Quality of a set of points, however it was chosen: coverage, explained share, distances, and similarity of its members.
 
-Everything is a function of the data (points, or a kernel bound to them) and the chosen row numbers, so sets of different
-origin can be compared. Derivations and what the program has to do with coverage: docs/math/coverage.md.
+Every metric is a function of the data (points, or a kernel bound to them) and the chosen row numbers, so sets of different
+origin can be compared. For derivations, and the relation of the program to coverage, see docs/math/coverage.md.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = [
     "unexplained_along",
 ]
 
-#: Directions of K_SS, scaled to unit diagonal, with a smaller share than this are rounding and not information.
+#: Eigenvalues of K_SS, scaled to unit diagonal, below this share of the largest are rounding errors.
 SMALLEST_EIGENVALUE = 1e-12
-#: A point is in the span of others if what is left of it is at most this share of its length.
+#: A point is in the span of others if its residual is at most this share of its length.
 SPAN_TOLERANCE = 1e-8
 #: A ray that leaves the hull before this length, in coordinates where the span is well scaled, does not enter it.
 SHORTEST_RAY = 1e-9
-#: Non-zeros of one linear program: many rays share one, as stating a small program takes longer than solving it.
+#: Non-zeros of one linear program: many rays share one, since setting up a small program takes longer than solving it.
 MOST_PROGRAM_ENTRIES = 1 << 13
 
 
@@ -61,7 +61,7 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
 
     Notes
     -----
-    1. Solved as the ray that it describes, 1/γ = max { t : t·y in the hull }: always feasible, and t = 0 means ∞.
+    1. Solved along a ray, 1/γ = max { t : t·y in the hull }, which is always feasible; t = 0 means γ = ∞.
     2. γ does not change under a linear map that is one-to-one on the span. The span is scaled to unit singular values
        first, where 1/γ of a unit vector lies between 1/√k and 1 (symmetric), however flat S is.
 
@@ -142,7 +142,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
 
     Notes
     -----
-    1. The numerator is the paper's coverage. Dividing by the total length is ours: it makes 1 the most that there is.
+    1. The numerator is the paper's coverage. Dividing by the total length is ours: it makes 1 the maximum.
     2. The paper writes the convex hull of the points; the segments start at the origin and its coefficients may have
        either sign, hence conv(±S). A point in no multiple of the hull has covered length 0.
 
@@ -165,7 +165,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
 
 
 def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: Any = None) -> FloatArray:
-    """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: what the chosen points S cannot express of each point.
+    """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: the part of each point that the chosen points S cannot express.
 
     Without a ridge g it is the squared distance of φ(x_i) from the span of the chosen; with one the minimum over r of
     ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted on its range.
@@ -195,7 +195,7 @@ def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: 
     """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², with LLᵀ = K_RR + g I.
 
     The leading part of L is the triangle of the leading part of K_RR + g I, so one factor serves all prefixes. Without a ridge,
-    points that those before them express are left out of it.
+    the factor leaves out points that earlier points express.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: 
 
 
 def _independent(K: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Points that those before them do not express, and the triangle L of their LLᵀ = K."""
+    """Points that earlier points do not express, and the triangle L of their LLᵀ = K."""
     noise, L = 1e-12 * float(K.diagonal().max(initial=0.0)), np.zeros_like(K)
     kept: list[int] = []
     for j in range(len(K)):
@@ -262,15 +262,15 @@ def explained_share(
 
 
 def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *, quantile: float = 1.0) -> float:
-    """max_i min_{j∈S} d(i, j): the distance within which every point has a chosen one.
+    """max_i min_{j∈S} d(i, j): the distance within which every point has a chosen point.
 
     d is √(k_ii + k_jj − 2 k_ij) for a kernel and the Euclidean distance for points.
 
     Parameters
     ----------
     kernel_or_points : a Kernel, or an array of points
-    chosen : row numbers or mask; without any the radius is infinite
-    quantile : share of the points that must have a chosen one within the radius; below 1 a few far ones do not count
+    chosen : row numbers or mask; if none are chosen, the radius is infinite
+    quantile : share of the points that must have a chosen point within the radius; below 1, a few far points do not count
 
     Examples
     --------
@@ -299,16 +299,16 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
     nearest = np.empty(n)
     for rows in row_blocks(n, len(members)):
         nearest[rows] = distances(rows, members).min(axis=1)
-    nearest[members] = 0.0  # of a kernel only up to the square root of the rounding
+    nearest[members] = 0.0  # by a kernel, the distance is 0 only up to the square root of rounding
     return float(np.quantile(nearest, quantile, method="inverted_cdf"))
 
 
 def shared_information_distance(
     kernel: Kernel, rows: ArrayLike, columns: ArrayLike, *, normalised: bool = True
 ) -> FloatArray:
-    """D_ij = k_ii + k_jj − 2 k_ij, divided by k_ii + k_jj if normalised: what two points do not share.
+    """D_ij = k_ii + k_jj − 2 k_ij, divided by k_ii + k_jj if normalised: the information that two points do not share.
 
-    Normalised, 0 are copies and 1 is nothing in common; opposed points (k_ij < 0) are further apart, up to 2.
+    Normalised, 0 means copies and 1 nothing in common; opposed points (k_ij < 0) are further apart, up to 2.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def _distances(
 def diversity(kernel: Kernel, chosen: ArrayLike) -> float:
     """min_{i≠j∈S} 1 − 2 k_ij / (k_ii + k_jj): the normalised shared information distance of the two most similar.
 
-    0 if two of the chosen are copies; 1.0, as there is nothing to share, with fewer than two.
+    0 if two of the chosen are copies; 1.0 if fewer than two are chosen, since then nothing is shared.
 
     Examples
     --------
@@ -356,9 +356,9 @@ def diversity(kernel: Kernel, chosen: ArrayLike) -> float:
 
 
 def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
-    """Mean over j∈S of 1 − 1/(k_jj (K_SS⁻¹)_jj): how much of a chosen point the other chosen ones already express.
+    """Mean over j∈S of 1 − 1/(k_jj (K_SS⁻¹)_jj): the share of a chosen point that the other chosen points express.
 
-    0: orthogonal in feature space; 1: each is expressed by the others, which copies are.
+    0: the chosen are orthogonal in feature space; 1: each is expressed by the others, as copies are.
 
     Examples
     --------
@@ -372,14 +372,14 @@ def redundancy(kernel: Kernel, chosen: ArrayLike) -> float:
     if not len(members):
         return 0.0
     scale, w, U = _unit_spectrum(kernel, members, 0.0)
-    # Not the pseudo-inverse: a point with a part in the null space has an infinite (K⁻¹)_jj, and the floor keeps it so.
+    # Not the pseudo-inverse: (K⁻¹)_jj of a point with a part in the null space is infinite, and the floor keeps it very large.
     inverse = (U**2 / np.maximum(w, SMALLEST_EIGENVALUE * w.max())).sum(axis=1)
     # A point that is zero in feature space is expressed by any others.
     return float(np.where(scale > 0, np.clip(1.0 - 1.0 / inverse, 0.0, 1.0), 1.0).mean())
 
 
 def _unit_spectrum(kernel: Kernel, chosen: IntArray, ridge: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scale d and U diag(w) Uᵀ = diag(d) (K_SS + g I) diag(d), which has unit diagonal: a cut in w ignores units."""
+    """Scale d and U diag(w) Uᵀ = diag(d) (K_SS + g I) diag(d), which has unit diagonal: a threshold for w ignores units."""
     A = kernel.block(chosen, chosen)
     A = 0.5 * (A + A.T)
     A[np.diag_indices_from(A)] += ridge

@@ -1,39 +1,39 @@
-"""Who does not belong: how many rows look like a row, from which number on it is an outlier, and groups that are kept.
+"""Outliers: the effective count of each row, the cut below which rows are outliers, and groups that are kept.
 
-**Effective counts** are found by small programs on random parts of the data. A program on b points x_i with weights ω_i
-leaves q_y(i) = k(y, x_i) − Σ_j k(y, x_j) r_ji of the similarity of y and x_i, what is not already expressed by the rows r_j,
-j ∈ S, of its solution. m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, is the effective number of points that
+**Effective counts** are computed by small programs on random parts of the data. A program on b points x_i with weights ω_i
+leaves the residual similarity q_y(i) = k(y, x_i) − Σ_j k(y, x_j) r_ji of y and x_i, which the rows r_j, j ∈ S, of its solution
+do not express. m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, is the effective number of points that
 look like y: 1 if it is alone, b if all are alike. On the support it is the paper's measure, m = (n − 1)(1 − OP) + 1. With η the
 solution of the design form,
 
     r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,
     q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),  q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
 
-so a count costs b similarities and b·|S| products, for a row of the data and for a new one alike. Several programs on
-different points are asked, and the geometric mean of their counts is the answer.
+so a count costs b similarities and b·|S| products, for a row of the data as for a new row. The effective count is the
+geometric mean of the counts by several programs on different points.
 
-**The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for everybody when the kernel is narrow, so decisions are
-made on log m. Left to itself, one rule decides for the selector and for the detector:
+**The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for all rows when the kernel is narrow, so decisions are
+made on log m. By default, the selector and the detector use the same rule:
 
-1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``), at most half of all, and
-   at most half as many others look like its members as like the rest: the crowd is out. If it is more than a twentieth of
-   the rows and keeps to itself, four in five of the ten nearest neighbours of its members being members, it is a sparse group,
-   and nobody is out.
-2. Without a valley, rows that are alone are out: those whose count is below 1.1, or below 2 and in the far tail of the
+1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). The crowd is rejected
+   if it is at most half of all and at most half as many other rows look like its members as like the rest. If the crowd is more
+   than a twentieth of the rows and keeps to itself (four in five of the ten nearest neighbours of its members are members),
+   it is a sparse group, and no row is rejected.
+2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of the
    counts, log m < median − 2.5·(median − lowest tenth)/1.28; unless they are more than a twentieth of all.
 
-So at most 5 % of the rows are rejected for being alone. On clean data without heavy tails it is about 1 % at most
-(``tests/outliers/test_cut.py``), and a valley is found where there is none with a probability below 1e-5 for each place looked
-at. Where tails are very heavy (lognormal, Cauchy), counts of what is far out pile up at 1 and there is a valley: more than 5 %
-may be out then, with a warning. What the numbers were measured on is in ``docs/constants.md``.
+So at most 5 % of the rows are rejected for being alone; of clean data without heavy tails, at most about 1 %
+(``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
+tested. Where tails are very heavy (lognormal, Cauchy), the counts of far rows pile up at 1 and form a valley: then more than 5 %
+may be rejected, with a warning. ``docs/constants.md`` names the data on which the numbers were measured.
 
-**Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than a fault, however sparse they are.
-Two outliers are linked if each is among the five nearest rows of the other, and those that links connect are a group.
+**Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than errors, however sparse they are.
+Two outliers are linked if each is among the five nearest rows of the other; outliers connected by links form a group.
 
 Notes
 -----
-1. The paper has one program on all points and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` have the paper's.
+1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
+   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` do what the paper does.
 """
 
 from __future__ import annotations
@@ -71,39 +71,40 @@ __all__ = [
 
 Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
 
-#: Programs, points of each, and their strength (lam) for similarities whose diagonal is 1 on average.
+#: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 PROGRAM_GAP = 3e-4
 #: Eigenvalues of a similarity below this share of the largest are rounding.
 EIGENVALUE_ROUNDING = 1e-12
-#: Points at less than this share of their squared lengths from one another are the same.
+#: Two points are the same if their squared distance is less than this share of their squared lengths.
 SAME_POINT = 1e-9
-#: A row with at most this count is alone; one with at most the second if that is far below what is usual: so many deviations of a
-#: normal distribution, found with the lowest tenth of the counts, which lies 1.28 deviations below the median.
+#: A row is alone if its count is below the first number, or below the second and far below the usual: the third number of
+#: deviations below the median. The lowest tenth gives the deviation; in a normal distribution it lies 1.28 below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW, LOWEST_TENTH = 1.1, 2.0, 2.5, 1.2816
-#: A valley must be this improbable in a distribution without one. Many places are tried, hence the small number.
+#: Largest p-value of a valley. Many places are tested, hence the small number.
 VALLEY_LEVEL = 1e-5
-#: Counts that differ by less than this share are those of the same point but for rounding.
+#: Counts that differ by less than this share belong to the same point, up to rounding.
 SAME_COUNT = 1e-6
-#: Widths of the valleys that are looked for, as shares of the range of log m.
+#: Widths of the valleys that are tested, as shares of the range of log m.
 VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
-#: Outliers are no majority: no more than this share is rejected unless the user says how many there are. A little more than
-#: half, so that half and half is not decided by a single point.
+#: Largest share of rows that is rejected unless the user gives the share: outliers are no majority. It is a little more than
+#: half, so that a single point does not decide an even split.
 LARGEST_OUTLIER_SHARE = 0.55
-#: What the right-hand side of a valley must hold of all points.
+#: Smallest share of all points to the right of a valley.
 SMALLEST_REST = 0.1
-#: Up to this share of the rows a crowd is rejected for its low counts alone; a larger one is kept if it keeps to itself. A
-#: rejection of more than this share is warned of.
+#: Up to this share of the rows, a crowd is rejected for its low counts alone; a larger crowd is kept if it keeps to itself.
+#: Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: Others that look like a typical member of a crowd of outliers, m − 1, as a share of those that look like a typical other
-#: row. Two kinds of honest rows, one a little denser than the other, have a valley between them, too.
+#: Largest ratio of m − 1, the number of other rows that look like a row, of a typical member of a crowd of outliers to that of a
+#: typical other row. Two kinds of normal rows, one a little denser than the other, also have a valley between them.
 HALF_AS_MANY = 0.5
-#: Neighbours that are looked at, the share of them that are members if a crowd keeps to itself, and members that are asked.
+#: A crowd keeps to itself if this share of the nearest neighbours (their number comes first) of its members are members; the
+#: largest number of members for which this is measured comes last.
 CROWD_NEIGHBOURS, KEEPS_TO_ITSELF, CROWD_SAMPLE = 10, 0.8, 500
-#: Nearest rows among which members of a group find one another.
+#: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
-#: Outliers among which groups are looked for, at most.
+#: Largest number of outliers among which groups are searched.
 MOST_GROUPED_OUTLIERS = 5000
 
 
@@ -123,7 +124,7 @@ class SmallProgram:
         itself = np.maximum(own - np.einsum("ij,ij->i", at_support @ self.P, at_support), 0.0)
         Q = np.abs(K - at_support @ self.R)
         known, place = _same(K, own, diagonal)
-        Q[known, place] = itself[known]  # what it has in common with itself, which a kernel need not know (precomputed)
+        Q[known, place] = itself[known]  # similarity to itself, which a precomputed kernel need not hold
         is_new = np.ones(len(K))
         is_new[known] = 0.0
         largest = np.maximum(Q.max(axis=1, initial=0.0), itself)
@@ -132,7 +133,7 @@ class SmallProgram:
 
 
 def _same(K: FloatArray, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of a row and a program's point that are the same; rows that are near to nobody are not looked at twice."""
+    """Pairs of a row and a program's point that are the same; rows that are near no point are ruled out first."""
     nearest = (K - 0.5 * diagonal).max(axis=1, initial=-np.inf)
     rows = np.flatnonzero(own - 2.0 * nearest <= SAME_POINT * (own + diagonal.max(initial=0.0)))
     lengths = own[rows, None] + diagonal
@@ -142,13 +143,13 @@ def _same(K: FloatArray, own: FloatArray, diagonal: FloatArray) -> tuple[IntArra
 
 @dataclass(frozen=True)
 class EffectiveCounts:
-    """Counts of any points, by programs on random parts of the data.
+    """Effective counts of any points, by programs on random parts of the data.
 
     Attributes
     ----------
     reference : the similarity over the points of all programs, one program after the other
-    places : their numbers among the points that they were drawn from
-    programs : what they have found
+    places : the numbers of these points among the points that they were drawn from
+    programs : the solved programs
     total : weight of the points that a point could resemble, the mean over the programs
 
     Examples
@@ -182,19 +183,19 @@ class EffectiveCounts:
         ----------
         kernel : similarity of the points that parts are drawn from
         weights : how often each of them counts
-        random_state : of the draw
+        random_state : seed of the draw
         size : points of each part, ``PROGRAM_SIZE`` by default
         tol : relative gap that programs are solved to
 
         Notes
         -----
-        1. Points are drawn by their number, so the answer depends on the order of the points and not of the data's rows.
+        1. Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
         """
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
         n_programs = PROGRAMS if kernel.n > size else 1
         drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
-        # Of a sample each point counts as often as it is there: how often in proportion to the others.
+        # The weights of a sample are scaled by its share of the points: each point counts in proportion to its copies.
         drawn = [
             (some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn
         ]
@@ -208,7 +209,7 @@ class EffectiveCounts:
         return cls(reference, places, tuple(programs), float(np.mean([program.weights.sum() for program in programs])))
 
     def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
-        """Counts of some of the points that the parts were drawn from, ``kernel`` being the similarity between these."""
+        """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
         own = kernel.diagonal()
         counts = np.empty(len(members))
         for rows in row_blocks(len(members), len(self.places)):
@@ -216,7 +217,7 @@ class EffectiveCounts:
         return counts
 
     def at(self, Y: Any) -> FloatArray:
-        """Counts of new points, each as if it were added to the data alone; a point of the data counts as itself."""
+        """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
         counts = np.empty(Y.shape[0])
         for rows in row_blocks(Y.shape[0], self.reference.n):
             counts[rows] = self._counts(self.reference.cross(Y[rows]), self.reference.diagonal_at(Y[rows]))
@@ -232,7 +233,7 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray, tol: float) -> S
     """The program on one part of the reference points."""
     members = np.arange(part.start, part.stop)
     kernel = reference.take(members)
-    lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # points without length have no strength
+    lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
     K = kernel.block(members - part.start, members - part.start)
     F = _factor(K)
     problem = DesignProblem(F, weighted_gram(F, weights), lam)
@@ -245,14 +246,14 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray, tol: float) -> S
 
 
 def _factor(K: FloatArray) -> FloatArray:
-    """F with F Fᵀ = K, by the eigenvalues that are more than rounding; of few points that costs next to nothing."""
+    """F with F Fᵀ = K, from the eigenvalues above rounding; for few points this costs little."""
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
-    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all) and 1 (for itself alone).
+    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself).
 
     Examples
     --------
@@ -265,12 +266,12 @@ def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Cut:
-    """Points with an effective count below ``count`` are outliers; ``rule`` and ``p_value`` say where that came from."""
+    """Points with an effective count below ``count`` are outliers; ``rule`` and ``p_value`` say how it was found."""
 
     count: float
     rule: Rule
     p_value: float = 1.0
-    #: The highest count of a crowd that a valley separates and that was kept, since it keeps to itself; 0 if there is none.
+    #: The highest count in a sparse group, a crowd that a valley separates and that is kept; 0 if there is none.
     sparse_group: float = 0.0
 
     def below(self, counts: FloatArray) -> BoolArray:
@@ -279,10 +280,10 @@ class Cut:
 
     @property
     def reason(self) -> str:
-        """Why points below are outliers, as the end of a sentence."""
+        """Why a point below the cut is an outlier, as the end of a sentence."""
         return {
             "alone": f"is alone: fewer than {self.count:.3g} rows look like it",
-            "valley": f"belongs to a crowd apart that few rows look like, fewer than {self.count:.3g} (p = {self.p_value:.1g})",
+            "valley": f"belongs to a separate crowd, and fewer than {self.count:.3g} rows look like it (p = {self.p_value:.1g})",
             "contamination": f"is among the share that was declared contaminated (fewer than {self.count:.3g} rows look like it)",
             "threshold": f"is below the threshold: fewer than {self.count:.3g} rows look like it",
             "none": "nothing is an outlier",
@@ -293,31 +294,32 @@ NOBODY = Cut(0.0, "none")
 
 
 def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
-    """The cut that leaves a share of the weight below it, as nearly as the counts allow without splitting equal ones."""
+    """The cut with a given share of the weight below it, as nearly as possible without splitting equal counts."""
     order = np.argsort(counts, kind="stable")
     values, below = counts[order], np.cumsum(weights[order])
-    # A cut may lie behind these. Counts that differ by rounding only, as those of a lonely pair do, are equal.
+    # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
+    # are equal.
     steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + 1e-9))
     if not len(steps):
         return NOBODY
     miss = np.abs(below[steps] - share * below[-1])
     best = int(np.argmin(miss))
-    if share * below[-1] < miss[best]:  # to flag nobody is nearer to the share
+    if share * below[-1] < miss[best]:  # no outliers at all is nearer to the share
         return NOBODY
     at = steps[best]
     return Cut(float(np.sqrt(values[at] * values[at + 1])), "contamination")
 
 
 def find_valley(counts: FloatArray) -> tuple[float, float]:
-    """The count at the foot of the clearest valley of log m, and the probability of such a valley where none is.
+    """The count at the foot of the clearest valley of log m, and its p-value: how probable it is without a valley.
 
     For a place t and a width w let A, B, C be the numbers of points in [t − w, t], (t, t + w] and the fullest window of
     that width to the right of it. Where the density grows from t − w to its mode, B is at least as likely as A to receive a
     point, so P(B or fewer of A + B) ≤ Bin(A + B, ½); the same holds for B and C on the way down from a mode. The larger of
-    both tail probabilities is the p-value of a valley at (t, w). If the clearest one has most points below it, there is none.
+    both tail probabilities is the p-value of a valley at (t, w). If most points lie below the clearest valley, it is discarded.
     """
     u = np.sort(np.log(counts))
-    # Points that are equal but for rounding have equal counts and say the same thing; those that are alone do not.
+    # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
     u = u[np.append(True, (np.diff(u) > SAME_COUNT) | (u[1:] <= np.log(ALONE)))]
     n, span = len(u), float(u[-1] - u[0])
     if span <= 0:
@@ -338,12 +340,12 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         at = int(np.argmin(p))
         if p[at] < best_p:
             best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
-    # A valley beyond half is not moved to where it would be allowed: that would cut a crowd in two.
+    # A valley with too many points below it is not moved to an allowed place: that would cut a crowd in two.
     return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
 
 
 def find_cut(counts: FloatArray, own_neighbours: Callable[[BoolArray], float]) -> Cut:
-    """The cut that the counts themselves suggest; nobody, when nothing stands out.
+    """The cut that the counts themselves suggest; no outliers if nothing stands out.
 
     Parameters
     ----------
@@ -361,12 +363,12 @@ def find_cut(counts: FloatArray, own_neighbours: Callable[[BoolArray], float]) -
 
 
 def _is_sparse(counts: FloatArray, low: BoolArray) -> bool:
-    """Whether at most half as many others look like a typical one of these rows as like one of the rest."""
+    """Whether at most half as many other rows look like a typical low row as like a typical one of the rest."""
     return bool(np.median(counts[low]) - 1.0 <= HALF_AS_MANY * (np.median(counts[~low]) - 1.0))
 
 
 def alone_below(counts: FloatArray) -> float:
-    """The count below which a row is alone: between 1.1 and 2, where the far tail of log m ends.
+    """The count below which a row is alone: the end of the far tail of log m, limited to between 1.1 and 2.
 
     Examples
     --------
@@ -391,13 +393,13 @@ def share_of_own_neighbours(kernel: Kernel, members: BoolArray, random_state: in
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept because they are a group.
+    """Outliers that are kept because they form a group.
 
     Attributes
     ----------
     members : mask over all distinct points
-    kernel : between the members; of all points, if there are none
-    reach : for each member the distance, as the kernel orders points, within which its links are and no other outlier is
+    kernel : similarity between the members; between all points if there are no members
+    reach : for each member, the distance (as the kernel orders points) that reaches its links and no other outlier
     """
 
     members: BoolArray
@@ -405,7 +407,7 @@ class KeptGroups:
     reach: FloatArray
 
     def near(self, Y: Any) -> BoolArray:
-        """New points that are as close to a member as those that it is linked to."""
+        """Mask of the new points that are within the reach of a member."""
         if not self.members.any():
             return np.zeros(Y.shape[0], dtype=bool)
         near = np.zeros(Y.shape[0], dtype=bool)
@@ -415,7 +417,7 @@ class KeptGroups:
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
-    """KeptGroups of at least ``smallest`` points among those that are low.
+    """The groups of at least ``smallest`` points among the outliers.
 
     Parameters
     ----------
@@ -445,7 +447,7 @@ def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: f
 
 
 def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """For each point the size of its group among the low ones, 0 for others, and how far away its farthest link is."""
+    """For each outlier the size of its group and the distance of its farthest link; 0 for other points."""
     outliers = np.flatnonzero(low)
     if len(outliers) > MOST_GROUPED_OUTLIERS:
         raise InvalidInputError(

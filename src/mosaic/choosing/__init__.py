@@ -1,4 +1,4 @@
-"""Choosing: points, their geometry, who does not belong, and who stands for the rest. The result is a ``Selection``."""
+"""Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank

@@ -1,4 +1,4 @@
-"""What is proven about a choice of k points."""
+"""The certificate: what is proven about a choice of k points."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class SelectionCertificate:
     kernel_error : share of the kernel that the factor misses, contained in the gap
     rank : columns of the factor
     k : number of representatives
-    total : all there is to explain, the sum of k_ii over all rows
-    ridge : g, the mean of k_ii: what a coefficient of size 1 costs
-    error : what the representatives leave unexplained of all rows, err_g: least squares in which coefficients cost g, so that
-        a point that is alone and chosen is still half unexplained
-    bound : what *every* set of k distinct points leaves at least, at the same cost
+    total : the amount to explain, the sum of k_ii over all rows
+    ridge : g, the mean of k_ii: the price of a coefficient of size 1
+    error : err_g, the amount that the representatives leave unexplained, over all rows: least squares in which coefficients
+        cost g, so that a lone point stays half unexplained even if it is chosen
+    bound : the least that *any* set of k distinct points leaves unexplained, at the same price
     excess : error / bound − 1
-    error_without_ridge : what they leave where coefficients cost nothing; 1 − error_without_ridge / total is what
-        ``metrics.explained_share`` reports
-    bound_without_ridge : what every set of k points leaves at least, where coefficients cost nothing
-    bounds : both for sets of any size, ``bounds.at(k)`` and ``bounds.without_ridge(k)``; the first is tightest for this k
+    error_without_ridge : the same as ``error`` where coefficients cost nothing; ``metrics.explained_share`` reports
+        1 − error_without_ridge / total
+    bound_without_ridge : the same as ``bound`` where coefficients cost nothing
+    bounds : both bounds for any k, ``bounds.at(k)`` and ``bounds.without_ridge(k)``; the first is tightest for this k
     settings : what was decided about the data, in sentences
 
     Notes
     -----
-    1. The two measures are not to be mixed: with the ridge even all points together leave something, and sets that are alike
-       with it can differ several times over without it.
+    1. Do not mix the two measures: with the ridge even all points together leave something unexplained, and two sets with equal
+       errors with the ridge can have errors without it that differ by a factor of several.
     """
 
     encoding: Certificate
@@ -48,12 +48,12 @@ class SelectionCertificate:
 
     @property
     def bound(self) -> float:
-        """What every set of k points leaves at least."""
+        """The least that any set of k points leaves unexplained."""
         return self.bounds.at(self.k)
 
     @property
     def bound_without_ridge(self) -> float:
-        """What every set of k points leaves at least, where coefficients cost nothing."""
+        """The least that any set of k points leaves unexplained where coefficients cost nothing."""
         return self.bounds.without_ridge(self.k)
 
     @property
@@ -78,7 +78,7 @@ class SelectionCertificate:
 
     @property
     def excess(self) -> float:
-        """How much more is left unexplained than by the best k points, at most."""
+        """Upper bound on the relative excess of the error over that of the best k points."""
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class SelectionCertificate:
 
 
 def excess(error: float, bound: float) -> float:
-    """Error / bound − 1: how much more is left than by the best set, at most.
+    """Error / bound − 1: an upper bound on the relative excess over the best set.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def excess(error: float, bound: float) -> float:
 
 
 def percent(share: float) -> str:
-    """Two digits that count, and whole numbers above a hundred.
+    """A share in percent: two significant digits, whole numbers from 100 % on.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def percent(share: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where it needs to be.
+    """A number and its noun, in the plural unless the number is 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Choosing: who is an outlier, who may be chosen, and who is. It can be done again with other thresholds."""
+"""Choosing: find the outliers and the candidates, then choose the representatives. It can be repeated with other thresholds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
 from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_cut, find_groups, share_of_own_neighbours
 
-#: The knee of the coverage curve is looked for among this many picks.
+#: Picks among which the knee of the coverage curve is searched.
 MOST_AUTOMATIC = 100
-#: Points to be covered, at most.
+#: Largest number of points to be covered.
 MOST_TARGETS = 10_000
-#: The later setting of the paper's first author for diversity pruning. A threshold for OP is stated nowhere; ours:
-#: a point with m < 2 stands for nobody besides itself, unless that holds for all.
+#: Diversity pruning: the setting of the paper's first author in later work. No paper states a threshold for OP; ours rejects
+#: points with m < 2, which stand for themselves only, unless all points are such.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
 
 
 def choose(material: Material, settings: Settings) -> Selection:
-    """Outliers and representatives, by the rule of the mode."""
+    """Find the outliers and choose the representatives, by the rule of the mode."""
     cut, groups = flag(material, settings)
     if settings.mode == "paper":
         return _choose_like_the_paper(material, settings, cut)
@@ -58,16 +58,16 @@ def choose(material: Material, settings: Settings) -> Selection:
 
 
 def flag_only(material: Material, settings: Settings) -> Selection:
-    """Outliers and no representatives."""
+    """Find the outliers; choose no representatives."""
     cut, groups = flag(material, settings)
     nobody = np.zeros(0, np.intp)
     return Selection(material, settings, nobody, nobody, np.zeros(0), cut, groups)
 
 
 def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Up to ``limit`` rows in the order of what they add, with the similarity and the explained share of each prefix.
+    """Up to ``limit`` rows, ranked by their gain, with the similarity and the explained share of each prefix.
 
-    Outliers are those of the selection. To go on, its rows come first, as they are.
+    The outliers are those of the selection. With ``go_on``, the ranking starts with the rows of the selection.
     """
     material, settings = selection.material, selection.settings
     if go_on:
@@ -79,13 +79,13 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
 
 
 def curve_settings(settings: Settings) -> Settings:
-    """The same with the number left to the curve."""
+    """The same settings, with the number of representatives left to the coverage curve."""
     changes: dict[str, Any] = {"n_representatives": "auto", "coverage": None, "min_support": None}
     return replace(settings, **changes)
 
 
 def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None]:
-    """The cut, and groups of outliers that are kept for their number."""
+    """The cut, and the groups of outliers that are kept because they are large enough."""
     points, sample = material.points, material.sample
     if settings.outliers == "keep":
         return NOBODY, None
@@ -109,15 +109,15 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses rows that are no outliers, within the constraints, for the points that belong.
+    """Chooses rows that are not outliers, within the constraints, to represent the points that belong.
 
     Attributes
     ----------
-    material, settings, cut, groups : points and constraints, what is asked for, and who is an outlier
+    material, settings, cut, groups : points and constraints, settings of the fit, the cut, and groups that are kept
     rejected : mask of the points that are outliers and must not be chosen
-    doubtful : mask of the points that are no outliers and yet are chosen last
+    doubtful : mask of the points that are not outliers but are chosen last
     pool : rows that may be chosen
-    targets, weights : points to be covered, and for how many rows each stands
+    targets, weights : points to be covered, and the number of rows that each stands for
     """
 
     material: Material
@@ -127,7 +127,7 @@ class Chooser:
 
     @cached_property
     def rejected(self) -> BoolArray:
-        """Outliers, where they are to be rejected."""
+        """Mask of the outliers if they are to be rejected, else all false."""
         rejected = np.zeros(self.material.points.n, dtype=bool)
         if self.settings.outliers == "reject":
             rejected[self.material.sample] = outliers_of_sample(self.material, self.settings, self.cut, self.groups)
@@ -135,7 +135,7 @@ class Chooser:
 
     @cached_property
     def doubtful(self) -> BoolArray:
-        """Points that are no outliers and yet are chosen last."""
+        """Mask of the points that are not outliers but are chosen last."""
         doubtful, sample = np.zeros(self.material.points.n, dtype=bool), self.material.sample
         if self.rejected.any():
             doubtful[sample] = doubtful_among(self.material.sample_counts, self.cut, self.rejected[sample])
@@ -143,8 +143,8 @@ class Chooser:
 
     @cached_property
     def pool(self) -> IntArray:
-        """Rows that may be chosen: of the copies of a point within a group the first, must-include rows before others, in the
-        order of the points.
+        """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
+        is one, else the first copy.
         """
         points, constraints, material = self.material.points, self.material.constraints, self.material
         must, group = constraints.must, points.group
@@ -172,7 +172,7 @@ class Chooser:
 
     @cached_property
     def targets(self) -> IntArray:
-        """Points of the sample that are not rejected, or of many a part of them."""
+        """Points of the sample that are not rejected; at most ``MOST_TARGETS`` of them."""
         return self.material.points.sample(self._belonging, MOST_TARGETS)
 
     @cached_property
@@ -182,7 +182,7 @@ class Chooser:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """For how many rows each target stands."""
+        """Number of rows that each target stands for."""
         stands_for = np.zeros(self.material.points.n)
         stands_for[self.material.sample] = self.material.sample_weights
         weights: FloatArray = stands_for[self.targets]
@@ -191,7 +191,7 @@ class Chooser:
         return weights
 
     def picks(self, k: int) -> tuple[IntArray, FloatArray]:
-        """K rows and their gains: by the objective, with exchanges, within quotas."""
+        """K rows and their gains, chosen by the objective with exchanges, within the quotas."""
         constraints, points, settings = self.material.constraints, self.material.points, self.settings
         candidates, pool = self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
@@ -202,18 +202,18 @@ class Chooser:
         chosen, gains = self._greedy(objective, slots)
         if len(chosen) < k:
             raise InvalidInputError(
-                f"{k} representatives are wanted, but after {len(chosen)} no point is left that differs from them by "
+                f"{k} representatives are asked for, but after {len(chosen)} no point is left that differs from them by "
                 f"`diversity={settings.diversity}`",
                 "Lower `diversity` or `n_representatives`.",
             )
-        # Where a number is read off the curve, or diversity is asked for, the picks are those of the curve.
+        # If the number is read off the curve, or diversity is given, the picks stay those of the curve.
         if is_auto(settings.diversity) and not is_auto(settings.n_representatives):
             chosen = objective.exchanged(chosen, slots)
             chosen, gains = in_order(objective, chosen, len(slots.forced))
         return candidates[chosen], objective.similarity_gains(chosen, gains)
 
     def ranked(self, k: int, until_explained: float | None = None) -> tuple[IntArray, FloatArray]:
-        """Up to k rows by the objective and their gains, whatever the quotas, as far as candidates go or enough is explained."""
+        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained."""
         candidates = self._candidates(min(k, MOST_AUTOMATIC))
         slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
         objective = self._objective(slots.twins)
@@ -221,7 +221,7 @@ class Chooser:
         return candidates[chosen], objective.similarity_gains(chosen, gains)
 
     def supported(self, smallest: float) -> int:
-        """The largest number of picks each of which is the nearest for at least ``smallest`` points."""
+        """The largest number of picks such that each is the nearest pick of at least ``smallest`` points."""
         kernel, weights = self.material.kernel, self.weights
         if weights.sum() < smallest:
             n = self.material.n_rows
@@ -240,7 +240,7 @@ class Chooser:
         return enough
 
     def _candidates(self, k: int) -> IntArray:
-        """The rows of the pool that are compared: all, or of many those with the lowest priorities, enough of each group."""
+        """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
         points, constraints, pool = self.material.points, self.material.constraints, self.pool
         entries = MOST_SIMILARITIES // (2 if self.settings.objective == "explained" else 1)  # in double precision
         most = max(entries // max(len(self.targets), 1), 2 * k)
@@ -255,7 +255,7 @@ class Chooser:
         return self._in_order_of_points(np.unique(np.concatenate(kept)))
 
     def _who_may_fill(self, slots: Slots, candidates: IntArray) -> Slots:
-        """The slots, with which of the candidate rows are copies, must be chosen, come last, or are too similar."""
+        """The slots, with the candidate rows marked that are copies, must be chosen, come last, or are too similar."""
         places = self.material.points.group[candidates]
         too_similar = None
         if not is_auto(self.settings.diversity):
@@ -266,12 +266,12 @@ class Chooser:
         return replace(slots, twins=places, forced=forced, last=self.doubtful[places], too_similar=too_similar)
 
     def _objective(self, places: IntArray) -> Objective:
-        """What candidates, given as points, are compared by."""
+        """The objective that compares candidates, given as points."""
         kernel = self.material.kernel
         if self.settings.objective == "similar":
             return Similar(similarities(kernel, self.targets, places), self.weights)
         everyone = self.material.points.weights
-        ridge = float(everyone @ kernel.diagonal()) / float(everyone.sum())  # that of the certificate
+        ridge = float(everyone @ kernel.diagonal()) / float(everyone.sum())  # the ridge of the certificate
         return Explained.of(kernel, self.targets, places, self.weights, ridge)
 
     def _greedy(
@@ -285,7 +285,7 @@ class Chooser:
         return [pick.candidate for pick in found], [pick.gain for pick in found]
 
     def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float) -> Iterator[Pick]:
-        """Picks as far as they are needed to explain this share of the targets; those that are forced in any case."""
+        """The picks needed to explain this share of the targets, including all forced ones."""
         share = ExplainedShare(self.material.kernel, self.targets, self.weights)
         for number, pick in enumerate(picks, 1):
             yield pick
@@ -294,10 +294,10 @@ class Chooser:
 
 
 def doubtful_among(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArray:
-    """Which points are no outliers and yet are chosen last.
+    """Mask of the points that are not outliers but are chosen last.
 
-    Where a valley divides outliers from others, some of the former are on its other side: those with a count below the
-    geometric mean of the cut and the median of the others.
+    Where a valley divides outliers from other points, some outliers lie above it. Points above it with a count below the
+    geometric mean of the cut and the median of the others are doubtful.
     """
     if cut.rule != "valley" or not rejected.any() or rejected.all():
         return np.zeros_like(rejected)
@@ -305,7 +305,7 @@ def doubtful_among(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArr
 
 
 def in_order(objective: Objective, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
-    """The chosen, each the one that adds most to those before it; forced ones first, and among equal ones the first candidate."""
+    """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
     ranked = list(objective.among(chosen).greedy(Slots.free(len(chosen), len(chosen), range(n_forced))))
     return [chosen[pick.candidate] for pick in ranked], [pick.gain for pick in ranked]
@@ -320,7 +320,7 @@ class ExplainedShare:
         self.residual = diagonal[targets].astype(np.float64)
         self.total = float(weights @ self.residual)
         self.noise = 1e-12 * float(diagonal.max())
-        self.F = np.empty((len(targets), 16))  # columns of the factor, room for more
+        self.F = np.empty((len(targets), 16))  # columns of the factor; grows when full
         self.L = np.zeros((16, 16))
         self.picks: list[int] = []
 
@@ -338,7 +338,7 @@ class ExplainedShare:
             column = self.kernel.block(self.targets, alone).ravel() - self.F[:, :k] @ row
             self.F[:, k] = column / self.L[k, k]
             self.residual -= self.F[:, k] ** 2
-        else:  # earlier picks express it already; nothing is ever projected on it
+        else:  # earlier picks express it already, so its column of the factor is zero
             self.L[k, k], self.F[:, k] = np.inf, 0.0
         self.picks.append(pick)
         return self.value
@@ -365,7 +365,7 @@ def knee(curve: FloatArray) -> int:
 
 
 def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:
-    """Algorithm 1: non-zero rows by influence, novel ones by distance, outliers out; the first k if k is given."""
+    """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
     influence = material.encoding.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
@@ -390,15 +390,15 @@ def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> 
 
 
 def prune_similar(distances: FloatArray, share: float) -> IntArray:
-    """Candidates, given in the order of influence, that are not too near to a more influential one that stays.
+    """Candidates, given in the order of influence, that are not too near to a more influential candidate that is kept.
 
-    For each candidate i that is still there: its distances to all candidates, largest first, are summed until they exceed
-    ``share`` of their total; the candidates from there on, the nearest, leave if they come after i.
+    For each candidate i that is kept so far, its distances to all candidates are summed, largest first, until they exceed
+    ``share`` of their total. The remaining candidates, the nearest ones, are removed if they come after i.
 
     Notes
     -----
-    1. The paper names the distance and no rule. This is the rule of sparse modelling representative selection (SMRS),
-       which the same first author used in later work with distances in the kernel's space and share = 0.95.
+    1. The paper names the distance but no rule. This is the rule of sparse modelling representative selection (SMRS),
+       which the same first author used in later work with distances in the kernel's feature space and share = 0.95.
     """
     m = len(distances)
     stays = np.ones(m, dtype=bool)

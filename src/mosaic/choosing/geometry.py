@@ -1,17 +1,17 @@
-"""What makes two rows alike: how columns and rows are scaled, the kernel, and its bandwidth. Decided once for a fit.
+"""The geometry: how columns and rows are scaled, the kernel, and its bandwidth. It is decided once for a fit.
 
-One similarity serves everything: who is an outlier, who is chosen, what is proven, and what is reported. It does not depend on
-how many representatives are wanted, so that numbers of different fits can be compared.
+One similarity serves for everything: outliers, choice, certificate and report. It does not depend on the number of
+representatives, so that numbers of different fits can be compared.
 
-Distances add up squares of differences, so a column in metres next to one in kilometres is all that they see. Left to itself, an
-estimator divides columns by their spread if three things hold:
+Distances add up squares of differences, so a column in metres next to one in kilometres dominates them. By default, an
+estimator divides columns by their spread if three conditions hold:
 
 - (Σ s_j²)² / Σ s_j⁴ < 3: all columns together vary like fewer than three,
 - the largest spread is at least five times the median one,
-- they are no principal components, whose spread is meant: uncorrelated, and in the order of their spread.
+- the columns are not principal components, whose spread carries meaning: uncorrelated, and in the order of their spread.
 
-Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and those that vary most say most.
-Ours; ``docs/decisions/0017`` has the measurements.
+Otherwise columns are taken as they are: pixels, words and coordinates share a unit, and columns that vary more count more.
+The rule is ours; ``docs/decisions/0017`` has the measurements.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ from mosaic.kernels import (
     resolve_gamma,
 )
 
-#: Bandwidth: a point in a dense place, denser than three quarters of all are, resembles this share of all points.
+#: Bandwidth: a point in a denser place than three quarters of all points (the second number) resembles a fifth of them.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
-#: Points that the bandwidth is found with, at most.
+#: Largest number of points that the bandwidth is computed from.
 BANDWIDTH_SAMPLE = 2048
-#: Columns are divided if all of them together vary like fewer columns than this, and the largest spread is at least so many times
-#: the median one.
+#: Columns are divided if all together vary like fewer columns than the first number, and the largest spread is at least the
+#: second number times the median one.
 FEW_COLUMNS, LARGEST_TO_MEDIAN = 3.0, 5.0
-#: Principal components: root mean square of their correlations, in units of what chance makes it, at most; by how much the spread
-#: of a column may exceed that of the one before.
+#: Columns are principal components if the root mean square of their correlations is at most this multiple of its value by
+#: chance, and the spread of each is at most this multiple of the spread of the column before.
 CHANCE_CORRELATION, NEXT_SPREAD = 2.0, 1.2
-#: Columns and rows whose correlations are computed for that, at most.
+#: Largest numbers of columns and rows from which these correlations are computed.
 CORRELATED_COLUMNS, CORRELATED_ROWS = 300, 20_000
 #: Deviations below this part of the largest entry are rounding.
 DEVIATION_ROUNDING = 1e-12
-#: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; least part of the width of the
-#: nine tenths that a spread is.
+#: Widths, in deviations, of the middle half and the middle nine tenths of a normal distribution; a spread by the middle half is
+#: at least this part of the spread by the middle nine tenths.
 MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
-#: Rows of at least so many columns are compared by their direction if they are word counts (non-negative, at least this share
+#: Rows with at least this many columns are compared by their direction if they are word counts (non-negative, at least this share
 #: zeros) or embeddings: three quarters of the columns have at least a quarter of their values on either side of zero, and no row
-#: is longer than three times the median, or length would tell something.
+#: is longer than three times the median; otherwise length carries information.
 MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
-#: Rows that this is decided with, at most.
+#: Largest number of rows from which this is decided.
 DIRECTION_SAMPLE = 2000
-#: Columns that a sentence names with what they were divided by.
+#: Columns that a sentence names, with their divisors.
 NAMED_COLUMNS = 3
 
 
@@ -69,9 +69,9 @@ class Geometry:
 
     Attributes
     ----------
-    prepare : what is done to rows before they are compared
+    prepare : preparation of rows before they are compared
     kernel : the similarity, over the distinct points
-    decisions : what was decided, in sentences
+    decisions : the decisions, in sentences
     """
 
     prepare: Prepare
@@ -85,7 +85,7 @@ class Geometry:
 
 
 def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
-    """What is done to rows before they are compared."""
+    """The preparation of rows before they are compared."""
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
@@ -95,19 +95,19 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
-    """What columns are divided by; None to leave them as they are.
+    """The divisors of the columns; None to leave columns as they are.
 
     Parameters
     ----------
     X : points × features, dense or CSR
     weights : how often each point counts, if not once
     scale : True, False or "auto"
-    ours : whether kernel and bandwidth are left to us
+    ours : whether kernel and bandwidth are left to the library
 
     Notes
     -----
-    1. A kernel or bandwidth of the user's is meant for the columns as they are, and so is the paper's; sparse data has many
-       columns of one kind. There only True divides.
+    1. A kernel or bandwidth that the user gives is meant for the columns as they are, and so is the paper's; sparse data has many
+       columns of one kind. In these cases columns are divided only if ``scale`` is True.
     """
     if not (isinstance(scale, bool | np.bool_) or is_auto(scale)):
         raise InvalidInputError("must be 'auto', True or False", parameter="scale", value=scale)
@@ -123,7 +123,7 @@ def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) 
 
 
 def unequal(spreads: FloatArray) -> bool:
-    """Whether few columns are all that distances would see.
+    """Whether a few columns would dominate all distances.
 
     Examples
     --------
@@ -139,18 +139,18 @@ def unequal(spreads: FloatArray) -> bool:
 
 
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
-    """Deviations of the columns, 0 where they are rounding."""
+    """Standard deviations of the columns; 0 where they are rounding errors."""
     if sp.issparse(X):
         share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
         largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
-        unit = np.where(largest > 0, largest, 1.0)  # squares of what is divided by it neither overflow nor vanish
+        unit = np.where(largest > 0, largest, 1.0)  # squares of values divided by it neither overflow nor vanish
         Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
         mean = np.asarray(share @ Y).ravel()
         apart = sp.csr_array(Y).copy()
         apart.data = (apart.data - mean[apart.indices]) ** 2
         stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
         full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
-        # Where every entry is stored, rounding would count if the mean is large.
+        # Where every entry is stored, the share of zeros is exactly 0: a rounding error would matter if the mean is large.
         zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())
         variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
@@ -160,7 +160,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         Y = X[:, part].astype(np.float64)
         lowest, largest = Y.min(axis=0), np.abs(Y).max(axis=0)
         Y -= lowest
-        span = Y.max(axis=0)  # squares of what is divided by it neither overflow nor vanish
+        span = Y.max(axis=0)  # squares of values divided by it neither overflow nor vanish
         Y /= np.where(span > 0, span, 1.0)
         mean = np.average(Y, axis=0, weights=weights)
         found = span * np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
@@ -171,7 +171,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
     """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
 
-    Rounded, so that the order of the rows does not decide on the last digit, and with it on the order of the points.
+    They are rounded, so that the order of the rows does not change the last digit and thereby the order of the points.
     """
     spreads = deviations
     if not sp.issparse(X):
@@ -183,7 +183,7 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
 
 
 def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) -> bool:
-    """Whether columns are like principal components of this data, or of more or less of it."""
+    """Whether columns look like principal components of this data, or of a larger or smaller set of such data."""
     varying = np.flatnonzero(deviations)
     if (deviations[varying[1:]] > NEXT_SPREAD * deviations[varying[:-1]]).any():
         return False
@@ -197,7 +197,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
 
 
 def compares_directions(X: Any) -> bool:
-    """Whether rows are word counts or embeddings, whose length says nothing.
+    """Whether rows are word counts or embeddings, whose length carries no information.
 
     Examples
     --------
@@ -224,14 +224,14 @@ def compares_directions(X: Any) -> bool:
 def geometry_of(
     X: Any, points: Points, settings: Settings, prepare: Prepare, names: Sequence[str] | None, seed: int
 ) -> Geometry:
-    """The kernel over the distinct points of prepared rows X, and what was decided on the way."""
+    """The kernel over the distinct points of prepared rows X, and the decisions that led to it."""
     kernel = _kernel(X, points, settings, prepare, seed)
     decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n))
     return Geometry(prepare, kernel, decisions)
 
 
 def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
-    """The kernel over the distinct points, its bandwidth found where it is left to us."""
+    """The kernel over the distinct points; its bandwidth is computed if ``gamma`` is "auto"."""
     name, gamma = settings.kernel, settings.gamma
     if isinstance(name, str) and name == "precomputed":
         kernel = make_kernel(X, "precomputed")
@@ -244,7 +244,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
             some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
             kind = STATIONARY_KERNELS[name]
             gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(kind(rows[some]))
-            # Rows were checked when they were read. Divided ones may have overflowed, and sparse ones are put in order.
+            # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
                 return kind(rows, gamma)
     return make_kernel(
@@ -260,7 +260,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
 
 
 def bandwidth(kernel: StationaryKernel) -> float:
-    """γ at which a point that lies denser than three quarters of all resembles a fifth of all points.
+    """γ at which a point in a denser place than three quarters of all points resembles a fifth of all points.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
     largest = np.argsort(-scale, kind="stable")[:NAMED_COLUMNS]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
     ours = is_auto(settings.scale)
-    why = "since otherwise few of them would be all that distances see" if ours else "as was asked for"
+    why = "since otherwise a few of them would dominate all distances" if ours else "as was asked for"
     more = " …" if len(scale) > NAMED_COLUMNS else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 

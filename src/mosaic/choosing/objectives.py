@@ -1,16 +1,16 @@
-"""What a set of picks is good for, and how it is found: greedily, then by exchanges.
+"""The objectives that a set of picks optimises, and the search for it: greedy picks, then exchanges.
 
 Picks are taken from *candidates* for *targets*, points with weights ω. There are two objectives, with the same methods:
 
 ``Similar``
     Σ_i ω_i max_{j∈S} s_ij, facility location. The gains of greedy picks decrease, so any prefix of a ranking is a good answer
-    to a smaller k. s_ij = 2k_ij/(k_ii + k_jj), one minus the normalised shared information distance, which is k_ij itself for
-    kernels with unit diagonal and has a meaning for the others.
+    to a smaller k. s_ij = 2k_ij/(k_ii + k_jj) is one minus the normalised shared information distance; it equals k_ij for
+    kernels with unit diagonal and is also meaningful for others.
 ``Explained``
-    err_g(S), what k picks leave unexplained of the targets: the quantity of the certificate. With residual similarities
-    r = K − K_·S (K_SS + gI)⁻¹ K_S·, taking in candidate j lowers err_g(S) = Σ_i ω_i r_ii by Σ_i ω_i r_ij² / (r_jj + g). With
-    B = (K_SS + gI)⁻¹ and its column b_p, the residual without pick p is r + x yᵀ/b_pp, x = K_·S b_p on targets and y = K_·S b_p
-    on candidates, so that all exchanges are weighed at once, from the rows K_S·ᵀ diag(ω) K of the picks.
+    err_g(S), the amount that k picks leave unexplained over the targets: the quantity of the certificate. With residual
+    similarities r = K − K_·S (K_SS + gI)⁻¹ K_S·, adding candidate j lowers err_g(S) = Σ_i ω_i r_ii by Σ_i ω_i r_ij² / (r_jj + g).
+    With B = (K_SS + gI)⁻¹ and its column b_p, the residual without pick p is r + x yᵀ/b_pp, x = K_·S b_p on targets and
+    y = K_·S b_p on candidates, so that all exchanges are evaluated at once, from the rows K_S·ᵀ diag(ω) K of the picks.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ import numpy as np
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.kernels import Kernel
 
-#: Sweeps over all candidates for an exchange, at most; a handful is the rule. Candidates whose exchanges are weighed together.
+#: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: 1 MB in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 18
-#: Candidates whose outdated gains are computed anew together.
+#: Candidates whose outdated gains are recomputed together.
 GAINS_AT_ONCE = 16
 #: Up to this many similarities are kept in double precision, more in single.
 MOST_IN_DOUBLE = 1 << 20
-#: Multiplications of all exchanges of ``Explained``, at most: some seconds of one core.
+#: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
 MOST_EXCHANGE_WORK = 5e10
 
 
 class Pick(NamedTuple):
-    """A candidate's number, and how much it adds."""
+    """The number of a candidate, and its gain."""
 
     candidate: int
     gain: float
@@ -54,8 +54,8 @@ class Slots:
     of : candidate c takes a place of slot ``of[c]``
     room : number of places of each slot
     twins : candidates with the same number are copies of one point, of which one at most is chosen
-    last : mask of candidates that come when no other is left, and not by an exchange
-    forced : candidates that come first and stay, whatever they add
+    last : mask of candidates that are chosen only when no other is left, and never by an exchange
+    forced : candidates that are chosen first and stay, whatever their gain
     too_similar : candidates × candidates, true where both must not be chosen
     """
 
@@ -73,14 +73,14 @@ class Slots:
 
 
 class _Openings:
-    """Which candidates may still be chosen, while picks come in."""
+    """Keeps track of the candidates that may still be chosen."""
 
     def __init__(self, slots: Slots):
         self.slots, self.room = slots, slots.room.copy()
         self.closed = np.zeros(len(slots.of), dtype=bool)
 
     def fill(self, candidate: int) -> None:
-        """The candidate is chosen: its place is taken, and its copies and all that are too similar are out."""
+        """Take a place for the chosen candidate, and close its copies and all candidates that are too similar to it."""
         self.room[self.slots.of[candidate]] -= 1
         self.closed[self.slots.twins == self.slots.twins[candidate]] = True
         if self.slots.too_similar is not None:
@@ -88,19 +88,19 @@ class _Openings:
 
 
 class Objective(Protocol):
-    """What a set of candidates is good for; candidates are called by their numbers."""
+    """A measure of a set of candidates, which are given by their numbers."""
 
     def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one after another, each the one that adds most to those before it, until the slots are full."""
+        """Candidates one by one, each with the largest gain over those before it, until the slots are full."""
 
     def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
-        """The chosen, which obey the slots, exchanged for other candidates while that makes the set better."""
+        """Exchange the chosen, which obey the slots, for other candidates while that improves the set."""
 
     def among(self, chosen: Sequence[int]) -> Self:
         """The same objective with these candidates only."""
 
     def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
-        """What each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
+        """How much each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
 
 
 def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -119,13 +119,13 @@ def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArra
 
 
 def without_rounding(values: FloatArray, scale: float) -> FloatArray:
-    """Whole multiples of 1e-10 · scale: what differs by rounding only becomes equal, and the first of equals wins."""
+    """Values in whole multiples of 1e-10 · scale: those that differ by rounding only become equal, and the first of them wins."""
     return np.asarray(np.round(values / (1e-10 * scale or 1.0)))
 
 
 @dataclass(frozen=True)
 class Similar:
-    """Σ_i ω_i max_{j∈S} s_ij: every target is to be similar to its nearest pick.
+    """Σ_i ω_i max_{j∈S} s_ij: the similarity of the targets to their nearest picks.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Similar:
 
     Examples
     --------
-    Greedily, the candidate that resembles all comes first and stays; two that each resemble a half are better:
+    The greedy search takes the candidate that resembles all targets first and keeps it; two that each resemble half are better:
 
     >>> import numpy as np
     >>> S = np.array([[0.7, 1.0, 0.0], [0.7, 1.0, 0.0], [0.7, 0.0, 1.0], [0.7, 0.0, 1.0]])
@@ -157,13 +157,13 @@ class Similar:
         return np.asarray(np.array(gains) / self.weights.sum())
 
     def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one after another, each the one that adds most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
+        """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
 
         Notes
         -----
-        1. A candidate's gain never grows, so only those whose last known gain is still the largest are computed again.
-        2. Among equal gains the candidate that comes first wins. Two points that only have each other left gain the same,
-           so this is no rare case, and rounding must not decide it.
+        1. A candidate's gain never grows, so only candidates whose last known gain is still the largest are computed again.
+        2. Of equal gains, the first candidate wins. Ties are common: two points that resemble only each other have equal
+           gains, and rounding must not decide between them.
         """
         S, weights = self.S, self.weights.astype(self.S.dtype, copy=False)
         best, openings = np.zeros(len(S), S.dtype), _Openings(slots)
@@ -180,12 +180,12 @@ class Similar:
         steps = np.rint(_gains(S.T, weights, best) / -grain)
         heap = list(zip(slots.last.tolist(), steps.tolist(), range(S.shape[1]), strict=True))
         heapq.heapify(heap)
-        fresh = np.zeros(S.shape[1], np.intp)  # the number of picks that a gain was computed for
+        fresh = np.zeros(S.shape[1], np.intp)  # number of picks when each gain was last computed
         picks = 0
         while heap and (openings.room > 0).any():
             later, _, candidate = heapq.heappop(heap)
             if openings.closed[candidate] or openings.room[slots.of[candidate]] <= 0:
-                continue  # neither reopens
+                continue  # a closed candidate and a full slot stay so
             if fresh[candidate] == picks:
                 yield choose(candidate)
                 picks += 1
@@ -203,13 +203,13 @@ class Similar:
     def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij.
 
-        Candidates are weighed for all places at once, a block of them by three matrix products (FastPAM's decomposition), and
-        the best exchange of a block is made at once.
+        A block of candidates is evaluated for all places together, by three matrix products (FastPAM's decomposition), and
+        the best exchange of the block is made at once.
 
         Notes
         -----
         1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` sweeps.
-        2. Of exchanges that are equally good but for rounding, the first is made.
+        2. Of exchanges that are equally good up to rounding, the first is made.
         """
         S, weights, picks = self.S, self.weights.astype(self.S.dtype, copy=False), list(chosen)
         n_candidates = S.shape[1]
@@ -268,7 +268,7 @@ def _nearest_picks(
     S: FloatArray, picks: Sequence[int], weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
-    weights at the nearest pick; and Hᵀ(s¹ − s²), what taking each pick away would lose.
+    weights at the nearest pick; and Hᵀ(s¹ − s²), the loss if each pick were removed.
     """
     T, rows = np.ascontiguousarray(S[:, picks]), np.arange(len(S))
     nearest = T.argmax(axis=1)
@@ -283,19 +283,19 @@ def _nearest_picks(
 
 @dataclass(frozen=True)
 class Explained:
-    """err_g(S): as little as possible of the targets is to be left unexplained by all picks together.
+    """err_g(S): the amount that all picks together leave unexplained over the targets.
 
     Attributes
     ----------
     kernel : the similarity between points
-    targets, places : points that targets and candidates are
+    targets, places : the points of the targets and of the candidates
     K : similarities, targets × candidates
     weights : ω of the targets
-    ridge : g, what a coefficient of size 1 costs
+    ridge : g, the price of a coefficient of size 1
 
     Examples
     --------
-    Two close points and one apart: after one of the two, the other explains next to nothing more.
+    Three close points and one apart: after one of the three, the others explain almost nothing more.
 
     >>> import numpy as np
     >>> from mosaic.kernels import make_kernel
@@ -315,7 +315,7 @@ class Explained:
 
     @classmethod
     def of(cls, kernel: Kernel, targets: IntArray, places: IntArray, weights: FloatArray, ridge: float) -> Explained:
-        """For targets and candidates that are points of a kernel."""
+        """The objective for targets and candidates that are points of a kernel."""
         return cls(kernel, targets, places, kernel.block(targets, places), weights, ridge)
 
     def among(self, chosen: Sequence[int]) -> Explained:
@@ -323,7 +323,7 @@ class Explained:
         return replace(self, places=self.places[list(chosen)], K=self.K[:, chosen])
 
     def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
-        """Differences of the mean similarity; gains are of err_g and say nothing of it."""
+        """Differences of the mean similarity; the given gains are decreases of err_g and are not used."""
         S = similarities(self.kernel, self.targets, self.places[list(chosen)])
         nearest = np.maximum.accumulate(S, axis=1)
         return np.asarray(np.diff(self.weights @ nearest / self.weights.sum(), prepend=0.0))
@@ -347,7 +347,7 @@ class Explained:
         return np.asarray((self.weights * column) @ self.K)
 
     def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one after another, each the one that lowers err_g most, until the slots are full."""
+        """Candidates one by one, each lowering err_g most, until the slots are full."""
         K, weights, openings = self.K, self.weights, _Openings(slots)
         n_targets, n_candidates = K.shape
         left, sums = self.lengths.copy(), self.sums.copy()  # r_jj and Σ_i ω_i r_ij²
@@ -382,7 +382,7 @@ class Explained:
             yield choose(int(np.where(free, without_rounding(gains, scale), -np.inf).argmax()))
 
     def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
-        """Exchange picks for other candidates while that lowers err_g, the best exchange each time."""
+        """Exchange picks for other candidates while that lowers err_g, making the best exchange each time."""
         picks = list(chosen)
         if not picks:
             return picks
@@ -404,7 +404,7 @@ class Explained:
         return picks
 
     def _exchange_gains(self, Q: FloatArray, P: FloatArray, picks: Sequence[int]) -> FloatArray:
-        """What every exchange lowers err_g by, picks × candidates; Q = K_S·, P = K_S·ᵀ diag(ω) K.
+        """The decrease of err_g by every exchange, picks × candidates; Q = K_S·, P = K_S·ᵀ diag(ω) K.
 
         Without pick p, Σ_i ω_i r_ij² grows by 2 y_j (xᵀDr_j)/b_pp + y_j² (xᵀDx)/b_pp², r_jj by y_j²/b_pp, and err_g by xᵀDx/b_pp.
         """

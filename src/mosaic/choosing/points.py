@@ -1,6 +1,6 @@
-"""What choosing starts from: the distinct points behind the rows of the data, their similarity, and how many look like each.
+"""The input of choosing: the distinct points of the data, their similarity, and their effective counts.
 
-Thresholds come later and can change.
+Thresholds are applied later and can change.
 """
 
 from __future__ import annotations
@@ -34,27 +34,28 @@ from mosaic.outliers import EffectiveCounts
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
 
-#: A row is not there more often than this; larger weights say how important it is beside others.
+#: Largest number of copies that a weight can mean; larger weights mean importance relative to other rows.
 MOST_COPIES = 2.0**53
-#: Distances from the centre that differ by less than this share of their range are equal but for rounding.
+#: Distances from the centre that differ by less than this share of their range count as equal.
 CENTRALITY_ROUNDING = 1e-9
-#: Points of a restricted pool, or of a group with a quota, that the sample for decisions has, at most.
+#: Largest number of points that the sample for decisions has of a restricted pool, or of a group with a quota.
 SAMPLED_OF_GROUP = 2000
 
 
 @dataclass(frozen=True)
 class Points:
-    """The distinct points that count, those nearest to the centre of all first.
+    """The distinct points with weight, ordered by their distance from the centre of all.
 
-    Copies are solved for once, with their number as weight; a row without weight is as good as absent. The order does not
-    depend on the order of rows or columns, on the unit of the data or on its rotation, but for rounding.
+    Equal rows are one point, with their number as its weight; rows without weight are left out. Up to rounding, the order does
+    not depend on the order of rows or columns, or on the unit or the rotation of the data.
 
     Attributes
     ----------
-    first : row in the data of each point, the first of its copies
+    first : row number of each point in the data, the first of its copies
     group : for every row the number of its point, -1 for rows without weight
     weights : how often each point counts
-    priority : a random number for each point that depends on the point alone; the lowest ones are a random sample
+    priority : a random number for each point that depends on the point alone; the points with the lowest numbers are a
+        random sample
     """
 
     first: IntArray
@@ -64,7 +65,7 @@ class Points:
 
     @classmethod
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
-        """The points behind the rows of X, which are similarities if ``pairwise``."""
+        """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
         n = X.shape[0]
         weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
@@ -73,7 +74,7 @@ class Points:
             raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
         largest = float(weights.max())
         if largest > MOST_COPIES or not (weights == np.round(weights)).all():
-            # Weights say importance and not repetition: their ratios matter.
+            # Weights mean importance, not repetition: only their ratios matter.
             weights = weights / largest
             weights = weights * (len(rows) / weights.sum())
         counted = X if len(rows) == n else X[rows]
@@ -104,17 +105,17 @@ class Points:
         return float(self.weights.sum())
 
     def spread(self, values: Any, absent: Any) -> Any:
-        """Values of distinct points, for every row of the data; rows without weight get ``absent``."""
+        """The value of its point for every row of the data; ``absent`` for rows without weight."""
         return np.where(self.group >= 0, np.asarray(values)[self.group], absent)
 
     def sample(self, among: IntArray, size: int) -> IntArray:
-        """At most ``size`` of some points, in their order: frequent ones, then those with the lowest priorities."""
+        """At most ``size`` of the points ``among``, in their order: frequent points, then those with the lowest priorities."""
         if len(among) <= size:
             return among
         return among[np.sort(np.argpartition(self.sampling_order(among, size), size - 1)[:size])]
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
-        """Numbers by which ``size`` of some points are sampled, lowest first: 0 for frequent points, which are never left out."""
+        """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
         priority, weights = self.priority[among], self.weights[among]
         priority[weights * size >= weights.sum()] = 0
         return priority
@@ -139,7 +140,7 @@ def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
 
 
 def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> FloatArray:
-    """‖φ_i − φ̄‖² but for a constant: k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j."""
+    """‖φ_i − φ̄‖² up to a constant: k_ii − 2 Σ_j ω_j k_ij / Σ_j ω_j."""
     spread = np.zeros(K.shape[1])
     spread[members] = weights / weights.sum()
     own = np.asarray(K.diagonal(), np.float64)[members]
@@ -153,42 +154,42 @@ def _in_steps(distances: FloatArray) -> FloatArray:
 
 
 def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> IntArray:
-    """The nearest to the centre first, then by priority; by their bits where these are the same, which is next to never."""
+    """Order by distance from the centre, then by priority; in the very rare case that both are equal, by the bits of the rows."""
     order = np.lexsort((priority, steps))
     tied = (np.diff(steps[order]) == 0) & (np.diff(priority[order]) == 0)
     return np.lexsort((row_codes(X), priority, steps)) if tied.any() else order
 
 
 class Proof(Protocol):
-    """Solves the program of the points, once, when it is asked for, and proves how good a choice is."""
+    """Solves the program of the points once, on first access, and proves how good a choice is."""
 
     @property
     def is_possible(self) -> bool:
-        """Whether all rows that a proof needs are at hand."""
+        """Whether all rows that a proof needs are available."""
 
     def encoding(self, material: Material) -> Encoding:
         """The certified encoding."""
 
     def certificate(self, selection: Any) -> Any:
-        """What is proven of the chosen."""
+        """The certificate of a choice."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """All that choosing needs.
+    """All input of choosing.
 
     Attributes
     ----------
-    n_rows : rows of the data
+    n_rows : number of rows of the data
     points : the distinct points in memory
-    geometry : their similarity
-    constraints : on rows in memory
-    counting : how many rows look like a row; None for the paper's measure, which is the encoding's
-    sample : numbers of the points that decisions are made with: all, or of many a sample with all that constraints name
-    seed : of what is drawn
-    proof : solves the program when somebody asks
+    geometry : their geometry
+    constraints : constraints on the rows in memory
+    counting : computes effective counts; None for the paper's measure, which comes from the encoding
+    sample : numbers of the points that decisions are made with: all points, or a sample of many with points that constraints name
+    seed : seed of random draws
+    proof : solves the program on first access
     absent : rows without weight, prepared
-    row_numbers : of data that is read in passes, the row of each row in memory
+    row_numbers : for data that is read in passes, the row number in the data of each row in memory
     """
 
     n_rows: int
@@ -209,12 +210,12 @@ class Material:
 
     @cached_property
     def encoding(self) -> Encoding:
-        """The certified encoding of the points; the program is solved when this is first asked for."""
+        """The certified encoding of the points; the first access solves the program."""
         return self.proof.encoding(self)
 
     @property
     def is_sampled(self) -> bool:
-        """Whether decisions were made with a part of the points in memory."""
+        """Whether decisions were made with only a part of the points in memory."""
         return len(self.sample) < self.points.n
 
     @property
@@ -224,7 +225,7 @@ class Material:
 
     @cached_property
     def sample_weights(self) -> FloatArray:
-        """For how many rows each point of the sample stands."""
+        """Number of rows that each point of the sample stands for."""
         weights = self.points.weights[self.sample]
         return standing_for_all(weights, DECISION_SAMPLE, self.points.total) if self.is_sampled else weights
 
@@ -248,7 +249,7 @@ class Material:
         return self.encoding.total if self.counting is None else self.counting.total
 
     def counts_at(self, Y: Any) -> FloatArray:
-        """Effective counts of prepared rows; rows of the data have those that they have there."""
+        """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
         return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
 
     @cached_property
@@ -258,15 +259,15 @@ class Material:
         return self.encoding.count_model(row_codes(X))
 
     def rows_in_data(self, rows: IntArray) -> IntArray:
-        """Rows of the data, from rows of what is in memory."""
+        """Row numbers in the data, from numbers of rows in memory."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
 
     def for_rows(self, values: Any, absent: Any) -> Any:
-        """Values of points, for every row in memory."""
+        """The value of its point for every row in memory; ``absent`` for rows without weight."""
         return self.points.spread(values, absent)
 
     def with_constraints(self, constraints: Constraints) -> Material:
-        """The same with other constraints; what was computed is kept."""
+        """The same material with other constraints; computed values are kept."""
         other = replace(self, constraints=constraints)
         computed = set(self.__dict__) - set(self.__dataclass_fields__)
         other.__dict__.update({name: self.__dict__[name] for name in computed})
@@ -274,7 +275,7 @@ class Material:
 
 
 def decision_sample(points: Points, constraints: Constraints) -> IntArray:
-    """The points that decisions are made with: all, or of many a sample, with enough of those that constraints name."""
+    """The points that decisions are made with: all points, or a sample of many with enough points that constraints name."""
     everyone = np.arange(points.n)
     if points.n <= DECISION_SAMPLE:
         return everyone

@@ -1,4 +1,4 @@
-"""The result of a fit: what was found and decided, in one value that everything else reads."""
+"""The result of a fit: findings and decisions, in one object that everything else reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Answers(NamedTuple):
-    """What is said of rows: how many look like each, who stands for it, what of it is left, and whether it is an outlier."""
+    """Answers for rows: effective counts, outliers, the representative of each row, and the unexplained share of each row."""
 
     effective_count: FloatArray
     is_outlier: BoolArray
@@ -34,18 +34,19 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """What a fit has found and decided. Row numbers are those of the data; points are its distinct rows in memory.
+    """The findings and decisions of a fit. Row numbers are those of the data; points are its distinct rows in memory.
 
     Attributes
     ----------
     rows : representatives, ranked
-    gains : what each of them adds to the mean similarity of the points that belong to their nearest pick; in paper mode influence
-    chosen : the points that they are
-    cut : the effective count below which rows are outliers, and the rule that it comes from
+    gains : how much each adds to the mean similarity between the points that belong and their nearest pick; in paper mode,
+        influence
+    chosen : the points of the representatives
+    cut : the effective count below which rows are outliers, and the rule that gave it
     settings : the parameters of the fit
     material : points, similarity, constraints and counts
-    groups : outliers that are kept because they are a group, None without ``min_group``
-    certificate : what is proven; the program is solved when it is first asked for
+    groups : outliers that are kept because they form a group, None without ``min_group``
+    certificate : what is proven; the first access solves the program
 
     Examples
     --------
@@ -59,18 +60,18 @@ class Selection:
 
     material: Material = field(repr=False)
     settings: Settings
-    #: The representatives as rows of what is in memory; ``rows`` has those of the data.
+    #: The representatives as numbers of rows in memory; ``rows`` has their row numbers in the data.
     members: IntArray
     chosen: IntArray
     gains: FloatArray = field(repr=False)
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    #: What is said of all rows of data that is read in passes, when somebody asks.
+    #: Computes the answers for all rows of data that is read in passes, on first access.
     ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
 
     @property
     def rows(self) -> IntArray:
-        """Representatives as rows of the data, ranked."""
+        """Row numbers of the representatives in the data, ranked."""
         return self.material.rows_in_data(self.members)
 
     @property
@@ -80,12 +81,12 @@ class Selection:
 
     @property
     def by_passes(self) -> bool:
-        """Whether the data was read in passes, so that the rows in memory are a sample and numbers of rows are scaled up."""
+        """Whether the data was read in passes: then the rows in memory are a sample, and numbers of rows are scaled up."""
         return self.material.row_numbers is not None
 
     @property
     def kernel(self) -> Kernel:
-        """The similarity between the points, in which representatives were chosen."""
+        """The similarity between the points, by which representatives were chosen."""
         return self.material.kernel
 
     @cached_property
@@ -95,17 +96,17 @@ class Selection:
 
     @property
     def encoding(self) -> Encoding:
-        """The certified encoding; solved when it is first asked for."""
+        """The certified encoding; the first access solves the program."""
         return self.material.encoding
 
     @property
     def program_certificate(self) -> Certificate:
-        """What is proven of the program."""
+        """The certificate of the program."""
         return self.encoding.certificate
 
     @cached_property
     def certificate(self) -> SelectionCertificate:
-        """What is proven of the program and of the chosen."""
+        """The certificate of the program and of the choice."""
         found: SelectionCertificate = self.material.proof.certificate(self)
         return found
 
@@ -116,12 +117,12 @@ class Selection:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the certificate has been asked for."""
+        """Whether the certificate has been computed."""
         return "certificate" in self.__dict__
 
     @property
     def can_be_proven(self) -> bool:
-        """Whether the certificate is there, or can be found: a model that was saved after a fit by passes has lost its rows."""
+        """Whether the certificate exists or can be computed: a model that was saved after a fit by passes has no rows."""
         return self.is_proven or self.material.proof.is_possible
 
     @property
@@ -131,21 +132,21 @@ class Selection:
 
     @cached_property
     def is_outlier(self) -> BoolArray:
-        """Of the points: below the cut, no member of a group that is kept, and not among those that must be included."""
+        """Mask of the points that are below the cut, not in a group that is kept, and not to be included in any case."""
         material = self.material
         if not material.is_sampled:
             return self.sample_outliers
         low = is_low(material.counts, np.arange(material.points.n), material, self.settings, self.cut)
         if self.groups is not None:
             low &= ~self.groups.members
-            others = np.flatnonzero(low)  # beyond the sample, members of groups are found by their place
+            others = np.flatnonzero(low)  # points outside the sample belong to a group if they lie near its members
             if isinstance(self.kernel, PointKernel) and len(others):
                 low[others[self.groups.near(self.kernel.X[others])]] = False
         return low
 
     @cached_property
     def labels(self) -> IntArray:
-        """Of the points: the place of the representative that stands for each; -1 for rejected outliers, and if there is none."""
+        """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
         labels = np.full(self.kernel.n, -1, np.intp)
         if not len(self.chosen):
             return labels
@@ -163,12 +164,12 @@ class Selection:
 
     @cached_property
     def errors(self) -> FloatArray:
-        """Of the points: the share of each that the representatives cannot express."""
+        """For each point, the share of it that the representatives cannot express."""
         return _share(unexplained(self.kernel, self.chosen), self.kernel.diagonal())
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the points that belong which the representatives express; of many points, of the sample."""
+        """Share of the points that belong which the representatives express; of more points than the sample, over the sample."""
         material, kernel = self.material, self.material.sample_kernel
         chosen = np.searchsorted(material.sample, self.chosen)
         weights = material.sample_weights * ~self.sample_outliers
@@ -176,31 +177,34 @@ class Selection:
 
     @cached_property
     def sample_outliers(self) -> BoolArray:
-        """Of the sample: who is an outlier."""
+        """Mask of the points of the sample that are outliers."""
         return outliers_of_sample(self.material, self.settings, self.cut, self.groups)
 
     @cached_property
     def outlier_share(self) -> float:
-        """Share of the rows that are outliers, of many points estimated from the sample."""
+        """Share of the rows that are outliers; estimated from the sample if there is one."""
         weights = self.material.sample_weights
         return float(weights[self.sample_outliers].sum() / weights.sum())
 
     @property
     def n_outliers(self) -> int:
-        """Number of rows that are outliers, of many points estimated from the sample."""
+        """Number of rows that are outliers; estimated from the sample if there is one."""
         material = self.material
         if material.is_sampled or material.row_numbers is not None:
             return round(self.outlier_share * material.n_rows)
         return int(self.outlier_rows.sum())
 
     def answers_at(self, Y: Any) -> Answers:
-        """What is said of prepared rows of which it is not known whether they are in the data."""
+        """Answers for prepared rows, which need not be rows of the data."""
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
         return Answers(counts, flagged, self.labels_at(Y, flagged), self.errors_at(Y))
 
     def outliers_at(self, Y: Any, counts: FloatArray) -> BoolArray:
-        """Who of some prepared rows with these counts is an outlier; groups and rows to be included are found by place."""
+        """Mask of the outliers among prepared rows with these counts.
+
+        Rows near a group that is kept, and rows equal to a must-include row, are not outliers.
+        """
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
@@ -211,7 +215,7 @@ class Selection:
         return flagged
 
     def labels_at(self, Y: Any, flagged: BoolArray | None = None) -> IntArray:
-        """The place of the representative that stands for each of some prepared rows, -1 for outliers, and if there is none."""
+        """For each prepared row, the position of its representative; -1 for outliers, or if there are no representatives."""
         if not len(self.chosen):
             return np.full(Y.shape[0], -1, np.intp)
         if self.rejects and flagged is None:
@@ -224,40 +228,40 @@ class Selection:
             labels[rows] = self._nearest(K)
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
-                is_pick = distance <= 1e-12 * np.abs(own[rows])  # and stands for itself
+                is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself
                 labels[rows][flagged[rows] & ~is_pick] = -1
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
-        """The share of each of some prepared rows that the representatives cannot express."""
+        """For each prepared row, the share of it that the representatives cannot express."""
         if not len(self.chosen):
             return np.ones(Y.shape[0])
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
 
     def similarities_at(self, Y: Any) -> FloatArray:
-        """Similarities of some prepared rows to the representatives."""
+        """Similarities of prepared rows to the representatives."""
         return self.chosen_kernel.cross(Y)
 
     def log_counts_at(self, Y: Any) -> FloatArray:
-        """Log of the effective counts of some prepared rows."""
+        """Log of the effective counts of prepared rows."""
         return np.log(self.material.counts_at(Y))
 
     def explained_at(self, Y: Any) -> FloatArray:
-        """Of some prepared rows, what the representatives express of each, and all there is of it: two columns."""
+        """For each prepared row, two columns: the amount that the representatives express, and its total k_ii."""
         diagonal = self.chosen_kernel.diagonal_at(Y)
         return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
 
     @cached_property
     def answers(self) -> Answers:
-        """What is said of all rows of the data; of data that is read in passes, one more pass when first asked for."""
+        """Answers for all rows of the data; for data that is read in passes, the first access makes one more pass."""
         if self.ask_all_rows is not None:
             return self.ask_all_rows(self)
         return self.answers_in_memory
 
     @cached_property
     def counts_of_rows(self) -> FloatArray:
-        """Effective counts of the rows in memory; rows without weight are counted as new ones."""
+        """Effective counts of the rows in memory; rows without weight are counted as new rows."""
         material = self.material
         counts, absent = material.for_rows(material.counts, 1.0), material.points.group < 0
         if absent.any():
@@ -266,7 +270,7 @@ class Selection:
 
     @cached_property
     def outlier_rows(self) -> BoolArray:
-        """Of the rows in memory: who is an outlier."""
+        """Mask of the rows in memory that are outliers."""
         material = self.material
         flagged, absent = material.for_rows(self.is_outlier, False).astype(bool), material.points.group < 0
         if absent.any():
@@ -275,18 +279,18 @@ class Selection:
 
     @cached_property
     def answers_in_memory(self) -> Answers:
-        """What is said of the rows in memory."""
+        """Answers for the rows in memory."""
         material = self.material
         labels, errors = material.for_rows(self.labels, -1).astype(np.intp), material.for_rows(self.errors, 0.0)
         absent = material.points.group < 0
-        if absent.any():  # rows without weight are answered for as new ones
+        if absent.any():  # rows without weight are treated as new rows
             labels[absent] = self.labels_at(material.absent, self.outlier_rows[absent])
             errors[absent] = self.errors_at(material.absent)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
     @cached_property
     def influence(self) -> FloatArray:
-        """Of the rows of the data: the norm of each one's row in the encoding; copies share."""
+        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         material = self.material
         copies = np.bincount(material.points.group[material.points.group >= 0], minlength=material.points.n)
         values = material.for_rows(self.encoding.influence / copies, 0.0)
@@ -303,23 +307,23 @@ class Selection:
 
     @property
     def effective_count(self) -> FloatArray:
-        """Of every row of the data."""
+        """Effective count of every row of the data."""
         return self.counts_of_rows if self.ask_all_rows is None else self.answers.effective_count
 
     @property
     def outlier_mask(self) -> BoolArray:
-        """Of every row of the data."""
+        """Mask of the rows of the data that are outliers."""
         return self.outlier_rows if self.ask_all_rows is None else self.answers.is_outlier
 
     @property
     def protected(self) -> BoolArray | None:
-        """Of the rows in memory: outliers that are kept because they are a group; None without ``min_group``."""
+        """Mask of the rows in memory that are kept because they form a group; None without ``min_group``."""
         return None if self.groups is None else np.asarray(self.material.for_rows(self.groups.members, False), bool)
 
     @property
     def decisions(self) -> Decisions:
-        """What was decided for the user, and why, in sentences."""
-        from mosaic.choosing.explanation import decisions  # it reads selections
+        """The decisions made for the user, and the reasons, in sentences."""
+        from mosaic.choosing.explanation import decisions  # imported here: that module imports this one
 
         return decisions(self)
 
@@ -341,25 +345,25 @@ class Selection:
             share = float(material.sample_weights[low].sum() / material.sample_weights.sum())
             if not np.isin(self.chosen, material.sample[low]).any():
                 found.append(
-                    f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) are a sparse group that no representative is "
-                    "from. Ask for more representatives, or, if they are outliers, set contamination."
+                    f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) form a sparse group without a "
+                    "representative. Ask for more representatives, or, if they are outliers, set contamination."
                 )
         return tuple(found)
 
 
 def is_low(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:
-    """Which of some points with these counts are below the cut and not among those that must be included."""
+    """Mask of the points with these counts that are below the cut and not to be included in any case."""
     if settings.outliers == "keep":
         return np.zeros(len(counts), dtype=bool)
     return cut.below(counts) & ~np.isin(points, material.points.group[material.constraints.must])
 
 
 def outliers_of_sample(material: Material, settings: Settings, cut: Cut, groups: KeptGroups | None) -> BoolArray:
-    """Which points of the sample are outliers: below the cut, neither to be included nor a member of a group that is kept."""
+    """Mask of the outliers in the sample: below the cut, not to be included in any case, and not in a group that is kept."""
     low = is_low(material.sample_counts, material.sample, material, settings, cut)
     return low if groups is None else low & ~groups.members[material.sample]
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:
-    """Left / lengths, 0 where there is no length."""
+    """Left / lengths, 0 where the length is 0."""
     return np.asarray(np.divide(left, lengths, out=np.zeros(len(left)), where=lengths > 0))

@@ -1,7 +1,7 @@
-"""What a fit is asked for, checked once: the settings of the estimator, and the constraints on the rows of the data.
+"""The settings of an estimator and the constraints on the rows of the data, checked once.
 
-Everything below the estimators reads these values and not an estimator. Constraints that cannot be met are refused with the
-arithmetic.
+Everything below the estimators reads these values instead of an estimator. Constraints that cannot be met raise an error that
+shows the arithmetic.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BYTES_IN_UNIT = {
     "gib": 2**30,
     "tib": 2**40,
 }
-#: Lowest and highest value, and meaning, of the parameters that are numbers and may be left open.
+#: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
     "diversity": (0.0, 1.0, "the smallest shared information distance between two picks"),
@@ -43,7 +43,7 @@ RANGES = {
     "min_group": (2.0, None, "the number of points that make a group"),
     "op_threshold": (0.0, 1.0, "the outlier probability above which a row is rejected"),
 }
-#: Names of groups that a message lists, at most.
+#: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
 
 
@@ -53,18 +53,18 @@ def is_auto(value: Any) -> bool:
 
 
 def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is a whole number of at least ``least``; True and False are no numbers."""
+    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _is_fraction(value: Any) -> bool:
-    """Whether a value is a number that is not whole by its type: 1.0 is a share, 1 is not."""
+    """Whether a value is a number of a type other than integer: 1.0 is a share, 1 is not."""
     return isinstance(value, Real) and not isinstance(value, Integral)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All parameters of an estimator that an answer depends on; what a detector does not have is at its default.
+    """All parameters of an estimator that an answer depends on; parameters that a detector lacks are at their defaults.
 
     ``Settings.of(estimator)`` reads and checks them.
     """
@@ -117,7 +117,7 @@ class Settings:
         self._check_together()
 
     def _check_together(self) -> None:
-        """Parameters that exclude one another."""
+        """Refuse parameters that exclude one another."""
         k = None if is_auto(self.n_representatives) else self.n_representatives
         numbers = {"coverage": self.coverage, "min_support": self.min_support, "n_representatives": k}
         given = [f"`{name}={value}`" for name, value in numbers.items() if value is not None]
@@ -154,12 +154,12 @@ class Settings:
 
     @property
     def similarity_is_ours(self) -> bool:
-        """Whether kernel and bandwidth are left to us."""
+        """Whether kernel and bandwidth are left to the library."""
         names = isinstance(self.kernel, str) and is_auto(self.gamma)
         return names and self.kernel in STATIONARY_KERNELS and self.mode == "auto"
 
     def number(self, n_rows: float) -> int | None:
-        """K, if it is said."""
+        """K, if it is given, else None."""
         k = self.n_representatives
         if is_auto(k):
             return None
@@ -192,14 +192,14 @@ def as_bytes(budget: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Constraints:
-    """Rows that may be chosen, rows that must be, and how many of each group.
+    """The rows that may be chosen, the rows that must be chosen, and the number of rows from each group.
 
     Attributes
     ----------
     allowed : mask of the rows that may be chosen
     must : rows that are chosen in any case
     group : number of the group of every row
-    names : of the groups
+    names : names of the groups
     quotas : "proportional", "equal" or a dict from name to number or share; None without groups
     """
 
@@ -220,7 +220,7 @@ class Constraints:
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
     ) -> Constraints:
-        """Check what was given to ``fit`` for n rows."""
+        """Check the constraints that ``fit`` was given for n rows."""
         allowed = np.ones(n, dtype=bool)
         if candidates is not None:
             allowed[:] = False
@@ -250,7 +250,7 @@ class Constraints:
 
     @property
     def fixed_total(self) -> int | None:
-        """The number that the quotas add up to, where they say it for every group."""
+        """The sum of the quotas, if every group has a number; else None."""
         if isinstance(self.quotas, Mapping) and set(self.quotas) == set(self.names):
             values = list(self.quotas.values())
             if all(isinstance(value, Integral) for value in values):
@@ -258,19 +258,19 @@ class Constraints:
         return None
 
     def slots(self, k: int, candidates: IntArray, sizes: Mapping[Any, float]) -> Slots:
-        """Places for k picks among candidate rows. ``sizes`` are the groups' weights, for proportional quotas."""
+        """Slots for k picks among candidate rows. ``sizes`` are the groups' weights, for proportional quotas."""
         slots = Slots.free(len(candidates), k)
         if self.quotas is None:
             return slots
         numbers = self._numbers(k, sizes)
-        # Groups without a quota share what is left: one slot for all of them, the last.
+        # Groups without a quota share the remaining places: one slot for all of them, the last.
         room = [numbers.get(name, 0) for name in self.names] + [k - sum(numbers.values())]
         named = np.array([name in numbers for name in self.names])
         of = np.where(named[self.group[candidates]], self.group[candidates], len(self.names))
         return replace(slots, of=of, room=np.array(room, np.intp))
 
     def _numbers(self, k: int, sizes: Mapping[Any, float]) -> dict[Any, int]:
-        """How many of each group that has a quota."""
+        """Number of picks for each group that has a quota."""
         if self.quotas == "proportional":
             return whole_numbers({name: sizes[name] for name in self.names}, k)
         if self.quotas == "equal":
@@ -278,7 +278,7 @@ class Constraints:
         fixed = {name: int(value) for name, value in self.quotas.items() if isinstance(value, Integral)}
         shares = {name: float(value) for name, value in self.quotas.items() if name not in fixed}
         if shares:
-            rest: Any = object()  # what is nobody's share
+            rest: Any = object()  # the share that no group asks for
             filled = whole_numbers({**shares, rest: max(1.0 - sum(shares.values()), 0.0)}, k)
             fixed |= {name: filled[name] for name in shares}
         total = sum(fixed.values())
@@ -293,7 +293,7 @@ class Constraints:
         return fixed
 
     def check_room(self, slots: Slots, candidates: IntArray, rejected: BoolArray) -> None:
-        """Refuse, with the arithmetic, if some slot has fewer distinct candidates than places.
+        """Raise an error that shows the arithmetic if a slot has fewer distinct candidates than places.
 
         ``candidates`` are rows; ``rejected`` marks rows that are outliers.
         """
@@ -308,7 +308,7 @@ class Constraints:
             outliers, forbidden = (members & rejected).sum(), (members & ~self.allowed & ~rejected).sum()
             copies = members.sum() - outliers - forbidden - available
             raise InvalidInputError(
-                f"{int(room)} representatives of {self._name_of(slot)} are wanted and {available} can be had: "
+                f"{int(room)} representatives of {self._name_of(slot)} are asked for, but {available} are available: "
                 f"{members.sum()} rows − {outliers} outliers − {forbidden} not allowed − {copies} copies or without weight "
                 f"= {available}",
                 "Ask for fewer, or set `outliers='keep'`, or allow more rows.",
@@ -317,11 +317,11 @@ class Constraints:
         over = np.flatnonzero(must > slots.room)
         if len(over):
             whose, wanted = self._name_of(int(over[0])), int(slots.room[over[0]])
-            fault = f"names {int(must[over[0]])} rows of {whose} and only {wanted} are wanted"
+            fault = f"names {int(must[over[0]])} rows of {whose}, but only {wanted} are asked for"
             raise InvalidInputError(fault, "Name fewer or ask for more.", parameter="must_include")
 
     def _name_of(self, slot: int) -> str:
-        """What a message calls the rows that a slot is for."""
+        """The name of a slot's rows in a message."""
         if self.quotas is None:
             return "the data"
         return f"group {self.names[slot]!r}" if slot < len(self.names) else "the groups without a quota"
@@ -341,7 +341,7 @@ def whole_numbers(shares: Mapping[Any, float], k: int) -> dict[Any, int]:
     exact = {name: k * value / total for name, value in shares.items()}
     whole = {name: int(np.floor(value + 1e-9)) for name, value in exact.items()}
     left = k - sum(whole.values())
-    # A stable sort: first come, first served. Equal remainders of different shares differ by rounding.
+    # The sort is stable: of equal remainders, the first wins. They are rounded, since equal ones may differ in the last bits.
     for name in sorted(exact, key=lambda name: round(whole[name] - exact[name], 9))[:left]:
         whole[name] += 1
     return whole
@@ -373,12 +373,12 @@ def _read_groups(groups: ArrayLike | None, n: int) -> tuple[tuple[Any, ...], Int
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, and what pandas has for missing values, which is not equal to itself or not comparable."""
+    """Whether a label is None, NaN, or a missing value of pandas, which is unequal to itself or cannot be compared."""
     return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
 def _read_quotas(quotas: Any, names: tuple[Any, ...]) -> Any:
-    """Quotas of the named groups; proportional ones by default."""
+    """The checked quotas of the named groups; "proportional" by default."""
     if quotas is None or (isinstance(quotas, str) and quotas in ("proportional", "equal")):
         return "proportional" if quotas is None else quotas
     if not isinstance(quotas, Mapping):

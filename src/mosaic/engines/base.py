@@ -1,4 +1,4 @@
-"""What a source of rows promises: how many there are, of how many columns, and to run a pass over them."""
+"""The interface of a source of rows: it knows the number of rows and columns, and runs a pass over the rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from threadpoolctl import ThreadpoolController
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all, merge_nodes
 
-#: Called now and then during a pass with the number of rows done so far.
+#: Called from time to time during a pass with the number of rows done so far.
 Watch: TypeAlias = Callable[[int], None]
 
 
 class Source(ABC):
-    """Rows of numbers, wherever they are, and somebody who maps them. Scheduling only: what is computed is the task's.
+    """Rows of numbers, wherever they are, and the scheduling of passes over them. The task does the computation.
 
     Attributes
     ----------
-    kind : what it is, as a person would say it: "Dask array", "Parquet file"
+    kind : its name in messages: "Dask array", "Parquet file"
     n : number of rows
     n_features : number of columns
-    names : of the columns, where they have names
-    files : those that the rows are in, where they are in files; if one changes between passes, the fit is refused
+    names : names of the columns, if they have any
+    files : files that hold the rows, if any; if one changes between passes, the fit raises an error
     """
 
     kind: str
@@ -41,12 +41,12 @@ class Source(ABC):
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """Map all rows, in blocks, and merge what comes of them (see ``passes``).
+        """Map all rows, in blocks, and merge the results (see ``passes``).
 
         Parameters
         ----------
-        task : what to do
-        watch : is told how far the pass is
+        task : maps blocks and merges results
+        watch : called with the progress of the pass
         """
 
 
@@ -62,8 +62,8 @@ def check_shape(n: int, n_features: int, name: str = "X") -> None:
 def as_rows(rows: Any) -> Any:
     """Rows as a dense, aligned array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
 
-    Order and alignment matter: of the same numbers in another order, or at odd addresses, as they may have come over a
-    network, sums have other last bits.
+    Memory order and alignment matter: if the same numbers are in another order, or at unaligned addresses, as after transfer over
+    a network, the last bits of sums differ.
     """
     if sp.issparse(rows):
         rows = rows.toarray()
@@ -78,24 +78,24 @@ def as_rows(rows: Any) -> Any:
 
 @cache
 def _linear_algebra_libraries() -> ThreadpoolController:
-    """BLAS as it is loaded. To look for it takes milliseconds."""
+    """The loaded BLAS libraries. The search takes milliseconds, so the result is cached."""
     return ThreadpoolController()
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """BLAS with one thread: several would get into the way of our own, and round sums differently than one.
+    """BLAS with one thread: several would compete with our own threads, and round sums differently.
 
-    A process has one such limit, which belongs to the thread that set it first. So whoever starts a pass sets it around the
-    pass, for threads of its own, and workers in other processes set it for theirs.
+    A process has one such limit, which belongs to the thread that set it first. So the caller of a pass sets it around the
+    pass, for the threads that it starts, and workers in other processes set their own.
     """
     limit: AbstractContextManager[Any] = _linear_algebra_libraries().limit(limits=1)
     return limit
 
 
 def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:
-    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows no more than a block is dense at a time.
+    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense.
 
-    If there are 2^m whole blocks, and as many times some whole number before them, that is one node.
+    If there are 2^m whole blocks, and a multiple of 2^m blocks before them, the result is a single node.
     """
     with one_thread():
         blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
@@ -103,12 +103,12 @@ def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:
 
 
 def merge_runs(task: Task, runs: Iterable[list[Node[Small]]]) -> list[Node[Small]]:
-    """Nodes of neighbouring runs as those of one."""
+    """Merge the nodes of neighbouring runs into those of one run."""
     with one_thread():
         return merge_nodes(task.merge, chain.from_iterable(runs))
 
 
 def merge_last(task: Task, runs: Iterable[list[Node[Small]]]) -> Small:
-    """What the pass returns, from the nodes of all runs."""
+    """The result of the pass, from the nodes of all runs."""
     with one_thread():
         return merge_all(task.merge, chain.from_iterable(runs))

@@ -1,4 +1,4 @@
-"""Dask: chunks are cut into runs of whole blocks, which whatever scheduler is active maps, and merges by a tree of tasks."""
+"""Dask: chunks are cut into runs of whole blocks, which the active scheduler maps and merges by a tree of tasks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mosaic.passes import BLOCK_ROWS, Node, Small, Task
 
 #: Runs that one task merges, a power of two.
 FAN_IN = 8
-#: What workers log the runs under that they have done.
+#: Topic under which workers log the runs that they have finished.
 TOPIC = "mosaic"
-#: Setting of Dask: bytes of a graph above which a client warns.
+#: Dask's setting for the size of a graph, in bytes, above which a client warns.
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
@@ -34,22 +34,22 @@ class DaskSource(Source):
     Parameters
     ----------
     rows : Dask array of two dimensions whose chunks have known lengths; dense or sparse
-    kind : what the collection is called
-    names : of the columns
+    kind : name of the collection in messages
+    names : names of the columns
     """
 
     def __init__(self, rows: Any, kind: str, names: Sequence[str] | None = None):
         self.n, self.n_features, self.kind, self.names = int(rows.shape[0]), int(rows.shape[1]), kind, names
         check_shape(self.n, self.n_features)
-        # Runs are about as long as the chunks, so that a worker has as much in memory as it was meant to have.
+        # Runs are about as long as the chunks, so that a worker holds about as much in memory as the user planned.
         self._run_rows = BLOCK_ROWS << (max(1, max(rows.chunks[0]) // BLOCK_ROWS).bit_length() - 1)
         rows = rows.map_blocks(as_sliceable, meta=np.empty((0, 0), rows.dtype))
-        # Not "p2p", Dask's other method: there a lost worker means that all rows are sent again.
+        # Not "p2p", Dask's other method: with it, all rows are sent again if a worker is lost.
         self._runs = rows.rechunk((self._run_rows, -1), method="tasks")
 
     @classmethod
     def of(cls, X: Any) -> DaskSource:
-        """A source of the rows of a Dask collection. Lengths of chunks that are unknown are computed, and nothing else is."""
+        """A source of the rows of a Dask collection. Only unknown lengths of chunks are computed."""
         import dask.array as da
 
         if isinstance(X, da.Array):
@@ -60,7 +60,7 @@ class DaskSource(Source):
                 )
             as_rows(np.empty((0, 0), X.dtype))
             if any(isnan(size) for size in X.shape):
-                X = X.copy()  # which is given the sizes in place
+                X = X.copy()  # compute_chunk_sizes changes it in place
                 X.compute_chunk_sizes()
             return cls(X, "Dask array")
         numbers = numeric_part(getattr(X, "_meta", None))
@@ -70,21 +70,21 @@ class DaskSource(Source):
                 "Convert it, for example with dask.array.from_delayed or Bag.to_dataframe.",
             )
         columns = list(numbers.columns)
-        # Formats that store columns read one of them for the lengths.
+        # Column-oriented formats read one column for the lengths.
         lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
         rows = X[columns].map_partitions(to_matrix, meta=to_matrix(numbers))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """A task for each run and a tree of mergers. Lost workers are Dask's to replace."""
+        """Run a task for each run of blocks and a tree of mergers. Dask replaces lost workers."""
         import cloudpickle
         from dask.base import get_scheduler
         from dask.delayed import delayed
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
-        # The task is part of the graph, once, so that no worker's loss is its loss. It travels as bytes: arrays that are sent as
-        # such may be at odd addresses afterwards, where products round differently.
+        # The graph holds the task once, so that it survives the loss of a worker. It is sent as bytes: arrays that are sent
+        # directly may end up at unaligned addresses, where products round differently.
         shared = delayed(payload, name=f"task-{name}", traverse=False)
         mapped = self._runs.map_blocks(
             map_chunk, payload=shared, run_rows=self._run_rows, report=name, name=name, meta=np.empty((0, 0), object)
@@ -97,7 +97,7 @@ class DaskSource(Source):
         left, rows_done = dict(enumerate(self._runs.chunks[0])), 0
 
         def finished(run: int) -> None:
-            """Count a run; those of a lost worker, which are done again, count once."""
+            """Count a run; runs of a lost worker, which are repeated, count once."""
             nonlocal rows_done
             if watch is not None and run in left:
                 rows_done += left.pop(run)
@@ -109,7 +109,7 @@ class DaskSource(Source):
                 result = _on_cluster(client, whole, len(payload), name, finished)
             else:
                 result = _on_this_machine(whole, name, finished)
-        if watch is not None and left:  # the last messages of workers may come too late
+        if watch is not None and left:  # the last messages of workers may arrive too late
             watch(self.n)
         return result
 
@@ -127,7 +127,7 @@ def _on_this_machine(whole: Any, name: str, finished: Callable[[int], None]) -> 
 
 
 def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: Callable[[int], None]) -> Small:
-    """Wait for the result of a pass; whatever interrupts the waiting cancels the pass."""
+    """Wait for the result of a pass; an interruption cancels the pass."""
     import dask
     from dask.utils import parse_bytes
 
@@ -140,7 +140,7 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: C
 
     client.subscribe_topic(TOPIC, hear)
     try:
-        # Clients warn of large graphs. The task may be large; rows must not be in there.
+        # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
         with dask.config.set({LARGE_GRAPH: parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + task_bytes}):
             future = client.compute(whole)
         try:
@@ -157,31 +157,31 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: C
 
 
 def as_sliceable(chunk: Any, block_info: Any = None) -> Any:
-    """A chunk whose rows can be cut, after a check that it has the rows that were promised."""
+    """A chunk whose rows can be sliced, after a check that it has the expected number of rows."""
     (start, stop), _ = block_info[0]["array-location"]
     if chunk.shape[0] != stop - start:
         raise InvalidInputError(
             f"the chunk of X that should hold rows {start} … {stop - 1} has {chunk.shape[0]} rows",
-            "Call X.compute_chunk_sizes(), or persist X where it is different every time it is computed.",
+            "Call X.compute_chunk_sizes(), or persist X if it differs every time it is computed.",
         )
     return sp.csr_matrix(chunk) if sp.issparse(chunk) else chunk
 
 
 @lru_cache(maxsize=1)
 def _task(payload: bytes) -> Any:
-    """The task of the pass under way, unpacked once in a process."""
+    """The task of the current pass, unpickled once per process."""
     return pickle.loads(payload)
 
 
 def map_chunk(rows: Any, payload: bytes, run_rows: int, report: str, block_id: tuple[int, int]) -> list[Node[Small]]:
-    """Map a run, and let the client know, where this is a worker of a cluster."""
+    """Map a run, and notify the client if this is a worker of a cluster."""
     nodes = map_run(_task(payload), rows, block_id[0] * run_rows)
     if (distributed := sys.modules.get("distributed")) is not None:
-        with suppress(ValueError):  # no worker
+        with suppress(ValueError):  # not a worker
             distributed.get_worker().log_event(TOPIC, [report, block_id[0]])
     return nodes
 
 
 def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[Small]]]) -> Any:
-    """Several runs as one."""
+    """Merge several runs into one."""
     return merge(_task(payload), runs)

@@ -1,9 +1,9 @@
-"""Passes that are made once: what each gave is remembered, in a file if one is named, and taken up after an interruption.
+"""The journal makes every pass once: it keeps the results, in a file if one is named, and resumes after an interruption.
 
-The file holds the result of every finished pass. All that comes between passes is computed from these, and the same
-computation gives the same numbers, so going on after a kill ends where an undisturbed run would have. With a checkpoint, every
-pass takes the fingerprint of the rows on its way, by which data that has changed is recognised; without one, the sizes and
-times of files tell.
+The file holds the result of every finished pass. Everything between passes is computed from these results, and the same
+computation gives the same numbers, so a resumed run ends with the same answer as an uninterrupted one. With a checkpoint,
+every pass also computes the fingerprint of the rows, which detects data that has changed; without one, sizes and modification
+times of files detect it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from mosaic.engines.base import Source
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import Small, Task, Together, own
 
-#: What the file calls itself, and the number of its layout.
+#: Name of the file format, and the version of its layout.
 FORMAT, VERSION = "mosaic-checkpoint", 2
-ANEW = "Delete it to begin anew, or name another file."
+ANEW = "Delete it to start again, or name another file."
 
 
 class Fingerprint:
-    """A pass for the fingerprint of the rows: Σ_i h(row i, i) mod 2⁶⁴."""
+    """A pass that computes the fingerprint of the rows: Σ_i h(row i, i) mod 2⁶⁴."""
 
     def map_block(self, rows: Any, start: int) -> Small:
         """The sum over a block."""
@@ -47,14 +47,14 @@ class Fingerprint:
 
 
 class Journal:
-    """Runs passes over a source by name and keeps what they give.
+    """Runs passes over a source by name and keeps their results.
 
     Parameters
     ----------
     source : the rows
-    path : the checkpoint, a file to keep it in; None for memory only
-    settings : all that the passes depend on; a checkpoint that was written under others is refused
-    tell : is told about the pass under way: its name, the rows done so far, and the seconds since it began
+    path : path of the checkpoint; None to keep results in memory only
+    settings : all settings that the passes depend on; a checkpoint that was written with others is refused
+    tell : called with the progress of a pass: its name, the number of rows done so far, and the seconds since it began
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class Journal:
             self._verify(self._pass("looking for changes", Fingerprint()))
 
     def run(self, name: str, task: Task, *, keep: bool = True) -> Small:
-        """What the pass of this name gives; it is made if it was not made before. What is large is not kept."""
+        """The result of the pass with this name, which is made if it is not known. ``keep=False`` is for large results."""
         if keep and self.tasks.setdefault(name, digest := digest_of(task)) != digest:
             raise InvalidInputError(
-                f"the pass '{name}' in {self.path} was made for another task: another release has written it, or a machine "
+                f"the pass '{name}' in {self.path} was made for another task: another release wrote it, or a machine "
                 "that rounds differently",
-                "Delete the file to begin anew.",
+                "Delete the file to start again.",
             )
         if name in self.done:
             return self.done[name]
@@ -98,7 +98,7 @@ class Journal:
         return small
 
     def remember(self, name: str, value: int) -> int:
-        """The value that was first given under this name: what is drawn at random is drawn once."""
+        """The value that was first given under this name, so that random values are drawn only once."""
         return int(self.done.setdefault(name, {"value": np.asarray(value)})["value"])
 
     def _pass(self, name: str, task: Task) -> Small:
@@ -114,30 +114,30 @@ class Journal:
             if self.path is None or not self.path.exists():
                 raise
             raise KeyboardInterrupt(
-                f"interrupted in the pass '{name}'. The passes before it are in {self.path}; fit again with the same data and "
-                "settings and the same checkpoint to go on from there."
+                f"interrupted in the pass '{name}'. The passes before it are in {self.path}; fit again with the same data, "
+                "settings and checkpoint to resume."
             ) from None
         for file, stamp in _stamps(self.source).items():
             if self.stamps[file] != stamp:
                 raise InvalidInputError(
                     f"{file} has changed while it was read in passes, which must all see the same rows",
-                    "Fit again, once nobody writes to it.",
+                    "Fit again when no process writes to it.",
                 )
         return small
 
     def _verify(self, found: Small) -> None:
-        """Refuse data that is not what earlier passes have seen."""
+        """Refuse data that differs from what earlier passes read."""
         seen = int(found["sum"][0])
         if self.fingerprint is not None and seen != self.fingerprint:
             raise InvalidInputError(
-                f"the data is not what earlier passes, of which {self.path} keeps the results, have seen: its fingerprint is "
+                f"the data differs from what the earlier passes in {self.path} read: its fingerprint is "
                 f"{seen:016x}, theirs is {self.fingerprint:016x}",
-                "Bring back the data as it was, or delete the checkpoint to begin anew, on data that nobody writes to.",
+                "Restore the data, or delete the checkpoint to start again, on data that no process writes to.",
             )
         self.fingerprint = seen
 
     def _save(self) -> None:
-        """Write all that is known under another name, then rename: at every moment the file is whole, old or new."""
+        """Write all results to a temporary file, then rename it: at every moment the checkpoint is complete, old or new."""
         if self.path is None:
             return
         header = {"format": FORMAT, "version": VERSION, "settings": self.settings, "tasks": self.tasks}
@@ -163,31 +163,31 @@ class Journal:
     def _load(self, path: Path) -> None:
         try:
             with path.open("rb") as file, zipfile.ZipFile(file):
-                pass  # an array alone can be loaded, too
+                pass  # refuse other files that np.load can read, such as a single array
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             header = json.loads(arrays["header"].tobytes())
             if header["format"] != FORMAT:
-                raise ValueError(f"it is a file of the kind {header['format']!r}")
+                raise ValueError(f"its format is {header['format']!r}")
             if header["version"] != VERSION:
                 raise InvalidInputError(
                     f"{path} is a checkpoint of version {header['version']}; this is version {VERSION}",
-                    "Delete it to begin anew, or go on with the release that wrote it.",
+                    "Delete it to start again, or resume with the release that wrote it.",
                 )
             if str(arrays.pop("digest")) != digest_of(arrays):
-                raise ValueError("its content is not what was written")
+                raise ValueError("its content does not match its digest")
             theirs, self.fingerprint, self.tasks = (header[key] for key in ("settings", "fingerprint", "tasks"))
         except InvalidInputError:
             raise
-        except Exception as error:  # of zip files, of arrays, of JSON: a damaged byte can be anywhere
-            raise InvalidInputError(f"{path} is no checkpoint, or a damaged one: {error}", ANEW) from error
+        except Exception as error:  # errors of zip files, arrays or JSON: a damaged byte can be anywhere
+            raise InvalidInputError(f"{path} is not a checkpoint, or is damaged: {error}", ANEW) from error
         other = [name for name in self.settings | theirs if self.settings.get(name) != theirs.get(name)]
         if other:
             now, then = (side.get(other[0], "unknown") for side in (self.settings, theirs))
             more = f" (and {len(other) - 1} more differences)" if len(other) > 1 else ""
             raise InvalidInputError(
                 f"{path} was written with {other[0]}={then}, now it is {now}{more}",
-                "Go back to those settings, name another file, or delete this one to begin anew.",
+                "Go back to those settings, name another file, or delete this one to start again.",
             )
         for name, value in arrays.items():
             if name != "header":
@@ -196,7 +196,7 @@ class Journal:
 
 
 def _stamps(source: Source) -> dict[Path, tuple[int, int] | None]:
-    """Size and time of the last change of every file that the rows are in; None where one is gone."""
+    """Size and modification time of every file that holds rows; None for a file that no longer exists."""
     stamps: dict[Path, tuple[int, int] | None] = {}
     for file in source.files:
         try:
@@ -208,7 +208,7 @@ def _stamps(source: Source) -> dict[Path, tuple[int, int] | None]:
 
 
 def _checked(path: Any) -> Path:
-    """The path of a checkpoint, refused before any work is done if no file can be there."""
+    """The path of a checkpoint; raises an error, before any work is done, if no file can be written there."""
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidInputError(
             "must be the path of a file, or None", "Name a file.", parameter="checkpoint", value=path
@@ -223,7 +223,7 @@ def _cannot_be_written(path: Any, reason: str, remedy: str) -> InvalidInputError
 
 
 def comparable(value: Any) -> Any:
-    """A short value that JSON knows, equal for equal settings and constraints."""
+    """A short value that JSON can store, equal for equal settings and constraints."""
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
@@ -237,7 +237,7 @@ def comparable(value: Any) -> Any:
 
 
 def digest_of(value: Any) -> str:
-    """A digest of all numbers in a task, or in arrays by name; equal for tasks that do the same."""
+    """A digest of all numbers in a task, or in a dict of arrays; equal for tasks that compute the same."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:

@@ -16,28 +16,28 @@ from mosaic.engines.base import Source, Watch, as_rows, check_shape, one_thread
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 
-#: Bytes of a memory map that may have been read before its pages are handed back.
+#: Bytes of a memory map that may be read before its pages are released.
 MAPPED_BYTES = 1 << 26
 
 
 class LocalSource(Source):
-    """Rows that this machine can read in pieces. A kind of file says how (``pieces``, ``read``)."""
+    """Rows that this machine can read in pieces. Subclasses for file formats define ``pieces`` and ``read``."""
 
     n_jobs: int | None = None
 
     @abstractmethod
     def pieces(self) -> Iterator[tuple[int, int]]:
-        """First row and the row behind the last one of every piece, in order: about a block, or what can be read at once."""
+        """First row and row after the last of every piece, in order: about a block, or the unit in which the file is read."""
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Any:
         """One of the pieces, as a dense float array."""
 
     def release(self, n_rows: int) -> None:
-        """Hand back memory that reading these many rows has taken, if any."""
+        """Release the memory that reading this many rows has taken, if any."""
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """Blocks in their order."""
+        """Map the blocks and merge the results in order."""
         if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
             raise InvalidInputError(
                 "must be a whole number other than 0, or None",
@@ -66,26 +66,26 @@ class LocalSource(Source):
         return mapped
 
     def _blocks(self) -> Iterator[tuple[int, Any]]:
-        """First row and rows of every block, in order. Pieces are cut, and what is left of one waits for the next."""
+        """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""
         waiting: list[Any] = []
         for first, last in self.pieces():
             rows = self.read(first, last)
             if rows.shape[0] != last - first:
                 raise InvalidInputError(
                     f"rows {first} … {last - 1} of the {self.kind} are {rows.shape[0]} now; it has changed since it was opened",
-                    "Open it again, once nobody writes to it.",
+                    "Open it again when no process writes to it.",
                 )
             cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, last - first, BLOCK_ROWS)
             for start, part in zip([first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True):
                 stop = start + part.shape[0]
                 if stop % BLOCK_ROWS and stop < self.n:
-                    waiting.append(part.copy())  # a slice would keep alive what it was cut from
+                    waiting.append(part.copy())  # a slice would keep the whole piece in memory
                     continue
                 yield start - start % BLOCK_ROWS, np.concatenate([*waiting, part]) if waiting else part
                 waiting.clear()
 
     def _blocks_or_error(self) -> Iterator[tuple[int, Any]]:
-        """Blocks for joblib, which takes them in threads of its own, where an error would be lost: it comes as a block."""
+        """Blocks for joblib, which fetches them in its own threads, where an error would be lost: it is passed on as a block."""
         try:
             yield from self._blocks()
         except Exception as error:
@@ -109,16 +109,16 @@ class ArraySource(LocalSource):
         self._released = 0
 
     def pieces(self) -> Iterator[tuple[int, int]]:
-        """Blocks."""
+        """First row and row after the last of every block."""
         for start in range(0, self.n, BLOCK_ROWS):
             yield start, min(start + BLOCK_ROWS, self.n)
 
     def read(self, start: int, stop: int) -> Any:
-        """A slice."""
+        """A slice of the array."""
         return as_rows(self.X[start:stop])
 
     def release(self, n_rows: int) -> None:
-        """Pages of a memory map that have been read count as memory of the process until they are handed back."""
+        """Release pages of a memory map that have been read; until then they count as memory of the process."""
         if not (isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+") and hasattr(mmap, "MADV_DONTNEED")):
             return
         if abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES or n_rows == self.n:

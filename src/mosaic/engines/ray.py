@@ -1,4 +1,4 @@
-"""Ray: what streams out of a data set is cut into blocks of the fixed size, which are mapped and merged by tasks."""
+"""Ray: the rows of a data set are cut into blocks of the fixed size, which are mapped and merged by tasks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 class RaySource(Source):
     """Rows of a Ray data set.
 
-    Which row a stored block begins with is known once all before it are there, so their rows are numbered here, in their order,
-    by the lengths that come with their references. The rows themselves stay in the object store.
+    The first row number of a stored block is known once the lengths of all blocks before it are known, so rows are numbered here,
+    in order, by the lengths that come with the references. The rows themselves stay in the object store.
 
     Parameters
     ----------
     X : the data set
-    columns : the ones to take: numbers each, or the only one, of vectors
-    n : rows, as X counts them
-    n_features : length of the vectors; None if columns are numbers
+    columns : columns to take: columns of numbers, or a single column of vectors
+    n : number of rows, as X counts them
+    n_features : length of the vectors; None if the columns hold numbers
     """
 
     kind = "Ray data set"
@@ -50,9 +50,9 @@ class RaySource(Source):
                 "Make one, for example with ray.data.from_numpy.",
             )
         schema, n = X.schema(), int(X.count())
-        if schema is None or n == 0:  # then types are not known either
+        if schema is None or n == 0:  # column types are not known either
             check_shape(0, 0 if schema is None else len(schema.names))
-        # What Arrow has no type for is no number.
+        # A column without an Arrow type does not hold numbers.
         known = [kind if isinstance(kind, pa.DataType) else pa.string() for kind in schema.types]
         kinds = dict(zip(schema.names, known, strict=True))
         tensors = {name: kind for name, kind in kinds.items() if hasattr(kind, "shape") or hasattr(kind, "ndim")}
@@ -62,20 +62,20 @@ class RaySource(Source):
         return cls(X, list(tensors), n, _width(tensors, rest))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """A task for each block and a tree of mergers. Lost workers are Ray's to replace."""
+        """Run a task for each block and a tree of mergers. Ray replaces lost workers."""
         import ray
         from ray.exceptions import RayTaskError
 
         shared = ray.put(task)
         under_way: dict[Any, int] = {}
-        # Twice as many as there are processors, so that none waits for this loop.
+        # Twice as many tasks as processors, so that none waits for this loop.
         limit, done = 2 * max(1, int(ray.cluster_resources().get("CPU", 1))), 0
 
         def wait_for_one() -> None:
             nonlocal done
             (finished,), _ = ray.wait(list(under_way), num_returns=1)
             done += under_way.pop(finished)
-            ray.get(finished)  # raises what went wrong
+            ray.get(finished)  # raises the error of the task, if any
             if watch is not None:
                 watch(done)
 
@@ -102,7 +102,7 @@ class RaySource(Source):
         return result
 
     def _blocks(self) -> Generator[tuple[int, int, list[Any]]]:
-        """First row, the row behind the last one, and references to the parts of every block, in order."""
+        """For every block, in order: first row, row after the last, and references to its parts."""
         start, parts = 0, []
         with closing(self._stored()) as stored:
             for block, length in stored:
@@ -117,11 +117,11 @@ class RaySource(Source):
         if start != self.n:
             raise InvalidInputError(
                 f"X had {self.n} rows when it was opened and has {start} now",
-                "Use X.materialize() if every run gives others.",
+                "Use X.materialize() if its rows differ from run to run.",
             )
 
     def _stored(self) -> Generator[tuple[Any, int]]:
-        """References to the stored blocks that have rows, in their order, and their lengths."""
+        """References to the stored blocks that are not empty, in order, and their lengths."""
         options = self.X.context.execution_options
         before, options.preserve_order = options.preserve_order, True
         try:
@@ -134,7 +134,7 @@ class RaySource(Source):
 
 
 def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
-    """Rows of a stored block, cut at some of them: one array, or as many as there are parts."""
+    """Rows of a stored block, cut at given rows: one array, or a tuple with one for each part."""
     from ray.data.block import BlockAccessor
 
     table = BlockAccessor.for_block(block)
@@ -143,31 +143,31 @@ def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
 
 
 def map_block(task: Task, start: int, *parts: Any) -> tuple[None, Small]:
-    """Map a block. That it is done comes as another object, to be asked for without what the rows gave."""
+    """Map a block. The first value only signals completion, so that it can be awaited without fetching the result."""
     with one_thread():
         return None, task.map_block(as_rows(np.concatenate(parts)), start)
 
 
 def merge(task: Task, left: Small, right: Small) -> Small:
-    """Two neighbours as one."""
+    """Merge the results of two neighbours."""
     with one_thread():
         return task.merge(left, right)
 
 
 @cache
 def _remote(function: Any, num_returns: int = 1) -> Any:
-    """A function as a Ray task. Actors of the data set must leave it a processor, as they must to Ray's own steps."""
+    """A function as a Ray task. Actors of the data set must leave a processor free for it, as for Ray's own steps."""
     import ray
 
     return ray.remote(num_cpus=1, num_returns=num_returns)(function)
 
 
 def _width(tensors: dict[str, Any], rest: Any) -> int:
-    """Length of the vectors, where a data set has one column of them and none of numbers."""
+    """Length of the vectors of a data set that has one column of vectors and no columns of numbers."""
     (name, kind), *more = tensors.items()
     try:
         numbers = list(numeric_part(rest).column_names)
-    except InvalidInputError:  # there are none
+    except InvalidInputError:  # no columns of numbers
         numbers = []
     if more or numbers:
         others = ", ".join(repr(other) for other in [*dict(more), *numbers])

@@ -1,4 +1,4 @@
-"""The friendly door: estimators that follow scikit-learn's contract, and the questions to ask before using them."""
+"""Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector

@@ -1,4 +1,4 @@
-"""What the estimators share: how a fit reads its data, how it tells its progress, and attributes that read the selection."""
+"""Shared parts of the estimators: reading the data, reporting progress, and attributes that read the selection."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ try:
 except ImportError:  # scikit-learn < 1.9 has no callbacks
 
     class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """Does nothing."""
 
     def with_callbacks(method: Any) -> Any:
-        """The method as it is."""
+        """Return the method unchanged."""
         return method
 
 
 __all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "read_material", "with_callbacks"]
 
-#: Is told the stage of a fit, what is to be said about it, and the share of it that is done, where that is known.
+#: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
-#: Subtasks of a pass that scikit-learn callbacks are told of, at most.
+#: Largest number of subtasks that a pass reports to scikit-learn callbacks.
 PASS_SUBTASKS = 100
-#: Seconds between two lines about the same stage: on a terminal, where a line is rewritten, and elsewhere.
+#: Seconds between two lines about the same stage, on a terminal, where the line is rewritten, and elsewhere.
 SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
-#: Passes of every round, as a person would call them.
+#: Passes of every round, and their names for the user.
 PASSES_OF_A_ROUND = {"gram": "sums", "scores": "looking at all rows"}
 
 
@@ -63,10 +63,10 @@ def read_material(
 
     Parameters
     ----------
-    estimator : is told names and number of its features; has the seed
-    X, settings, strategy, sample_weight : of the fit
+    estimator : provides the seed; its attributes for the names and the number of features are set
+    X, settings, strategy, sample_weight : arguments of the fit
     constraints : arguments of ``Constraints.read``
-    narrator : is told how far it is
+    narrator : reports the progress
     """
     narrator.say("similarities")
     matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
@@ -96,7 +96,7 @@ def read_material(
 def _warm_start(
     estimator: Any, settings: Settings, points: Points, geometry: Geometry, max_rank: int, seed: int
 ) -> tuple[Encoding | None, bool]:
-    """The encoding of the last fit, if it was solved for the same points and kernel, and whether it is the same program."""
+    """The encoding of the last fit, if it was solved for the same points and kernel, and whether its program is the same."""
     last: Selection | None = estimator.__dict__.get("selection_")
     if not getattr(estimator, "warm_start", False) or last is None or not last.is_solved:
         return None, False
@@ -114,7 +114,7 @@ def _warm_start(
 
 
 class FittedAttributes:
-    """Attributes of a fitted estimator, read from its ``selection_``. Before ``fit`` there are none, as scikit-learn expects."""
+    """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
     selection_: Selection
     kernel: Any
@@ -131,7 +131,7 @@ class FittedAttributes:
 
     @property
     def effective_count_(self) -> FloatArray:
-        """How many rows look like each row, of those that a program compares; 1 is alone."""
+        """Effective count of each row: how many of the rows that a program compares look like it; 1 if it is alone."""
         return self._found.effective_count
 
     @property
@@ -141,13 +141,13 @@ class FittedAttributes:
 
     @property
     def is_outlier_(self) -> BoolArray:
-        """Mask of the rows."""
+        """Mask of the rows that are outliers."""
         return self._found.outlier_mask
 
     @property
     def n_iter_(self) -> int:
-        """Steps of the solver; the program is solved when this is first asked for, as for alpha_ and lam_."""
-        return max(self._found.encoding.n_iter, 1)  # checking the start is a step, too
+        """Steps of the solver; the first access to this, alpha_ or lam_ solves the program."""
+        return max(self._found.encoding.n_iter, 1)  # checking the start counts as a step
 
     @property
     def alpha_(self) -> float:
@@ -166,7 +166,7 @@ class FittedAttributes:
 
     @property
     def column_scale_(self) -> FloatArray | None:
-        """What columns were divided by, None if they were taken as they are."""
+        """Divisors of the columns, None if columns were taken as they are."""
         return self._found.material.geometry.prepare.scale
 
     def __sklearn_tags__(self) -> Any:
@@ -178,7 +178,7 @@ class FittedAttributes:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Within it, fits tell the listener how far they are; what ``verbose`` would write is not written.
+    """A context in which fits report their progress to the listener; ``verbose`` writes nothing.
 
     Examples
     --------
@@ -197,9 +197,9 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class Narrator:
-    """Tells how far a fit is: to a listener, to scikit-learn callbacks (a pass is a task), or, if ``verbose``, on stderr.
+    """Reports the progress of a fit to a listener, to scikit-learn callbacks (a pass is a task), or, if ``verbose``, on stderr.
 
-    On a terminal one line is rewritten a few times a second, elsewhere a few lines are written.
+    On a terminal, one line is rewritten a few times a second; elsewhere, a line is written every few seconds.
     """
 
     def __init__(self, estimator: Any):
@@ -224,18 +224,18 @@ class Narrator:
         if self.root is not None and kind is None:
             self._end_task()
             self.root.call_on_fit_task_end(estimator=self.estimator)
-        self.root = None  # passes that are made later, when somebody asks, are no part of the fit
+        self.root = None  # later passes, for attributes that are computed on access, are not part of the fit
 
     def expect(self, n: int, most_rounds: int | None) -> None:
-        """A fit by passes over n rows begins."""
+        """Note that a fit by passes over n rows begins."""
         self.n, self.most_rounds = n, 3 if most_rounds is None else most_rounds
 
     def on_round(self, done: SketchRound) -> None:
-        """A round has ended."""
+        """Note that a round has ended."""
         self.round, self.gap = done.number + 1, done.gap
 
     def on_pass(self, name: str, rows: int, seconds: float) -> None:
-        """A pass is under way: round, share of the rows, rows a second, bound for the gap, passes left."""
+        """Report the progress of a pass: round, share of the rows, rows per second, bound on the gap, passes left."""
         self._call_back(name, rows)
         kind = name.split()[0]
         what = PASSES_OF_A_ROUND.get(kind, name)
@@ -267,11 +267,11 @@ class Narrator:
             self.task = None
 
     def say(self, stage: str) -> None:
-        """A stage without steps begins."""
+        """Report that a stage without steps begins."""
         self._tell(stage, stage)
 
     def done(self, text: str) -> None:
-        """The fit has ended with this result."""
+        """Report the result at the end of the fit."""
         self._tell("done", text, 1.0, end="\n")
 
     def _tell(self, stage: str, text: str, share: float | None = None, end: str = "") -> None:

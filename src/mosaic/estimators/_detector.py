@@ -1,4 +1,4 @@
-"""MOSAICOutlierDetector: every row scored by how many others look like it."""
+"""MOSAICOutlierDetector: scores every row by the number of rows that look like it."""
 
 from __future__ import annotations
 
@@ -25,42 +25,41 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
     drawn at random, the mean over four draws (see ``mosaic.outliers``). Scores and decisions are those of ``MOSAIC``
     with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
-    ones.
+    signs.
 
     Parameters
     ----------
     contamination : "auto" or float in (0, 0.5], default "auto"
-        Share of outliers, if known. "auto" looks for a crowd that a gap in the distribution of the counts sets apart; without one
-        it flags rows that are alone, a twentieth of all at most. Of clean rows about 1 % at most are, with heavy tails up to 5 %.
+        Share of outliers, if known. "auto" looks for a crowd that a valley in the distribution of the counts separates; without
+        one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most, with heavy tails up to 5 %.
     min_group : float, optional
-        Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers. They keep the score
-        of the threshold.
+        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers. Their score
+        is the threshold.
     kernel, gamma, scale, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
     max_samples : int, optional
-        Rows that each of the four programs compares, 128 by default. More cost their cube, and a score their square.
-    alpha, lam, solver, tol, max_iter, max_rank : the program of all rows that ``certificate_`` is about, as in ``MOSAIC``
+        Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
+    alpha, lam, solver, tol, max_iter, max_rank : the program of all rows, which ``certificate_`` certifies, as in ``MOSAIC``
     memory_budget, random_state, verbose : as in ``MOSAIC``
 
     Attributes
     ----------
-    selection_ : all that was found and decided
-    effective_count_ : of every row of the data; 1 is alone
+    selection_ : all findings and decisions
+    effective_count_ : effective count of every row of the data; 1 if it is alone
     outlier_probability_ : the paper's OP of every row
     is_outlier_ : mask of the rows below the threshold
     offset_ : ``decision_function = score_samples − offset_``
-    threshold_rule_ : where the threshold came from: "valley", "alone", "contamination" or "none"
-    certificate_ : what is proven about the program of all rows; it is solved when this is first asked for
-    alpha_, lam_, n_iter_ : strength and steps of that program
+    threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"
+    certificate_ : certificate of the program of all rows; the first access solves the program
+    alpha_, lam_, n_iter_ : strength of that program, and steps of its solver
     gamma_ : bandwidth
-    column_scale_ : what columns were divided by, None if they were taken as they are
+    column_scale_ : divisors of the columns, None if columns were taken as they are
 
     Notes
     -----
     1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
-       points, new ones among them, and its log is what thresholds are set on. The automatic threshold is ours (see
-       ``mosaic.outliers``).
-    2. A row of the data has the same score in ``fit`` and afterwards, whatever else it is asked with; a new one is scored as
-       if it had been added to the data.
+       points, including new ones, and thresholds apply to its log. The automatic threshold is ours (see ``mosaic.outliers``).
+    2. A row of the data has the same score in ``fit`` and afterwards, whatever other rows it is passed with; a new row is scored
+       as if it had been added to the data.
 
     Examples
     --------
@@ -118,14 +117,14 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Count for every row of X, and find the threshold.
+        """Compute the effective count of every row of X, and find the threshold.
 
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads; it is taken into memory
+            path of any file that ``mosaic.data.open_table`` reads; it is loaded into memory
         y : ignored
-        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent
 
         Returns
         -------
@@ -140,7 +139,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
             material = read_material(self, X, settings, "auto", sample_weight, {}, narrator)
             selection = flag_only(material, settings)
             self.selection_ = selection
-            # Where nothing stands out, only what is odder than all of the data does.
+            # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
             lowest = float(np.log(material.sample_counts).min())
             self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
@@ -150,16 +149,16 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
 
     @property
     def threshold_rule_(self) -> str:
-        """Where the threshold came from."""
+        """The rule that gave the threshold."""
         return self._found.cut.rule
 
     @property
     def certificate_(self) -> Certificate:
-        """What is proven about the program of all rows, which is solved when this is first asked for."""
+        """The certificate of the program of all rows; the first access solves the program."""
         return self._found.encoding.certificate
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log of the effective count of each row; high is normal. Does not depend on what else is in X."""
+        """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)
         selection = self.selection_
         Y = selection.material.geometry.prepare(read_rows(self, X, reset=False))
@@ -178,7 +177,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def explain(self) -> Decisions:
-        """What was decided about the data, and why, in sentences; ``mosaic.inspection.explain`` explains a row.
+        """The decisions about the data, and the reasons, in sentences; ``mosaic.inspection.explain`` explains a row.
 
         Examples
         --------
@@ -205,11 +204,11 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
 
 
 class PyODAdapter:
-    """A fitted detector with the names and signs of PyOD: high scores and the label 1 are outliers. PyOD is not needed.
+    """A fitted detector with the names and signs of PyOD: high scores and the label 1 mean outliers. PyOD is not needed.
 
     Attributes
     ----------
-    decision_scores_ : of the data that was fitted, high for outliers
+    decision_scores_ : scores of the fitted data, high for outliers
     labels_ : 0 for points that belong, 1 for outliers
     threshold_ : score above which points are outliers
     contamination : share of outliers found

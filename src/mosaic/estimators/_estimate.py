@@ -1,4 +1,4 @@
-"""Questions that are asked before choosing: how many representatives, and what it will cost."""
+"""Questions before choosing: how many representatives to take, and what a fit will cost."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mosaic.exceptions import InvalidInputError
 
 @dataclass(frozen=True)
 class CoverageCurve:
-    """What 1, 2, 3, … representatives cover. The sets are nested: those for k are the first k of ``indices``.
+    """The coverage of 1, 2, 3, … representatives. The sets are nested: the set for k is the first k of ``indices``.
 
     Attributes
     ----------
-    indices : rows, in the order of what they add
+    indices : row numbers, ranked by their gain
     similarity : mean similarity of the points that belong to their nearest representative, for each k
     coverage : share of the points that belong which the first k express, for each k
-    knee : k at which ``similarity`` turns from steep to flat, what n_representatives="auto" takes
-    model : the fitted estimator behind it, which ``rethreshold(n_representatives=k)`` brings to any k; picks are then
-        exchanged, too, and need not be the first k of ``indices``
+    knee : k at which ``similarity`` turns from steep to flat; n_representatives="auto" takes this k
+    model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` sets it to any k, with exchanges, so that its
+        picks need not be the first k of ``indices``
     """
 
     indices: IntArray
@@ -38,7 +38,7 @@ class CoverageCurve:
     model: MOSAIC
 
     def at(self, k: int) -> IntArray:
-        """The set of k."""
+        """The set of k representatives."""
         if not 1 <= k <= len(self.indices):
             fault = f"must lie between 1 and {len(self.indices)}"
             raise InvalidInputError(fault, "Ask for a longer path.", parameter="k", value=k)
@@ -62,13 +62,13 @@ class CoverageCurve:
 def path(
     X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
 ) -> CoverageCurve:
-    """The coverage curve of X: which representatives to take for every k, and where more of them stop paying.
+    """The coverage curve of X: the representatives for every k, and the knee, beyond which more add little.
 
     Parameters
     ----------
     X : as for ``MOSAIC.fit``
-    max_representatives : length of the curve, at most
-    fit_params : for ``MOSAIC.fit``: sample_weight, must_include, …; quotas are ignored
+    max_representatives : largest length of the curve
+    fit_params : arguments of ``MOSAIC.fit``: sample_weight, must_include, …; quotas are ignored
     **settings : parameters of ``MOSAIC`` other than the number of representatives
 
     Returns
@@ -77,8 +77,8 @@ def path(
 
     Notes
     -----
-    1. One ranking serves all k, so the set for k need not be that of ``MOSAIC(k)``, whose picks are exchanged until no exchange
-       makes the points more similar to them.
+    1. One ranking serves all k, so the set for k may differ from that of ``MOSAIC(k)``, whose picks are exchanged until no
+       exchange makes the points more similar to them.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def path(
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:
-    """What ``MOSAIC(**settings).fit(X)`` will do and cost: strategy, rank, memory and a rough time, without doing it.
+    """The strategy, rank, memory and rough time of ``MOSAIC(**settings).fit(X)``, without running it.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     Raises
     ------
     MemoryBudgetError
-        If the fit does not fit into ``memory_budget``; the message has the numbers.
+        If the fit needs more than ``memory_budget``; the message has the numbers.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
 
 
 def _speed() -> float:
-    """Multiplications a second of a matrix product on this machine, as it is now."""
+    """Multiplications per second of a matrix product on this machine, measured now."""
     A = np.ones((400, 400))
     started = time.perf_counter()
     for _ in range(3):

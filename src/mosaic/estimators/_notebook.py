@@ -1,4 +1,4 @@
-"""How fitted estimators look in a notebook."""
+"""Display of fitted estimators in notebooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-#: Fitted attributes that are shown. Reading others may take time, some of them by solving a program.
+#: Fitted attributes that are shown. Reading others may take time, since some of them solve a program.
 SHOWN_ATTRIBUTES = (
     "representative_indices_",
     "n_representatives_",
@@ -34,7 +34,7 @@ class ShownInNotebooks:
         return card(self) + diagram
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # scikit-learn's diagram reads all attributes, so it gets a copy that has only those that take no time.
+        # scikit-learn's diagram reads all attributes, so it gets a copy with only those that are quick to read.
         kind = type(type(self).__name__, (), {"__doc__": type(self).__doc__, "__module__": type(self).__module__})
         stored: Any = kind()
         stored.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})

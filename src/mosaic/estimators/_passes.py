@@ -1,7 +1,7 @@
-"""A fit by passes over data that is not taken into memory: a sample is, and the program is that of all rows.
+"""A fit by passes over data that stays out of memory: only a sample is in memory, and the program is that of all rows.
 
-Outliers, choosing and explanations are those of a fit in memory, on a random sample and the candidates that came in; only
-the program, its solution and its certificate speak of all rows, and answers for all rows are given when they are asked for.
+Outliers, choice and explanations are those of a fit in memory, on a random sample and the candidates that were added; only
+the program, its solution and its certificate cover all rows. Answers for all rows are computed on first access.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from mosaic.sketch import (
 
 #: Parameters of an estimator that its answer does not depend on.
 WITHOUT_EFFECT = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy", "max_rank", "max_iter")
-#: The draw of the sample does not depend on the seed of the user, so that other seeds see the same rows.
+#: Seed of the sample. It does not depend on the user's seed, so that all seeds see the same rows.
 SAMPLE_SEED = 0
-#: Why a model that was saved cannot answer.
-GONE = "not asked for before this model was saved or copied, and its rows do not come with it"
+#: Why a saved model cannot answer.
+GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
 
 def select_by_passes(
@@ -78,14 +78,14 @@ def select_by_passes(
     Parameters
     ----------
     source, settings, plan : rows, settings of the fit, sizes of the passes
-    parameters : those of the estimator: the path of a checkpoint, which is for the same ones only, and the random state
-    quotas, constraints : of ``fit``
-    narrator : is told how far it is
+    parameters : parameters of the estimator, including the checkpoint, which is valid for equal parameters only, and random_state
+    quotas, constraints : arguments of ``fit``
+    narrator : reports the progress
     """
     n, random_state = source.n, parameters["random_state"]
     demanded = {"quotas": quotas, **constraints}
     depends = {name: value for name, value in parameters.items() if name not in WITHOUT_EFFECT}
-    if not isinstance(random_state, Integral):  # the seed that it gave is remembered
+    if not isinstance(random_state, Integral):  # the seed drawn from it is stored in the journal
         depends["random_state"] = type(random_state).__name__
     narrator.expect(n, plan.n_rounds)
     journal = Journal(source, parameters["checkpoint"], depends | demanded | asdict(plan), narrator.on_pass)
@@ -100,8 +100,8 @@ def select_by_passes(
     counting = None
     if settings.mode != "paper":
         narrator.say("effective counts")
-        drawn = sample.take(everyone[:n_drawn])  # those that came in later are odd ones, or of groups that were named
-        # A rare point counts as often as it is there, a frequent one in proportion to these.
+        drawn = sample.take(everyone[:n_drawn])  # points added later are no random sample
+        # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
         how_often = drawn.weights / (drawn.weights / drawn.counts).max()
         counting = EffectiveCounts.of(kernel.take(everyone[:n_drawn]), how_often, seed)
     material = Material(
@@ -123,7 +123,7 @@ def select_by_passes(
 
 @dataclass(frozen=True)
 class ByPasses:
-    """The program of all rows, what it proves, and what is said of all rows. A model that was saved has no journal."""
+    """The program of all rows, its certificate, and answers for all rows. A saved model has no journal."""
 
     n: int
     journal: Journal | None
@@ -140,15 +140,15 @@ class ByPasses:
         return self.journal is not None
 
     def encoding(self, material: Material) -> Encoding:
-        """The program's solution as an encoding of the points in memory, which stand for all."""
+        """The program's solution as an encoding of the points in memory, which stand for all rows."""
         assert isinstance(material.kernel, PointKernel)
         return self.sketch.encoding(material.kernel, self.n, self.tol)
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """What is proven about the picks, for all rows: one more pass, for what they leave and for the bound."""
+        """The certificate of the picks for all rows; one more pass computes their error and the bound."""
         if self.journal is None:
-            # An AttributeError would be taken for there being no such property.
-            raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and ask for it before saving.")
+            # An AttributeError would look as if the property did not exist.
+            raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
         sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
         k = len(chosen)
@@ -173,11 +173,11 @@ class ByPasses:
             scores=Largest.of(found["scores:values"], max(k, MOST_KEPT_SCORES)),
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
-        without_ridge = min(_without_ridge(K, gram, trace), error)  # a price never lowers what is left
+        without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         return SelectionCertificate(sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge)
 
     def answers(self, selection: Selection) -> Answers:
-        """What is said of all rows: one pass."""
+        """Answers for all rows, computed in one pass."""
         if self.journal is None:
             raise AttributeError(
                 f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. "
@@ -185,7 +185,7 @@ class ByPasses:
             )
         found = self.journal.run("answers for all rows", PerRow(partial(_answers_at, selection)), keep=False)
         own, first = selection.answers_in_memory, self.sketch.sample.first
-        # What comes from other processes may be read-only; of the points in memory, constraints are known.
+        # Copies, since arrays from other processes may be read-only. Answers for the points in memory respect the constraints.
         values = {name: np.array(found[name]) for name in Answers._fields}
         for name, value in values.items():
             value[first] = getattr(own, name)
@@ -193,7 +193,7 @@ class ByPasses:
 
 
 def _answers_at(selection: Selection, rows: Any, start: int) -> Small:
-    """What a selection says of any rows."""
+    """The answers of a selection for any rows."""
     return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
 
 
@@ -210,9 +210,9 @@ def sketch_of(
     seed: int,
     callback: Callable[[SketchRound], None] | None,
 ) -> tuple[Sketch, Geometry, int]:
-    """The rounds: sample, similarity, program. The similarity is over the points in memory, with rows that constraints name.
+    """The sketch, the geometry over the points in memory, with rows that constraints name, and the number of points drawn.
 
-    The first of these points, in the order that a fit in memory has, were drawn; their number comes last.
+    The drawn points come first, in the same order as in a fit in memory.
     """
     source = journal.source
     names = None if source.names is None else tuple(source.names)
@@ -252,10 +252,10 @@ def sketch_of(
 def _with_named_rows(
     journal: Journal, sample: Sample, prepare: Prepare, whole: Constraints, settings: Settings, limit: int
 ) -> Sample:
-    """The sample, with rows that constraints name; each is called by the number that it was named with.
+    """The sample, with rows that constraints name; each of these keeps the row number by which it was named.
 
-    Those that must be included, and enough of candidates and of each group: what is named by few is not in a random sample of
-    many.
+    The must-include rows are added, and enough candidates and members of each group, since a random sample may hold too few of
+    them.
     """
     numbers = [whole.must]
     if not whole.allowed.all() and whole.allowed.mean() < 0.5:
@@ -270,7 +270,7 @@ def _with_named_rows(
     if not len(fetched):
         return sample
     rows = journal.run("rows that were named", TakeRows(fetched))["rows"]
-    order = np.argsort(~np.isin(fetched, whole.must), kind="stable")  # of equal rows, one that must be included
+    order = np.argsort(~np.isin(fetched, whole.must), kind="stable")  # of equal rows, take one that must be included
     codes, where = np.unique(row_codes(prepare(rows))[order], return_index=True)
     named = with_rows(rows[order[where]], codes, fetched[order[where]])
     with_copies = replace(counted(journal.run, "copies of rows that were named", named, prepare), first=named.first)
@@ -278,13 +278,13 @@ def _with_named_rows(
 
 
 def _constraints_in_memory(sample: Sample, whole: Constraints | None) -> Constraints:
-    """What was demanded of rows, for the points in memory, each called by one of its rows."""
+    """The constraints, for the points in memory; each point is identified by one of its rows."""
     if whole is None:
         return Constraints.read(len(sample))
     twins = np.setdiff1d(whole.must, sample.first)
     if len(twins):
         raise InvalidInputError(
-            f"names `row {int(twins[0])}`, which is equal to another one that it names",
+            f"names `row {int(twins[0])}`, which is equal to another row that it names",
             "Name one of them.",
             parameter="must_include",
         )
@@ -294,8 +294,8 @@ def _constraints_in_memory(sample: Sample, whole: Constraints | None) -> Constra
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:
-    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions of less than 1e-8 of the largest, in which sums of so many
-    rows are rounding, explain nothing, which errs upwards.
+    """Tr − tr(K⁺ G) between the chosen, G = Σ_i k_i k_iᵀ. Directions with eigenvalues below 1e-8 of the largest, where sums over
+    many rows are rounding errors, are taken to explain nothing, so the result errs upwards.
     """
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(K), np.finfo(np.float64).tiny))
     w, U = np.linalg.eigh(scale[:, None] * K * scale)

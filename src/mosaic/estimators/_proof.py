@@ -1,4 +1,4 @@
-"""The program behind a fit, solved once, when somebody asks, and what it proves of the chosen."""
+"""The program of a fit, solved once on first access, and the certificate that it gives for the choice."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mosaic.posing import Roles
 from mosaic.program import encode
 from mosaic.solvers.base import Status
 
-#: A certificate weaker than this is worth a warning, even if all that limits it is memory.
+#: A certified gap above this gives a warning, even if only memory limits it.
 WEAK_GAP = 0.25
-#: The later setting of the paper's first author for the strength, a multiple of the critical one.
+#: Strength, as a multiple of the critical one, that the paper's first author used in later work.
 PAPER_ALPHA = 10.0
 
 
@@ -35,10 +35,10 @@ class InMemory:
 
     Attributes
     ----------
-    settings : of the fit
-    max_rank : columns of the factor, at most
+    settings : settings of the fit
+    max_rank : largest number of columns of the factor
     warm : a solution for the same points and kernel to start from
-    solved : whether that is a solution of the very same program: another would only wander within its tolerance
+    solved : whether ``warm`` solves the same program; then it is returned: a new solution would differ only within tolerance
     """
 
     settings: Settings
@@ -48,11 +48,11 @@ class InMemory:
 
     @property
     def is_possible(self) -> bool:
-        """The points are in memory."""
+        """Always true: the points are in memory."""
         return True
 
     def encoding(self, material: Material) -> Encoding:
-        """The certified encoding; a solver that did not finish, or a void certificate, is warned of."""
+        """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         if self.warm is not None and self.solved:
             return self.warm
         settings, points = self.settings, material.points
@@ -90,7 +90,7 @@ class InMemory:
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
-    """Say it if the solver did not finish, or if what it has proven is next to nothing; and what to do, if not the usual."""
+    """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
         warnings.warn(
@@ -101,5 +101,5 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
 
 
 def same_kernel(settings: Settings, gamma: Any) -> tuple[Any, ...]:
-    """All that the similarity of given points depends on."""
+    """All settings that the similarity of given points depends on."""
     return settings.kernel, gamma, settings.degree, settings.coef0, settings.n_neighbors, settings.diffusion_time

@@ -31,7 +31,7 @@ THRESHOLDS = (
 
 @dataclass(frozen=True)
 class Question:
-    """One of a selection's answers for prepared rows, as a task for the rows of a block."""
+    """One method of a selection that answers for prepared rows, as a function of the rows of a block."""
 
     selection: Selection
     name: str
@@ -43,7 +43,7 @@ class Question:
 
 
 class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
-    """All of MOSAIC but what makes it a transformer; imbalanced-learn refuses samplers that transform as well."""
+    """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def __init__(
         self,
@@ -134,14 +134,14 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads: small ones are read into memory, large ones in passes. Or
+            path of any file that ``mosaic.data.open_table`` reads: small files are read into memory, large ones in passes. Or
             data that is read in passes: Zarr array, HDF5 data set, AnnData, Dask array or data frame, Ray data set
         y : ignored
-        sample_weight : how often each point counts; whole numbers are repetitions, 0 is absence
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent
         groups : a label for every row
         quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
-        must_include : rows that are chosen whatever they add; they count, and they are never called outliers
-        exclude : rows that are not chosen; they still have to be represented
+        must_include : rows that are chosen in any case; they count towards the number, and are never outliers
+        exclude : rows that are not chosen, but are still to be represented
         candidates : the only rows that may be chosen
 
         Returns
@@ -164,7 +164,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
                 material = read_material(self, data, settings, strategy, sample_weight, checked, narrator)
                 narrator.say("choosing")
                 selection = choose(material, settings)
-            # No answer of an earlier fit is touched before here: whoever interrupts keeps it.
+            # The answer of an earlier fit changes only here, so an interrupted fit keeps it.
             self.selection_ = selection
             narrator.done(f"{len(selection.rows)} representatives, {selection.n_outliers} outliers")
         self._warn()
@@ -172,17 +172,17 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
     @property
     def representative_indices_(self) -> IntArray:
-        """Row numbers, ranked."""
+        """Row numbers of the representatives, ranked."""
         return self._found.rows
 
     @property
     def n_representatives_(self) -> int:
-        """Their number."""
+        """Number of representatives."""
         return len(self._found.rows)
 
     @property
     def labels_(self) -> IntArray:
-        """Which representative stands for each row; -1 for rejected outliers."""
+        """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
         return self._found.answers.labels
 
     @property
@@ -202,19 +202,19 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
     @property
     def influence_(self) -> FloatArray:
-        """Norm of each row's row in the encoding; the program is solved when this is first asked for."""
+        """Norm of each row's row in the encoding; the first access solves the program."""
         return self._found.influence
 
     @property
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
-        The program is solved when this is first asked for; after a fit by passes the bound takes one more pass.
+        The first access solves the program; after a fit by passes, the bound takes one more pass.
         """
         return self._found.certificate
 
     def rethreshold(self, **changes: Any) -> Self:
-        """Choose again with other thresholds, without looking at the data again.
+        """Choose again with other thresholds, without reading the data again.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Notes
         -----
-        1. The parameters of the estimator change with it. The answer is that of a fresh fit with these parameters.
+        1. The parameters of the estimator change too. The answer is that of a fresh fit with these parameters.
 
         Examples
         --------
@@ -252,11 +252,11 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self
 
     def select(self, X: Any) -> Any:
-        """The rows of X that represent it, ranked, as the kind of thing that X is: ids, index and columns are kept.
+        """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
 
         Parameters
         ----------
-        X : what ``fit`` was given, or anything else with a row for each of its points (texts, file names, images)
+        X : the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images)
 
         Examples
         --------
@@ -274,7 +274,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         if source is None:
             return take_rows(X, self.representative_indices_)
         numbers, back = np.unique(self.representative_indices_, return_inverse=True)
-        return source.run(TakeRows(numbers))["rows"][back]  # of a table, its columns of numbers
+        return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
 
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """A mask of the representatives, or their row numbers in ascending order."""
@@ -290,7 +290,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     def explain(self, i: int) -> Explanation: ...
 
     def explain(self, i: int | None = None) -> Decisions | Explanation:
-        """Why row i of the data was chosen, rejected or left out; without a row, what was decided about the data, and why.
+        """Why row i of the data was chosen, rejected or left out; without a row, the decisions about the data, and the reasons.
 
         Examples
         --------
@@ -308,7 +308,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None))
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
-        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
+        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
 
         Examples
         --------
@@ -327,47 +327,48 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
     """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
 
-    One similarity between rows decides on everything. Rows that few others look like, by the counts of small convex programs
-    on random parts of the data, are outliers. Of the others, k are chosen so that everybody is as similar as possible to the
-    nearest of them. Asked for its certificate, it solves the program of all rows and says how far the choice can be from the
-    best.
+    One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs
+    on random parts of the data, are outliers. Of the others, k are chosen so that every row is as similar as possible to the
+    nearest of them. The first access to ``certificate_`` solves the program of all rows and proves how far the choice can be from
+    the best.
 
     Parameters
     ----------
     n_representatives : int, float or "auto", default "auto"
         How many: a number, a share of the points, or the knee of the coverage curve.
     coverage : float, optional
-        Instead: as many as explain this share of the points that belong.
+        Instead of a number: choose as many as needed to explain this share of the points that belong.
     min_support : float, optional
-        Instead: as many as can each be the nearest one for at least this number of points.
+        Instead of a number: choose as many as possible such that each is the nearest one of at least this number of points.
     alpha, lam : float, optional
-        Strength of the program, as a multiple of the critical one or itself. By default alpha = 100, in paper mode 10.
+        Strength of the program, as a multiple of the critical one (alpha) or directly (lam). By default alpha = 100, in paper
+        mode 10.
     kernel : str or function of two sets of points, default "rbf"
-        "precomputed", if X is the matrix of similarities; "cosine", if only directions count; all names are in
-        ``mosaic.kernels.KERNELS``.
+        "precomputed" if X is the matrix of similarities, "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all
+        names.
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
-        Bandwidth. "auto": a point in a dense place, denser than three quarters of all are, resembles a fifth of all. It does not
+        Bandwidth. "auto": a point in a denser place than three quarters of all points resembles a fifth of them. It does not
         depend on the number of representatives, so that numbers of different fits can be compared.
     scale : "auto", True or False, default "auto"
-        Whether columns are divided by their spread (the interquartile range; of sparse data the deviation). "auto" does so if
-        otherwise few columns would be all that distances see, as where units differ, and kernel and bandwidth are left to us.
-        Word counts and embeddings are recognised then, too, and rows divided by their length; ``explain()`` says so.
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, diffusion_time : of the diffusion kernel
+        Whether columns are divided by their spread (the interquartile range; for sparse data the deviation). "auto" does so if
+        kernel and bandwidth are left to the library and a few columns would otherwise dominate all distances, as when units
+        differ. It also recognises word counts and embeddings, and divides their rows by their length; ``explain()`` says so.
+    degree, coef0 : parameters of the polynomial kernel
+    n_neighbors, diffusion_time : parameters of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
-        Never choose them, do not look for them, or mark them and choose as if they were not marked.
+        Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
-        Share of outliers, if it is known; otherwise the distribution of the effective counts tells (``mosaic.outliers``): of
-        clean rows about 1 % at most are rejected, more where tails are heavy; a rejection of more than 5 % is warned of.
+        Share of outliers, if known; otherwise the distribution of the effective counts decides (``mosaic.outliers``): of
+        clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
     min_group : float, optional
-        Outliers that are one another's nearest neighbours, at least so many, are a rare kind and no outliers.
+        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
     diversity : "auto" or float, default "auto"
         Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
         since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
     objective : "similar" or "explained", default "similar"
-        What picks are best for. "similar": every row that belongs is as similar as possible to the nearest of them. "explained":
-        all of them together leave as little as possible unexplained, by least squares in which coefficients have a price, which
-        is what ``certificate_`` bounds; such picks are a little nearer to what is proven best, and less like single rows.
+        What the choice optimises. "similar": every row that belongs is as similar as possible to its nearest pick. "explained":
+        all picks together leave as little as possible unexplained, by least squares in which coefficients have a price, the
+        quantity that ``certificate_`` bounds; such picks are a little nearer to the proven bound, and less like single rows.
     mode : "auto" or "paper", default "auto"
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
@@ -378,61 +379,61 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     max_iter : int
         Steps of first-order solvers.
     warm_start : bool, default False
-        Start the program from the solution of the fit before, if that was for the same points and kernel.
+        Start the program from the solution of the previous fit, if that was for the same points and kernel.
     max_rank : int, optional
-        Columns of the kernel's factor. By default as many as points, up to 1000 of them, and at most 500 for more. A
-        higher rank makes a finer kernel and a tighter certificate, and costs its cube.
+        Columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A
+        higher rank gives a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; what
-        cannot fit is refused with the numbers.
+        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; a fit that
+        needs more raises an error with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
-        All points at full rank, all points at a lower one, or few candidates for all points by passes over the rows (the paper's
-        Algorithm 3), which is for data that is not in memory. "auto" decides by size, memory and what X is; ``docs/scale.md``.
+        All points at full rank, all points at a lower rank, or few candidates for all points by passes over the rows (the paper's
+        Algorithm 3), for data that is not in memory. "auto" decides by size, memory and type of X; see ``docs/scale.md``.
     n_initial, n_added, n_rounds : int, optional
-        Of passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
-        adds (r̂; a tenth of them), and rounds (I; by default up to three, while they promise to lower the gap).
+        For passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
+        adds (r̂; a tenth of them), and rounds (I; by default up to three, while they are likely to lower the gap).
     checkpoint : path, optional
-        Of passes: a file that keeps what is done. After an interruption the same fit goes on from there, to the identical answer.
+        For passes: a file that keeps finished passes. After an interruption the same fit resumes from it, with the same answer.
     n_jobs : int, optional
-        Of passes on one machine: threads, -1 for all cores.
+        For passes on one machine: threads, -1 for all cores.
     random_state : int, generator or None, default 0
-        Same seed, same answer, in whatever order the rows come.
+        Equal seeds give equal answers, whatever the order of the rows.
     verbose : bool, default False
-        Tell on stderr how far the fit is.
+        Report the progress of the fit on stderr.
 
     Attributes
     ----------
-    selection_ : all that was found and decided, a ``mosaic.Selection``; the other attributes read it
+    selection_ : all findings and decisions, a ``mosaic.Selection``; the other attributes read it
     representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
-    n_representatives_ : their number
-    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 is alone
-    outlier_probability_ : the paper's OP, (n − count) / (n − 1), n the rows that a row was compared with
-    is_outlier_ : mask
+    n_representatives_ : number of representatives
+    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 if alone
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows that a row was compared with
+    is_outlier_ : mask of the rows that are outliers
     outlier_threshold_ : effective count below which rows are outliers
-    labels_ : which representative stands for each row, its place in ``representative_indices_``; -1 for rejected outliers
+    labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers
     representation_error_ : share of each row that the representatives cannot express
     coverage_ : share of the rows that belong which the representatives express
     certificate_ : what is proven, as numbers and as a sentence
     influence_ : norm of each row's row in the encoding
     n_iter_, alpha_, lam_ : steps of the solver, strength of the program
     gamma_ : bandwidth
-    column_scale_ : what columns were divided by, None if they were taken as they are
+    column_scale_ : divisors of the columns, None if columns were taken as they are
 
     Notes
     -----
     1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
-    2. Exactly k: the paper ranks by influence. The most influential rows at a large strength are isolated points, so the
-       ranking here is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
-    3. A number or share that is said has a set of its own: the picks of the cover are exchanged while that makes the rows
-       that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by what they add.
-       So the set for m need not be part of the set for k > m. Where the number is read off the curve ("auto", coverage,
+    2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
+       is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
+    3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
+       that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
+       So the set for m need not be part of the set for k > m. If the number is read off the curve ("auto", coverage,
        min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
-    4. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which
-       depends on the rows themselves and on no seed; 10 000 of it are to be covered.
-    5. The program of all rows is solved once, when ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or ``n_iter_`` is first
-       asked for, and in paper mode, which chooses by it. A fit by passes solves it in ``fit``.
-    6. ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and ``representation_error_`` of data that is
-       sampled or read in passes are found when the first of them is asked for.
+    4. Equal rows are one point and never chosen twice. If there are more than 16 384 distinct rows, decisions are made with a
+       random sample, which depends on the rows themselves and not on a seed; 10 000 points of it are to be covered.
+    5. The program of all rows is solved once, on first access to ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or
+       ``n_iter_``; in paper mode, which chooses by it, and in a fit by passes, it is solved in ``fit``.
+    6. For data that is sampled or read in passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_``
+       and ``representation_error_`` are computed on first access to one of them.
 
     Examples
     --------
@@ -451,10 +452,10 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     """
 
     def predict(self, X: Any) -> IntArray:
-        """Which representative stands for each point: its place in ``representative_indices_``, -1 for outliers.
+        """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
 
-        The answer for a point depends on the point alone, not on what else is in X. Files and collections that ``fit`` reads in
-        passes are read so here, too.
+        The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
+        passes are also read in passes here.
         """
         return np.asarray(self._ask(X, "labels_at"))
 
@@ -463,7 +464,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         return np.asarray(self._ask(X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log of the effective count of each point: how many points of the data it would stand for. Low is odd."""
+        """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
         return np.asarray(self._ask(X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -472,7 +473,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         return float(explained / total)
 
     def _ask(self, X: Any, question: str) -> Any:
-        """What a method of the selection says of each row of X."""
+        """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
         if not is_source(X):
             prepare = self.selection_.material.geometry.prepare
@@ -486,7 +487,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
             given, known = (", ".join(map(repr, some)) for some in (source.names, names))
             raise InvalidInputError(
                 f"has the columns {given}; those of fit were {known}",
-                "Write them in this order, or pass a data frame, whose columns are found by their names.",
+                "Write them in that order, or pass a data frame, whose columns are found by name.",
                 parameter="X",
             )
         return source.run(PerRow(Question(self.selection_, question)))["answer"]
@@ -497,7 +498,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
 
 class MOSAICSampler(Representatives):
-    """MOSAIC as a sampler for imbalanced-learn pipelines, which take no sampler that can transform as well.
+    """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
 
     Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
     ``explain`` and ``rethreshold``.

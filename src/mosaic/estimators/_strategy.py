@@ -1,5 +1,5 @@
-"""Which way a fit takes: all points at full rank, all points at a lower one, or passes over data that stays where it is; and the
-sizes of passes.
+"""The strategy of a fit: all points at full rank, all points at a lower rank, or passes over data that stays where it is; and
+the sizes of a fit by passes.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ from mosaic.kernels import POINT_KERNELS
 from mosaic.passes import BLOCK_ROWS
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
-#: Solvers of the programs of passes.
+#: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
-#: Points in memory for each representative that is wanted, beyond ``DECISION_SAMPLE``; fewer, if they take more than these bytes.
+#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``; largest size of these points in bytes;
+#: smallest number of points all the same.
 SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
-#: Candidates at first: at most, at least, and the multiplications that summing their Gram matrix may take.
+#: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
 MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
-#: A round adds this part of the first candidates.
+#: A round adds the number of first candidates divided by this.
 ADDED_PART = 10
-#: Rounds of the paper's variant, where nobody says how many.
+#: Default number of rounds in paper mode.
 PAPER_ROUNDS = 3
 
 
 def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> tuple[Strategy, Any]:
-    """The way that the estimator's settings and the data suggest, and the data: as it is, or as a source for passes.
+    """The strategy by the estimator's settings and the data, and the data: as it is, or as a source for passes.
 
     By default, passes are for data that is not in memory, and for arrays whose points and factor would not fit into the budget.
-    Of ``auto``, what is left to decide is the rank (``rank_for``).
+    If the strategy stays "auto", only the rank remains to be decided (``rank_for``).
     """
     asked: Strategy = estimator.strategy
     one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
@@ -61,7 +62,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     outside = is_source(X)
     if outside and asked in ("exact", "low-rank"):
         raise InvalidInputError(
-            f"`strategy={asked!r}` takes all points into memory; X is a {type(X).__name__}, which is read in passes",
+            f"`strategy={asked!r}` loads all points into memory; X is a {type(X).__name__}, which is read in passes",
             "Use `strategy='sketch'` (or 'auto'), or load it.",
         )
     if not outside and (
@@ -85,7 +86,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
-    """Whether points and a useful factor of them are more than the budget, and passes are possible."""
+    """Whether the points and a useful factor exceed the budget, and passes are possible."""
     possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
     possible = possible and settings.solver in SOLVERS_BY_PASSES and settings.max_rank is None
     shape = getattr(X, "shape", None)
@@ -96,12 +97,12 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
     in_passes = memory_by_passes(DECISION_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
-    # Where that is too much as well, the rank is lowered.
+    # If passes exceed the budget too, the rank is lowered instead.
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
 
 def _source(estimator: Any, X: Any, file_names: list[str] | None = None) -> Source:
-    """Rows to pass over, and the names of their columns where scikit-learn expects them."""
+    """The source of the rows; sets the estimator's attributes for the names and the number of columns."""
     if is_source(X) or isinstance(X, np.memmap) or file_names is not None:
         source = open_source(X, estimator.n_jobs)
         source.names = source.names if file_names is None else file_names
@@ -140,7 +141,7 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a fit by passes: points in memory, candidates at first, candidates that a round adds, and rounds."""
+    """Sizes of a fit by passes: points in memory, candidates at first, candidates that each round adds, and rounds."""
 
     sample: int
     n_initial: int
@@ -158,7 +159,7 @@ class Plan:
         n_added: int | None = None,
         n_rounds: int | None = None,
     ) -> Plan:
-        """What is asked for, or what the numbers of rows and columns and the memory budget suggest."""
+        """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget."""
         for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
                 raise InvalidInputError(
@@ -184,12 +185,12 @@ class Plan:
         return cls(sample, r, max(r // ADDED_PART, 1) if n_added is None else int(n_added), n_rounds)
 
     def multiplications(self, n: int) -> float:
-        """Of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
+        """Multiplications of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
         r = float(self.n_initial)
         return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
 
 
 def memory_by_passes(sample: int, r: int, n_features: int) -> float:
-    """Bytes at the peak: points and their features thrice, the solver's matrices, sums on the tree, and blocks of rows."""
+    """Bytes at the peak: three copies of points and features, the solver's matrices, sums in the tree, and blocks of rows."""
     solver = 5.0 * 8 * min(sample, max(3000, 4 * r)) ** 2
     return 3.0 * 8 * sample * (n_features + r) + solver + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features

@@ -1,4 +1,4 @@
-"""The paper's Algorithm 3, as passes over blocks of rows and small programs between them."""
+"""The paper's Algorithm 3: passes over blocks of rows, with small programs between them."""
 
 from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Scores, symmetric, triangle
 from mosaic.sketch.rounds import Rule, Sketch, SketchRound, features, first_candidates, run_sketch

@@ -1,4 +1,4 @@
-"""What a round asks of the rows: the sums that the program needs, and who is represented worst."""
+"""The passes of a round: the sums that the program needs, and the points that are represented worst."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mosaic.kernels import PointKernel
 from mosaic.passes import Small
 from mosaic.sketch.sample import AS_THEY_ARE, priority
 
-#: Rows whose kernel columns are held at once, inside of a block.
+#: Rows of a block whose kernel columns are in memory at a time.
 ROWS_AT_ONCE = 1024
-#: Candidates of which less than this share of the largest diagonal entry is left make L too ill-conditioned for a certificate;
-#: those of which less than that is left are in the span of the others, but for rounding, and may have a row all the same.
+#: Candidates whose residual is below the first share of the largest diagonal entry make L too ill-conditioned for a certificate;
+#: those whose residual is below the second are in the span of the others, up to rounding, and may still have a row.
 DEPENDENT, IN_SPAN = 1e-7, 1e-11
 
 
@@ -37,7 +37,7 @@ class Basis:
 
     @classmethod
     def of(cls, kernel: PointKernel, candidates: IntArray) -> tuple[Basis, IntArray, IntArray]:
-        """From candidates among the points of a kernel: the basis, those of them that it consists of, and those that it spans."""
+        """From candidates among the points of a kernel: the basis, the candidates in it, and the candidates in its span."""
         K = kernel.block(candidates, candidates)
         largest = float(np.diagonal(K).max())
         _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
@@ -53,7 +53,7 @@ class Basis:
         return np.asarray(dtrmm(1.0, self.inverse, columns.T, lower=1, overwrite_b=1))
 
     def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
-        """Some of the rows at a time: where they are, the rows, prepared, and their features as columns."""
+        """A few rows at a time: their slice, the prepared rows, and their features as columns."""
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
             Y = prepare(rows[part])
             yield part, Y, self.features(self.kernel.cross(Y))
@@ -89,9 +89,9 @@ def symmetric(lower: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Scores:
-    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, who should come in next, and Δ_jj for the draw of others.
+    """A pass over all rows: max z_j², z_j = ‖Uᵀ f_j‖, the worst points, and points drawn in proportion to Δ_jj.
 
-    Without V those with the largest z_j, the worst violators; with it those with the largest misrepresentation
+    Without V, the worst points are those with the largest z_j, the worst violators; with V, those with the largest error
     e_j = k_jj − 2 k_jᵀ r_j + r_jᵀ K_SS r_j = Δ_jj + ‖V f_j‖², V = M⁻¹/lam, as in the paper. U is ``triangle(E)``.
     """
 
@@ -103,7 +103,7 @@ class Scores:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """The largest score, the worst rows, and the rows that win the draw, of a block."""
+        """The largest score, the worst rows, and the drawn rows of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
         worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
         for part, Y, F in self.basis.features_of(rows, self.prepare):
@@ -117,7 +117,7 @@ class Scores:
                 worst[part] = left[part] + row_norms_squared((self.V @ F).T)
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
-            keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest are a draw proportional to Δ_jj
+            keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest keys are a draw in proportion to Δ_jj
         found: Small = {"largest": z2.max(), "sum_left": left.sum()}
         for name, values in (("worst", worst), ("drawn", keys)):
             best = np.argsort(-values, kind="stable")[: 4 * self.size]
@@ -125,7 +125,7 @@ class Scores:
         return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
 
     def merge(self, left: Small, right: Small) -> Small:
-        """The worst and the winners of both."""
+        """Merge the worst and the drawn rows."""
         found: Small = {"largest": np.maximum(left["largest"], right["largest"])}
         found["sum_left"] = left["sum_left"] + right["sum_left"]
         for name in (n for n in left if n not in found):
@@ -136,13 +136,13 @@ class Scores:
 def triangle(E: FloatArray) -> FloatArray:
     """U with U Uᵀ = EEᵀ, triangular, which halves the work of z_j = ‖Eᵀ f_j‖ = ‖Uᵀ f_j‖."""
     EE = E @ E.T
-    EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # upwards, so that a bound stays one
+    EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # rounded up, so that bounds stay valid
     return np.asfortranarray(np.linalg.cholesky(EE))
 
 
 @dataclass(frozen=True)
 class LargestScores:
-    """The ``size`` largest z_j² of distinct points, z_j = ‖Uᵀ f_j‖, and the largest ‖f_j‖²: what the bound for k needs of all."""
+    """The ``size`` largest z_j² of distinct points, z_j = ‖Uᵀ f_j‖, and the largest ‖f_j‖²: the input of the bound for k."""
 
     basis: Basis
     U: FloatArray
@@ -150,7 +150,7 @@ class LargestScores:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """Of a block."""
+        """The largest values of a block."""
         z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
@@ -159,7 +159,7 @@ class LargestScores:
         return self._kept(z2, codes, longest)
 
     def merge(self, left: Small, right: Small) -> Small:
-        """Of both."""
+        """Merge the largest values."""
         z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
         return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
 
@@ -174,7 +174,7 @@ def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> Small:
 
 
 def _distinct(found: Small, size: int) -> Small:
-    """Of each list the distinct points with the largest values, four times as many as will be wanted."""
+    """The distinct points with the largest values in each list: four times ``size``, to have enough to choose from."""
     result = dict(found)
     for name in ("worst", "drawn"):
         values, codes, first = found[f"{name}_values"], found[f"{name}_codes"], found[f"{name}_first"]

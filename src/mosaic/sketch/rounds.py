@@ -1,23 +1,23 @@
-"""The paper's Algorithm 3: solve on few candidates, look at all points, let in those that are represented worst, repeat.
+"""The paper's Algorithm 3: solve on few candidates, score all points, add the worst represented ones as candidates, repeat.
 
-With r candidates S the program over all n targets needs of the data only G = Σ_i k_i k_iᵀ, k_i = k(x_i, S), and tr K: a sum
-over blocks of rows. With K_SS = L Lᵀ it is the design problem with F = L and C = L⁻¹ G L⁻ᵀ, plus what S cannot express,
-tr Δ = tr K − tr C, where Δ = K − K̂ and K̂_ij = f_iᵀ f_j, f_i = L⁻¹ k_i. A round is two passes: the sum, and a look at
-everybody. Nothing that grows with n is kept.
+With r candidates S, the program over all n targets needs only G = Σ_i k_i k_iᵀ, k_i = k(x_i, S), and tr K from the data: a sum
+over blocks of rows. With K_SS = L Lᵀ it is the design problem with F = L and C = L⁻¹ G L⁻ᵀ, plus the part that S cannot express,
+tr Δ = tr K − tr C, where Δ = K − K̂ and K̂_ij = f_iᵀ f_j, f_i = L⁻¹ k_i. A round makes two passes: one for the sums, one that
+scores all points. Nothing that grows with n is kept.
 
-The certificate is one for all n points and the kernel itself. For rows of R in S only, P_K(R) = P_K̂(R) + lam/2 · tr Δ, known from
+The certificate holds for all n points and the kernel itself. For rows of R in S only, P_K(R) = P_K̂(R) + lam/2 · tr Δ, known from
 G. And K ⪰ K̂, so every dual value for K̂ bounds the optimum for K from below; θ = s E is feasible there if
-s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖, which is what the second pass finds out. See docs/math/sketch.md.
+s z_j ≤ 1 for *all* points j, z_j = ‖Eᵀ f_j‖, which the second pass computes. See docs/math/sketch.md.
 
 Notes
 -----
 1. The paper draws its first candidates uniformly. Ours are the support of the program solved on a random sample, completed
    by pivots of a randomly pivoted Cholesky factorisation of the sample's kernel.
-2. The paper adds the points with the largest errors, which are the outliers. Ours are violators of the dual
+2. The paper adds the points with the largest errors, which are the outliers. We add violators of the dual
    constraint, z_j > 1, spread out, and distinct points drawn with probability proportional to Δ_jj.
 3. The paper's E belongs to the solution on S. Ours comes from the same sums with the whole sample as candidates: E may be
    any matrix, and this one hardly violates the constraints of points that are not in S.
-4. Candidates that the solution does not use and that K̂ does not need are let go before others come in.
+4. Candidates that the solution does not use and that K̂ does not need are dropped before others are added.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from mosaic.solvers.base import Solution, Status
 from mosaic.working_set import solve_design
 
 Rule: TypeAlias = Literal["violation", "error"]
-#: Who runs a pass: takes its name and its task. The same name is never used for two tasks.
+#: Runs a pass, given its name and its task. A name is never used for two tasks.
 Run: TypeAlias = Callable[[str, Task], Small]
 
-#: Rank of the factor that the sample's program is solved with, at most, and the gap that it is solved to.
+#: Largest rank of the factor for the program of the sample, and the gap to which this program is solved.
 SAMPLE_RANK, SAMPLE_GAP = 500, 3e-3
-#: Rounds, if nobody says how many. One is followed by another while the gap is larger than this multiple of what the
-#: kernel's approximation leaves.
+#: Largest number of rounds by default. A round is followed by another while the gap is larger than this multiple of the error
+#: of the kernel's approximation.
 MOST_ROUNDS, GAP_TO_KERNEL_ERROR = 3, 2.0
-#: Programs are solved to this share of what the kernel's approximation leaves.
+#: Programs are solved to this share of the error of the kernel's approximation.
 SOLVED_SHARE = 0.25
-#: What letting candidates go may add to what is not expressed, as a share of it.
+#: Largest share of tr Δ that dropping candidates may add to it.
 LET_GO = 0.02
 
 
 class SketchRound(NamedTuple):
-    """How a round ended, for progress reports: the gap for all points, and the share of the kernel that is not expressed."""
+    """The result of a round, for progress reports: the gap for all points, and the share of the kernel that is not expressed."""
 
     number: int
     candidates: int
@@ -66,19 +66,19 @@ class SketchRound(NamedTuple):
 
 @dataclass(frozen=True)
 class Sketch:
-    """What the rounds have found.
+    """The result of the rounds.
 
     Attributes
     ----------
-    sample : the points in memory: a random sample of all, then those that came in
-    candidates : numbers of the points that may have a row
-    basis, pivots : the map to features, and numbers of the points that it consists of
+    sample : the points in memory: a random sample of all, then the points that were added
+    candidates : numbers of the points that may have a non-zero row
+    basis, pivots : the map to features, and the numbers of its points
     problem : the program on the candidates, C summed over all rows
     solution : its solution
     lam_crit : the critical strength, over the points in memory
     missed : tr Δ
-    certificate : for all rows and the kernel itself
-    rounds : how they ended
+    certificate : certificate for all rows and the kernel itself
+    rounds : the results of the rounds
     n_iter : steps of the solver
     """
 
@@ -127,10 +127,10 @@ class Sketch:
 def first_candidates(
     kernel: PointKernel, weights: FloatArray, size: int, alpha: float | None, lam: float | None, seed: int
 ) -> IntArray:
-    """The support of the program on a sample, the most influential first, then pivots of its kernel: ``size`` at most."""
+    """At most ``size`` points: the support of the program on a sample, the most influential first, then pivots of its kernel."""
     factor = factorize(kernel, tol=1e-6, max_rank=min(size, kernel.n), weights=weights, random_state=seed)
     pivots = factor.pivots
-    if not len(pivots):  # an explicit factor: any points that span it
+    if not len(pivots):  # an explicit factor has no pivots: take any points that span it
         pivots = np.asarray(np.random.default_rng(seed).permutation(kernel.n)[: 4 * size])
     F = np.asarray(factor.F[:, :SAMPLE_RANK] if len(factor.pivots) else factor.F, np.float64)
     problem = DesignProblem(F, weighted_gram(F, weights), 1.0)
@@ -181,7 +181,7 @@ def _solve(
 
 
 def features(basis: Basis, kernel: PointKernel) -> FloatArray:
-    """f_i of a kernel's own points, one a row."""
+    """f_i of a kernel's own points, as rows."""
     F = np.empty((kernel.n, basis.kernel.n))
     for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
         F[part] = basis.features(basis.kernel.cross(kernel.X[part])).T
@@ -210,17 +210,17 @@ def run_sketch(
     Parameters
     ----------
     run : makes a pass over all rows; takes the name of the pass and its task
-    kernel_of : the similarity, over given points
+    kernel_of : makes the kernel over given points
     sample : a random sample of the distinct points (``draw``), its rows not yet prepared, its codes those of prepared rows
     n_initial : candidates to begin with, the paper's r
     n_added : candidates that a round adds, the paper's r̂
-    n_rounds : the paper's I, unless the gap is reached before; None for up to three, as long as they promise to help
+    n_rounds : the paper's I, or fewer if the gap is reached; None for up to three, while another round is likely to help
     alpha, lam : strength, as a multiple of the critical one or itself
     tol : relative gap to stop at
     first : candidates to begin with, among the sample; by default those of ``first_candidates``
-    rule : who comes in, see ``Scores``
-    prepare : what is done to rows before they are compared
-    seed : of the draws
+    rule : which points are added, see ``Scores``
+    prepare : preparation of rows before they are compared
+    seed : seed of the draws
     callback : called after every round
 
     Examples
@@ -277,7 +277,7 @@ def run_sketch(
 
 
 def _error_map(solved: _Solved) -> FloatArray:
-    """V = M⁻¹/lam, which errors are found with."""
+    """V = M⁻¹/lam, from which errors are computed."""
     used = np.flatnonzero(solved.found.value)
     M_inverse = solved.few.restrict(used).solve_M(solved.found.value[used], np.eye(solved.few.p))
     return np.asarray(M_inverse / solved.few.lam)
@@ -291,7 +291,7 @@ def _newcomers(
     prepare: Prepare,
     seed: int,
 ) -> Sample:
-    """Up to half of them the worst violators, spread out, the others drawn; or all those with the largest errors."""
+    """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
     worst, drawn = (
         with_rows(scores[f"{name}_rows"], scores[f"{name}_codes"], scores[f"{name}_first"])
         for name in ("worst", "drawn")
@@ -310,9 +310,9 @@ def _newcomers(
 
 
 def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: Small, most: int) -> IntArray:
-    """Candidates without those that have no row and whose loss adds next to nothing to tr Δ.
+    """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ.
 
-    Without pivot j alone tr Δ grows by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, K the similarity between the pivots.
+    Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
     """
     A = basis.inverse.T @ basis.inverse  # K⁻¹
     growth = np.einsum("ij,jk,ki->i", A, symmetric(sums["G"]), A, optimize=True) / np.diagonal(A)

@@ -1,4 +1,4 @@
-"""A random sample of distinct points, found in one pass, whatever the order of the rows."""
+"""A random sample of distinct points, drawn in one pass, independent of the order of the rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from mosaic._arrays import FloatArray, Prepare, row_codes
 from mosaic.passes import Small, Task
 
-#: Raises if something is wrong with rows, of which the first has the given number.
+#: Raises an error if rows are not valid; the number is that of the first row.
 Check: TypeAlias = Callable[[Any, int], None]
-#: Nothing is done to rows before they are compared.
+#: Rows are compared without any preparation.
 AS_THEY_ARE = Prepare()
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct points with their codes, the row where each comes first, and how many rows are equal to it.
+    """Distinct points with their codes, the first row of each, and the number of rows equal to it.
 
-    ``weights`` say for how many rows each stands: copies, and, of a random sample, points that were not drawn.
+    ``weights`` are the numbers of rows that the points stand for: copies and, in a random sample, points that were not drawn.
     """
 
     rows: FloatArray
@@ -35,15 +35,15 @@ class Sample:
         return len(self.codes)
 
     def take(self, places: Any) -> Sample:
-        """Some of them."""
+        """The points at these places."""
         return Sample(*(part[places] for part in vars(self).values()))
 
     def standing_for(self, n: int) -> FloatArray:
-        """For how many of n rows each stands: the weights, with n as their sum."""
+        """The number of the n rows that each point stands for: the weights, scaled to the sum n."""
         return np.asarray(self.weights * (n / float(self.weights.sum())))
 
     def prepared(self, prepare: Prepare) -> Sample:
-        """These by the codes of their prepared rows; what is equal then is one point, called by the first of its rows."""
+        """The sample with the codes of prepared rows; points that become equal are merged, with the first of their rows."""
         codes = row_codes(prepare(self.rows))
         by_row = np.argsort(self.first, kind="stable")
         distinct, where, back = np.unique(codes[by_row], return_index=True, return_inverse=True)
@@ -55,13 +55,13 @@ class Sample:
         return Sample(self.rows[places], distinct, self.first[places], counts, weights)
 
     def with_more(self, other: Sample) -> Sample:
-        """These, and those of the others that are not among them."""
+        """These points, and the points of the other sample that are not among them."""
         new = ~np.isin(other.codes, self.codes)
         both = zip(vars(self).values(), vars(other).values(), strict=True)
         return Sample(*(np.concatenate([mine, theirs[new]]) for mine, theirs in both))
 
     def named(self, other: Sample) -> Sample:
-        """These with the others, of which each is called by the row that it is given with."""
+        """These points and those of the other sample, which keep the row numbers that they are given with."""
         both = self.with_more(other)
         first = both.first.copy()
         order = np.argsort(both.codes)
@@ -70,10 +70,10 @@ class Sample:
 
 
 def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check: Check | None = None) -> Sample:
-    """A random sample of the distinct points among n rows, with all points of which there are at least n/size copies.
+    """A random sample of the distinct points among n rows, including all points with at least n/size copies.
 
-    Two passes: the draw, and a count of the copies. A frequent point weighs its copies; the others stand for all other rows, in
-    proportion to theirs.
+    It takes two passes: one draws, one counts the copies. The weight of a frequent point is the number of its copies; the other
+    points stand for all other rows, in proportion to their copies.
     """
     found = run("look", FirstPass(size, seed, check))
     codes, where = np.unique(np.concatenate([found["codes"], found["often_codes"]]), return_index=True)
@@ -91,12 +91,12 @@ def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check:
 
 
 def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int64]) -> Sample:
-    """Points that were not drawn, each for itself."""
+    """Points that were not drawn; each stands for itself only."""
     return Sample(rows, codes, first, np.ones(len(codes), np.int64), np.ones(len(codes)))
 
 
 def counted(run: Callable[[str, Task], Small], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
-    """Points that were not drawn, by the codes of their prepared rows, with their copies and the row where they come first."""
+    """Points that were not drawn, by the codes of their prepared rows, with the number of copies and the first row of each."""
     if not len(points):
         return points
     order = np.argsort(points.codes)
@@ -115,11 +115,11 @@ def priority(codes: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """A first pass: a random sample of the distinct points, and all points that are there often.
+    """A first pass: a random sample of the distinct points, and all frequent points.
 
-    Every distinct point has a random number, and those with the smallest ones are the sample; so it does not depend on the
-    order of the rows. Points with more than n/size copies are found by counters that a crowd of rarer ones wears down
-    (Misra and Gries): no such point is ever missed, and some rarer ones may be among them.
+    Every distinct point has a random number, and the points with the smallest numbers are the sample, so it does not depend on
+    the order of the rows. Points with more than n/size copies are found by counters that rarer points decrease
+    (Misra and Gries): no such point is missed, and some rarer points may be among those found.
     """
 
     size: int
@@ -127,14 +127,14 @@ class FirstPass:
     check: Check | None = None
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """The sample of a block, and its counters. ``check`` raises if something is wrong with a row."""
+        """The sample of a block, and its counters. ``check`` raises an error if a row is not valid."""
         if self.check is not None:
             self.check(rows, start)
         codes, first, counts = np.unique(row_codes(rows), return_index=True, return_counts=True)
         return self._kept(codes, counts, np.asarray(rows[first]), codes, np.asarray(rows[first]))
 
     def merge(self, left: Small, right: Small) -> Small:
-        """The sample and the counters of both."""
+        """Merge the samples and the counters."""
         often = np.concatenate([left["often_codes"], right["often_codes"]])
         often, where, back = np.unique(often, return_index=True, return_inverse=True)
         counts = np.bincount(back, np.concatenate([left["often_counts"], right["often_counts"]])).astype(np.int64)
@@ -155,13 +155,13 @@ class FirstPass:
 
 @dataclass(frozen=True)
 class Copies:
-    """How many prepared rows are equal to each of some points, given by their codes in order, and the first of these rows."""
+    """The number of prepared rows equal to each point, and the first of them; points are given by their codes, sorted."""
 
     codes: NDArray[np.uint64]
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> Small:
-        """In a block."""
+        """The counts and first rows in a block."""
         codes = row_codes(self.prepare(rows))
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         found = np.flatnonzero(self.codes[place] == codes)
@@ -171,5 +171,5 @@ class Copies:
         return {"counts": counts, "first": first}
 
     def merge(self, left: Small, right: Small) -> Small:
-        """In both."""
+        """Sum of the counts, minimum of the first rows."""
         return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}
