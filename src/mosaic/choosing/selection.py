@@ -334,7 +334,7 @@ class Selection:
         if is_auto(settings.contamination) and settings.outliers != "keep" and share > CROWD_SHARE:
             found.append(
                 f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
-                "like. If they belong, set outliers='keep' or min_group; if you know their share, set contamination."
+                "like. If they belong, set `outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
         if self.cut.sparse_group > 0 and len(self.chosen):
             low = material.sample_counts < self.cut.sparse_group
@@ -342,7 +342,7 @@ class Selection:
             if not np.isin(self.chosen, material.sample[low]).any():
                 found.append(
                     f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) are a sparse group that no representative is "
-                    "from. Ask for more representatives, or, if they are outliers, set contamination."
+                    "from. Ask for more representatives, or, if they are outliers, set `contamination`."
                 )
         return tuple(found)
 

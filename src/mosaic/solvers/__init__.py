@@ -1,4 +1,4 @@
-"""Algorithms for the program: one a file, one loop for all."""
+"""Algorithms for the program: one per file, and one loop that runs them all."""
 
 from mosaic.solvers.admm import ADMM
 from mosaic.solvers.base import Record, Solution, Solver, Status, run
