@@ -114,7 +114,7 @@ def factorize(
     first = np.zeros(0, np.intp) if first is None else first
     if len(first) > limit:
         raise InvalidInputError(
-            f"`max_rank` or `memory_budget` allow {limit} columns, but each of {len(first)} must-include points takes one",
+            f"`max_rank` or `memory_budget` allow {limit} columns, but {len(first)} points must be included and take one each",
             "Raise the limit, or include fewer points.",
         )
     rows_matter = np.zeros(n)

@@ -171,8 +171,8 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
         return float(np.exp(low) / typical)
     if excess(high) > 0:
         raise InvalidInputError(
-            f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile, points have at least "
-            "that many copies",
+            f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
+            "at least that many copies of a point",
             "Raise m0 or remove duplicates.",
         )
     return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
