@@ -92,8 +92,8 @@ def _fit(session: Session) -> Any:
     model: Any
     if is_source(X) or is_large:
         session.notes.append(
-            f"{session.table.path.name} is too large for memory, so a sample of the rows decides below which count rows "
-            "are outliers. A larger --memory-budget may change that."
+            f"{session.table.path.name} is too large to be taken into memory, so a sample of the rows decides below "
+            "which count rows are outliers. A larger --memory-budget may change that."
         )
         if settings.pop("max_samples", None) is not None:
             session.notes.append("--max-samples is for data in memory; it was not used.")
