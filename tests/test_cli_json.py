@@ -7,9 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from cli_runs import run, run_on_terminal
-from mosaic import MOSAIC
+from mosaic import MOSAIC, datasets
 from mosaic._files import jsonable
 from mosaic.cli.answers import schema_of
 from mosaic.cli.parser import COMMANDS
@@ -106,7 +107,19 @@ def test_explanations_are_plain_data(folder, capsys):
 def test_warnings_are_notes(folder, capsys):
     words = "select points.npy -k 5 --solver fista --max-iter 2 --tol 1e-9 --json"
     found = answer(run(capsys, *words.split()), "select")
-    assert any("above the tolerance 1e-09" in note for note in found["notes"])
+    (gap,) = (note for note in found["notes"] if "above the tolerance 1e-09" in note)
+    assert gap.endswith("raise --max-iter, loosen --tol, or use --solver auto.")
+
+
+def test_advice_about_outliers_names_options(folder, capsys):
+    X = datasets.contaminate(load_digits().data[:300] / 16.0, 0.3, kind="far", random_state=0).X
+    np.save("crowd.npy", X)
+    with pytest.warns(SelectionWarning, match="set outliers='keep' or min_group; .*, set contamination") as caught:
+        MOSAIC(10).fit(X)
+    assert not any("`" in str(warning.message) for warning in caught)
+    found = answer(run(capsys, "select", "crowd.npy", "-k", "10", "--json"), "select")
+    (crowd,) = (note for note in found["notes"] if "taken for outliers" in note)
+    assert crowd.endswith("set --outliers keep or --min-group; if you know their share, set --contamination.")
 
 
 def test_warnings_of_the_library_name_options_and_ids(folder, capsys, monkeypatch):

@@ -90,10 +90,16 @@ def test_a_coarse_kernel_is_admitted():
 
 
 def test_running_out_of_iterations_is_admitted():
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter, loosen tol, or use solver='auto'"):
         encoding = mosaic.solve(X, solver="fista", max_iter=3, tol=1e-8)
     assert encoding.status is Status.MAX_ITER
     assert encoding.dual_gap > 1e-8
+
+
+def test_a_warning_is_filtered_by_the_text_that_it_shows():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*raise max_iter, loosen tol")
+        mosaic.solve(X, solver="fista", max_iter=3, tol=1e-8)
 
 
 def test_a_strength_below_the_critical_one_selects_nothing():

@@ -1,4 +1,4 @@
-"""What every module does with arrays: check them once, walk over rows in blocks, find equal rows."""
+"""Functions on arrays that all modules share: checks, blocks of rows, samples, equal rows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Ite
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
-    """At most ``size`` numbers out of range(n), in order; all of them if they are no more."""
+    """``size`` random numbers of range(n) in ascending order, or all if n ≤ ``size``."""
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(random_state).choice(n, size, replace=False))
 
 
 def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> tuple[IntArray, FloatArray]:
-    """At most about ``size`` of some points with weights, in order, and weights with which they stand for all.
+    """A sample of about ``size`` weighted points, in ascending order, with weights that add up to the total of all points.
 
-    Those that weigh at least their share of all, total/size, are among them with what they weigh; the others are drawn.
+    Points of weight total/size or more are always in the sample and keep their weight; the others are drawn at random.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
 
 
 def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray:
-    """Weights of a sample of about ``size`` that stand for all: rare points for other rare ones, frequent points for themselves.
+    """Weights that make a sample of about ``size`` points stand for all: light points are scaled up, heavy ones keep theirs.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def row_norms_squared(A: FloatArray) -> FloatArray:
 
 
 def in_double(A: Any) -> FloatArray:
-    """A dense or sparse matrix as a dense one in float64."""
+    """A dense or sparse matrix as a dense float64 array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
 
 
@@ -89,13 +89,13 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
     if not sp.issparse(X):
         return X / scale
     Y = X.copy()
-    Y.data = Y.data / scale[Y.indices]  # the very quotients of the dense case, so that known points are recognised
+    Y.data = Y.data / scale[Y.indices]  # the same quotients as in the dense case, so that known points are recognised
     return Y
 
 
 @dataclass(frozen=True)
 class Prepare:
-    """What is done to rows before they are compared: columns are divided by ``scale``, then rows by their length.
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions`` is set.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class Prepare:
     directions: bool = False
 
     def __call__(self, X: Any) -> Any:
-        """The rows, prepared; a row of zeros stays one."""
+        """The prepared rows. Rows of zeros stay zero."""
         X = divided(X, self.scale)
         if not self.directions:
             return X
@@ -155,11 +155,11 @@ def as_points(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Raise an InvalidInputError if entries of a masked array are masked: without the mask they would be taken for numbers."""
+    """Raise an InvalidInputError if a masked array has masked entries, which would otherwise be read as numbers."""
     masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
     if masked:
         raise InvalidInputError(
-            f"has {masked:,} masked entries, and what is masked cannot be compared",
+            f"has {masked:,} masked entries, which cannot be compared",
             "Fill them (numpy.ma.filled, an imputer), or leave out their rows.",
             parameter=name,
         )
@@ -170,10 +170,10 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
 
     Parameters
     ----------
-    matrix : dense or sparse; of a sparse one only the stored entries are checked
-    names : of the columns, for the message
-    name : what the matrix is called in the message
-    first_row : number of the first row, where the matrix is a part of a larger one
+    matrix : dense or sparse; for a sparse matrix only stored entries are checked
+    names : column names for the message
+    name : name of the matrix in the message
+    first_row : number of the first row, if the matrix is a block of a larger one
 
     Examples
     --------
@@ -186,7 +186,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
     values = matrix.data if sp.issparse(matrix) else matrix
     if values.dtype.kind != "f":
         return
-    # A finite sum proves that all is finite without a temporary; entries are examined only if the sum is not finite.
+    # A finite sum proves that all entries are finite, without a temporary array. Entries are examined only otherwise.
     with np.errstate(all="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
             return
@@ -214,7 +214,7 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
 
 
 def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
-    """Numbers of entries that are NaN and infinite, and the place of the first of them, found block by block."""
+    """Number of NaN entries, number of infinite entries, and the position of the first of either, block by block."""
     n_nan = n_inf = 0
     first: tuple[int, ...] | None = None
     for block in row_blocks(len(values), int(np.prod(values.shape[1:]))):
@@ -288,7 +288,7 @@ class EqualRows(NamedTuple):
 
     @classmethod
     def trivial(cls, n: int) -> EqualRows:
-        """Each of n rows in a group of its own."""
+        """Groups of one row each, for n rows."""
         return cls(np.arange(n), np.arange(n))
 
     @property
@@ -307,7 +307,7 @@ class EqualRows(NamedTuple):
 
 
 def equal_rows(X: Any, codes: NDArray[np.uint64] | None = None) -> EqualRows:
-    """Groups of rows that are equal, to the bit: rows with equal ``row_codes`` are compared. ``codes`` spares computing them."""
+    """Groups of exactly equal rows: rows with equal ``row_codes`` are compared. Pass ``codes`` if they are known already."""
     n = X.shape[0]
     codes = row_codes(X) if codes is None else codes
     ordered = np.sort(codes)
@@ -335,7 +335,7 @@ def rows_equal(A: Any, B: Any) -> BoolArray:
 
 
 class KnownRows(NamedTuple):
-    """Rows that can be recognised by their codes: ``codes`` in ascending order, and the row that each belongs to.
+    """Rows that are recognised by their codes: ``codes`` in ascending order, and the row number of each.
 
     Examples
     --------
@@ -350,12 +350,12 @@ class KnownRows(NamedTuple):
 
     @classmethod
     def of(cls, codes: NDArray[np.uint64]) -> KnownRows:
-        """From the codes of rows, in the order of the rows."""
+        """Build from the codes of rows, in row order."""
         order = np.argsort(codes)
         return cls(codes[order], order)
 
     def find(self, codes: NDArray[np.uint64]) -> IntArray:
-        """The known row that has each code, -1 where there is none."""
+        """The number of the known row with each code, -1 if there is none."""
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where(self.codes[place] == codes, self.row[place], -1)
 
@@ -376,12 +376,12 @@ def row_codes(X: Any) -> NDArray[np.uint64]:
 
 
 def row_priorities(X: Any) -> NDArray[np.uint64]:
-    """A random number for every row that depends on what it is, and hardly ever on how it is written.
+    """A pseudorandom number for every row that depends on its content, and hardly ever on rotation, column order or unit.
 
-    It is made of the row's length where lengths tell rows apart: then the same rows rotated, with permuted columns or times
-    1024 have the same numbers. Rows of equal length get theirs from their values, in any order of the columns, and rows with
-    the same values in other columns, as rows of zeros and ones have, from their columns. Subsets that are drawn by these
-    numbers hardly change when a few rows come or go.
+    The number is a hash of the row's length if no other row has that length: rotating the rows, permuting columns or
+    multiplying by 1024 does not change it. Rows of equal length use a hash of their values, in any column order. Rows with the
+    same values in different columns, such as rows of zeros and ones, use a hash of values and columns. Subsets drawn by these
+    numbers hardly change when a few rows are added or removed.
     """
     shift = _unit_shift(X)
     codes = _finalised(_rounded_lengths(X, shift))
@@ -395,7 +395,7 @@ def row_priorities(X: Any) -> NDArray[np.uint64]:
 
 
 def _unit_shift(X: Any) -> int:
-    """The s for which the longest row times 2^s has a length between a half and 1; rotated rows have the same."""
+    """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
     values = X.data if sp.issparse(X) else X
     largest = max((float(np.abs(values[part]).max()) for part in row_blocks(len(values), values[:1].size)), default=0.0)
     shift = -int(np.frexp(largest)[1])  # squares stay within the range of floats
@@ -406,12 +406,12 @@ def _unit_shift(X: Any) -> int:
             longest = max(longest, float(block.power(2).sum(axis=1).max()))
         else:
             longest = max(longest, float(row_norms_squared(np.ldexp(X[part], shift)).max()))
-    # Rows that were divided by their length have 1 but for rounding, so the unit must not change there.
+    # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
 
 
 def _rounded_lengths(X: Any, shift: int) -> NDArray[np.uint64]:
-    """‖2^shift x‖², which is at most 1, in steps of 2⁻³². Squares are added as whole numbers."""
+    """‖2^shift x‖² ≤ 1 for every row, in steps of 2⁻³². Squares are added as integers."""
     bits = 60 - int(X.shape[1]).bit_length()
 
     def squares(values: FloatArray) -> NDArray[np.uint64]:
@@ -421,12 +421,12 @@ def _rounded_lengths(X: Any, shift: int) -> NDArray[np.uint64]:
 
 
 def _value_codes(X: Any, shift: int) -> NDArray[np.uint64]:
-    """A number for every row from its values times 2^shift, mixed one by one and added."""
+    """A hash of every row: its values times 2^shift are hashed one by one and added."""
     return _row_sums(X, shift, _mixed)
 
 
 def _row_sums(X: Any, shift: int, of: Callable[[FloatArray], NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Σ_j of(2^shift x_j) for every row, exact in any order of the columns; ``of`` has 0 for 0."""
+    """Σ_j of(2^shift x_j) for every row, the same for any column order; ``of`` maps 0 to 0."""
     if sp.issparse(X):
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(of(np.ldexp(X.data, shift)), dtype=np.uint64)])
         return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
@@ -437,14 +437,14 @@ def _row_sums(X: Any, shift: int, of: Callable[[FloatArray], NDArray[np.uint64]]
 
 
 def _placed_codes(X: Any, shift: int) -> NDArray[np.uint64]:
-    """A number for every row from its values times 2^shift and their columns."""
+    """A hash of every row from its values times 2^shift and their columns."""
     if sp.issparse(X):
         return row_codes(sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape))
     return row_codes(np.ldexp(X, shift))
 
 
 def _mixed(values: FloatArray) -> NDArray[np.uint64]:
-    """Random numbers for values, 0 for zeros, so that entries that a sparse matrix does not store change nothing."""
+    """Hashes of values. Zeros hash to 0, so that stored and missing zeros of a sparse matrix are the same."""
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     mixed = _finalised(bits)
     mixed[np.asarray(values) == 0] = 0

@@ -1,4 +1,4 @@
-"""Checks of settings that are single values: each returns the value, or says what was given, what is wrong and what to do.
+"""Checks of settings that are single values. Each returns the value, or raises an error with value, fault and remedy.
 
 Also the words that settings take: the command line offers them before NumPy is imported.
 """
@@ -24,7 +24,7 @@ CHOICES = {
 
 
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
-    """A whole number that is no truth value.
+    """Check a whole number; booleans are refused.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def real_number(
     meaning: str | None = None,
     remedy: str | None = None,
 ) -> float:
-    """A finite number within bounds, each of which is included (``at_least``, ``at_most``) or not (``above``, ``below``).
+    """Check a finite number. Bounds are included (``at_least``, ``at_most``) or excluded (``above``, ``below``).
 
     Examples
     --------
@@ -80,7 +80,7 @@ def real_number(
 
 
 def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:
-    """One of some words.
+    """Check that the value is one of the allowed words.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
 
 
 def check_strength(alpha: Any, lam: Any) -> None:
-    """Refuse a strength that is no number, one at which nothing is selected, and two at once. None leaves it to the library."""
+    """Refuse a strength that is no number, one that selects nothing, and both at once. None means the default."""
     if alpha is not None and lam is not None:
         raise InvalidInputError(
             f"give `alpha` or `lam`, not both; got alpha={alpha!r} and lam={lam!r}", "Leave one of them at None."
@@ -108,7 +108,7 @@ def check_strength(alpha: Any, lam: Any) -> None:
 
 
 def check_seed(random_state: Any) -> None:
-    """Refuse what cannot be the seed of a generator of random numbers."""
+    """Refuse values that cannot seed a random number generator."""
     if isinstance(random_state, str | float) or (isinstance(random_state, Integral) and random_state < 0):
         raise InvalidInputError(
             "must be a whole number >= 0, a generator or None", parameter="random_state", value=random_state
@@ -116,5 +116,5 @@ def check_seed(random_state: Any) -> None:
 
 
 def _as_python(value: Any) -> Any:
-    """A NumPy scalar as the Python number that it holds, so that messages show 0.5 and not np.float64(0.5)."""
+    """Convert a NumPy scalar to a Python number, so that messages show 0.5 and not np.float64(0.5)."""
     return value.item() if getattr(value, "ndim", None) == 0 else value

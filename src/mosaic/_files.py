@@ -1,6 +1,6 @@
-"""What all who read and write files share: optional packages, names and sizes in messages, JSON values, signals.
+"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON values, signals.
 
-It imports nothing but the standard library, since the command line needs it before its first line.
+It imports the standard library only, because the command line imports it before it prints its first line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from mosaic.exceptions import MissingDependencyError
 
-#: Names that a message lists before it leaves off.
+#: Number of names that a message lists at most.
 LISTED = 20
 
 
@@ -25,8 +25,8 @@ def library(name: str, where: object) -> Any:
 
     Parameters
     ----------
-    name : of the module, such as ``"pyarrow.parquet"``
-    where : the file or task that needs it, for the message
+    name : name of the module, such as ``"pyarrow.parquet"``
+    where : file or task that needs the module, for the message
 
     Raises
     ------
@@ -43,7 +43,7 @@ def library(name: str, where: object) -> Any:
 
 
 class Library:
-    """A module of an optional package that is imported when one of its names is first used.
+    """A module of an optional package, imported when one of its names is first used.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def listed(names: list[str]) -> str:
 
 
 def readable_size(size: float) -> str:
-    """A number of bytes in the largest unit of which there is at least one.
+    """A number of bytes with a unit, the largest in which it is at least 1.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def readable_size(size: float) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """The value as JSON can hold it: numbers that are not finite become null, dates and all else their text.
+    """The value as JSON types: non-finite numbers become null; dates and other objects become text.
 
     Examples
     --------
@@ -117,9 +117,9 @@ def jsonable(value: Any) -> Any:
 
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
-    """Within, SIGTERM and SIGHUP raise SystemExit(128 + their number), so that temporary files are removed on the way out.
+    """Context in which SIGTERM and SIGHUP raise SystemExit(128 + number), so that temporary files are removed.
 
-    Handlers of others, and signals that are ignored (nohup ignores SIGHUP), are left alone. Only the main thread can do this.
+    Handlers set elsewhere and ignored signals (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What every set of k candidates leaves unexplained at least: two bounds, of which the better one counts.
+"""Lower bounds for the error that every set of k candidates leaves: a dual and a spectral bound; the larger counts.
 
 For candidates S and ridge g > 0 let err_g(S) = min over R with rows in S of Σ_i ω_i (‖y_i − Σ_j r_ji y_j‖² + g ‖r_i‖²), which is
 tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ. For every S of k distinct points
@@ -9,12 +9,12 @@ tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ
 where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
 squares without a ridge. Proofs: docs/math/bound.md.
 
-Every E = M⁻¹T, whatever strength it came from, gives a dual bound. The strength decides how tight it is: ``lam_path`` solves
-along strengths, ``best_for_k`` at nearly the best one for k.
+Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``lam_path`` solves along several
+strengths, ``best_for_k`` at nearly the best one for k.
 
 Notes
 -----
-1. Sets leave at least as much of K = F Fᵀ + Δ as they leave of F Fᵀ (Δ ⪰ 0), so bounds for a factor hold for the kernel.
+1. The error of a set for K = F Fᵀ + Δ, Δ ⪰ 0, is at least its error for F Fᵀ, so bounds for a factor hold for the kernel.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
 from mosaic.solvers.base import Solution
 from mosaic.working_set import solve_design
 
-#: Scores and lengths that are kept, largest first; those that come after count as much as the last one kept.
+#: Number of scores and lengths that are kept, largest first; all others are replaced by the last one kept.
 MOST_KEPT_SCORES = 1000
-#: Multiplications for which a bound uses the kernel itself and not only its factor: n²p for scores, n³ for eigenvalues. A second
-#: or two of one core; with a rank of 500 this is 3,400 points, for eigenvalues 1,800.
+#: Multiplications up to which a bound uses the kernel itself and not only its factor: n²p for scores, n³ for eigenvalues. One or
+#: two seconds on one core; at rank 500 this allows 3,400 points, for eigenvalues 1,800.
 MOST_BOUND_OPERATIONS = 6e9
-#: Multiplications that one similarity is counted as, at least.
+#: Least number of multiplications that one similarity counts as.
 OPERATIONS_OF_A_SIMILARITY = 100
-#: A factor that misses a smaller share of the kernel's trace than this is the kernel.
+#: A factor counts as exact if it misses a smaller share of the kernel's trace.
 EXACT_FACTOR_ERROR = 1e-9
-#: Every bound is lowered by this many eps of the factor's precision times tr K, for rounding; factorisations stop there.
+#: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
 EPS_OF_A_BOUND = 50.0
-#: Relative gap that the program behind a bound is solved to (a gap of 1e-2 would cost a percent of the bound); where a bound uses
-#: the factor only, this share of what the factor misses is enough.
+#: Relative gap to which the program behind a bound is solved (a gap of 1e-2 would cost one percent of the bound). If a bound uses
+#: only the factor, this share of the factor's error is enough.
 BOUND_TOLERANCE, SHARE_OF_MISSED = 1e-4, 0.01
-#: Candidates on which the best strength for k is found.
+#: Number of candidates on which the best strength for k is searched.
 STRENGTH_CANDIDATES = 300
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of some numbers ≥ 0, in descending order: what the k largest add up to, or a little more.
+    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest.
 
     Examples
     --------
@@ -70,23 +70,23 @@ class Largest:
 
     @classmethod
     def of(cls, values: ArrayLike, most: int = MOST_KEPT_SCORES) -> Self:
-        """The largest ``most`` of them."""
+        """Keep the ``most`` largest values."""
         descending = -np.sort(-np.asarray(values, np.float64))
         return cls(tuple(descending[:most].tolist()))
 
     def sum(self, k: int) -> float:
-        """Of the k largest; beyond those kept, each counts as much as the last one."""
+        """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
         beyond = max(k - len(self.values), 0)
         return float(sum(self.values[:k]) + (beyond * self.values[-1] if beyond else 0.0))
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues λ of C = Σ ω_i y_i y_iᵀ and μ of K, both descending, and the lengths k_jj; of the kernel or of a factor.
+    """Eigenvalues λ of C = Σ ω_i y_i y_iᵀ and μ of K, both descending, and the lengths k_jj, for the kernel or a factor.
 
     Examples
     --------
-    For K = I every set of k points leaves ½ of itself at ridge 1 and all of the others, which is what is proven:
+    For K = I and ridge 1 every set of k points leaves ½ of each of its points and all of the others. The bound is exact:
 
     >>> import numpy as np
     >>> spectrum = Spectrum.of_kernel(np.eye(10), np.ones(10))
@@ -115,7 +115,7 @@ class Spectrum:
     def at(self, k: int, ridge: float) -> float:
         """Least Σ_i λ_i/(1 + a_i/g), by water-filling: a_i = s √λ_i − g, at least 0, at most μ_i, with s so that Σ a_i = Σ k_jj.
 
-        Evaluated as the dual value at that level, Σ_i min_a (λ_i/(1 + a/g) + ν a) − ν Σ k_jj with ν = g/s², which is a lower
+        The result is the dual value at that level, Σ_i min_a (λ_i/(1 + a/g) + ν a) − ν Σ k_jj with ν = g/s², which is a lower
         bound at any level.
         """
         λ, μ = np.array(self.targets[:k]), np.array(self.candidates[:k])
@@ -132,12 +132,12 @@ class Spectrum:
         return float(max((λ / (1.0 + a / ridge) + ν * a).sum() - ν * budget, 0.0)) + rest
 
     def tail(self, k: int) -> float:
-        """Σ_{i>k} λ_i: what any k directions leave at least."""
+        """Σ_{i>k} λ_i: the least error of any k directions."""
         return float(sum(self.targets[k:]))
 
 
 def _descending(A: FloatArray) -> tuple[float, ...]:
-    """Eigenvalues of a symmetric positive semi-definite matrix, largest first; rounding is zero."""
+    """Eigenvalues of a symmetric positive semi-definite matrix, largest first; values at rounding level are 0."""
     found = eigvalsh(A)[::-1]
     found[found < len(A) * np.finfo(np.float64).eps * found[0]] = 0.0
     return tuple(found.tolist())
@@ -145,7 +145,7 @@ def _descending(A: FloatArray) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound for err_g of every set, whatever its size: the numbers of one E, the ridge g, and eigenvalues if known.
+    """A lower bound for err_g of sets of any size: the numbers of one E, the ridge g, and eigenvalues if known.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Bound:
     energy: float  # ‖E‖²
     scores: Largest  # z_j² over all candidates
     ridge: float
-    outside: float = 0.0  # what no candidate can express; less what rounding may have added
+    outside: float = 0.0  # error that no candidate can remove, minus possible rounding
     spectrum: Spectrum | None = None
 
     def at(self, k: int) -> float:
@@ -168,7 +168,7 @@ class Bound:
         return max(best + self.outside, 0.0)
 
     def without_ridge(self, k: int) -> float:
-        """Σ_{i>k} λ_i + outside ≤ err_0(S) for all S of k: least squares whose coefficients cost nothing."""
+        """Σ_{i>k} λ_i + outside ≤ err_0(S) for all S of k: least squares without a ridge."""
         return max((0.0 if self.spectrum is None else self.spectrum.tail(k)) + self.outside, 0.0)
 
 
@@ -179,7 +179,7 @@ def with_residual(
 
     ⟨θ,T⟩ = ⟨E,T⟩ + c tr ΔD,   ‖θ‖² = ‖E‖² + c² tr ΔD,   z_j² = Σ_i ω_i (f_iᵀ M⁻¹ f_j + c Δ_ij)².
 
-    It holds for every c; this one is the best for k.
+    It holds for every c; the best c for k is used.
     """
     n, F = kernel.n, np.asarray(F, np.float64)
     a, b, d = np.empty(n), np.empty(n), np.empty(n)
@@ -204,7 +204,7 @@ def with_residual(
 
 @dataclass(frozen=True)
 class PathPoint:
-    """A solution at one strength, with the numbers that the bound needs."""
+    """A solution at one strength, with the numbers for its bound."""
 
     lam: float
     alpha: float
@@ -214,11 +214,11 @@ class PathPoint:
     scores: Largest  # z_j² over all candidates
 
     def dual_point(self, problem: DesignProblem) -> DualPoint:
-        """E, for the problem that this solves."""
+        """E for the solved problem."""
         return problem.with_lam(self.lam).dual_point(self.solution.value)
 
     def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
-        """The bound that it proves, for sets of any size."""
+        """The bound for sets of any size."""
         return Bound(self.inner, self.energy, self.scores, ridge, outside)
 
     def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
@@ -228,7 +228,7 @@ class PathPoint:
 
 def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:
     point = problem.dual_point(solution.value)
-    # Over all candidates: screening is safe for the program, but the bound speaks of every set.
+    # Over all candidates: screening is safe for the program, but the bound is for every set.
     scores = Largest.of(problem.scores(point.E) ** 2)
     return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, scores)
 
@@ -241,7 +241,7 @@ def lam_path(
     initial: IntArray | None = None,
     callback: Callable[[PathPoint], None] | None = None,
 ) -> list[PathPoint]:
-    """Solutions at lam = alpha · lam_crit for increasing alpha, each started from the one before.
+    """Solutions at lam = alpha · lam_crit for increasing alpha, each started from the previous one.
 
     Examples
     --------
@@ -271,15 +271,15 @@ def best_for_k(
     """The solution at nearly the strength whose bound for k is the best: ``best_for_k(problem, k, ridge=g).bound(k, g)``.
 
     The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
-    dD/dlam is half the misfit. It is found on few candidates; the bound holds at any strength. (That is the best strength
-    where k times the largest z² stands for the k largest, which are about equal at a solution.)
+    dD/dlam is half the misfit. It is searched on few candidates; the bound holds at any strength. (The derivation
+    replaces the sum of the k largest z² by k times the largest; they are nearly equal at a solution.)
 
     Examples
     --------
     >>> import numpy as np
     >>> F = np.random.default_rng(0).normal(size=(40, 3))
     >>> problem = DesignProblem(F, F.T @ F, 1.0)
-    >>> few = F[:5]  # what these five leave: tr(C (I + A/g)⁻¹)
+    >>> few = F[:5]  # their error: tr(C (I + A/g)⁻¹)
     >>> best_for_k(problem, 5).bound(5, 1.0) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
     True
     """
@@ -303,9 +303,9 @@ def best_for_k(
 
 
 def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int, ridge: float) -> Bound:
-    """What every set of k points leaves at least, for the kernel as given: dual and spectral bound, from its factor.
+    """A lower bound for the error of every set of k points, for the kernel as given: dual and spectral bound.
 
-    Where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), it uses the kernel itself and not only its factor.
+    It uses the kernel itself where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), otherwise its factor.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
 
 
 def bound_tolerance(missed: float) -> float:
-    """The gap that a program behind a bound is solved to, if its factor misses this share of the kernel.
+    """The gap to which the program behind a bound is solved, if its factor misses this share of the kernel.
 
     Examples
     --------
@@ -349,7 +349,7 @@ def bound_tolerance(missed: float) -> float:
 
 
 def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:
-    """Pivots of a factorisation, which are spread over the data, or a random few."""
+    """The first pivots of a factorisation, which are spread over the data, or a random sample."""
     if n <= size:
         return np.arange(n)
     if initial is not None and len(initial) >= size:

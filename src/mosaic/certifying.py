@@ -1,4 +1,4 @@
-"""Running a solver on a posed problem, and certifying what it found for the kernel itself."""
+"""Run a solver on a posed problem, and certify its solution for the kernel itself."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mosaic.solvers.base import Solution, Status, run
 from mosaic.solvers.reference import solve_reference
 from mosaic.working_set import solve_design
 
-#: Share of the tolerance that the solver may leave of the gap; the rest is for the kernel's factor.
+#: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
 SOLVER_SHARE = 0.6
-#: Share of the tolerance that may be lost to rounding before values are computed from the rows and from E themselves.
+#: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
 ROUNDING_SHARE = 1e-3
-#: If must-include points leave less of the similarity than this many eps, they have explained everything.
+#: If must-include points leave less than this many eps of tr K, they explain everything.
 EPS_OF_NOTHING = 1e3
-#: Relative rounding of the arithmetic that solvers work in.
+#: Machine precision of the solvers' arithmetic.
 SOLVER_EPS = float(np.finfo(np.float64).eps)
 
 
 class Progress(NamedTuple):
-    """Where a long run stands: ``stage`` is "factor", "round" or "iteration"; ``gap`` what is left to gain."""
+    """Progress of a long run: ``stage`` is "factor", "round" or "iteration"; ``gap`` is the remaining gap or error."""
 
     stage: str
     step: int
@@ -39,13 +39,13 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class CertifiedRun:
-    """A solver at one strength on a factor of the kernel: ``solve`` answers with a certificate for the kernel itself.
+    """A solver at one strength on a factor of the kernel: ``solve`` certifies for the kernel itself.
 
     Attributes
     ----------
     kernel, factor : the similarity between distinct points, and its factor
     groups : which points are equal
-    roles, weights : of all points, and the weights of distinct ones
+    roles, weights : roles of all points, and weights of the distinct ones
     row_norm, lam, solver, tol, max_iter, callback : as in ``mosaic.solve``
     """
 
@@ -63,21 +63,21 @@ class CertifiedRun:
 
     @property
     def has_finest_factor(self) -> bool:
-        """Whether a finer factor cannot be had: rank, memory or rounding ended it, and not its tolerance."""
+        """Whether no finer factor is possible: rank, memory or rounding stopped it, not its tolerance."""
         return self.factor.stopped != "tolerance"
 
     def solve(self, posed: Posed, start: FloatArray | None = None) -> tuple[Solution, Encoding]:
-        """What the solver finds, and what it is worth for the kernel itself."""
+        """The solution for the factor, and the encoding with its certificate for the kernel itself."""
         problem = posed.problem.with_lam(self.lam)
         try:
             solution = self._run(problem, posed, start)
             return solution, self._certify(problem, posed, solution)
-        except np.linalg.LinAlgError:  # at this strength the arithmetic can tell nothing but that R = 0 is feasible
+        except np.linalg.LinAlgError:  # at this strength rounding leaves nothing certain but that R = 0 is feasible
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
             return solution, self._certify(problem, posed, solution)
 
     def better(self, encoding: Encoding, fewer: Posed) -> Encoding:
-        """The encoding, or one with fewer candidates if its value is lower; what was proven holds for both."""
+        """The encoding, or one with fewer candidates if its value is lower; the lower bound holds for both."""
         other = self.solve(fewer)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
             return encoding
@@ -85,17 +85,17 @@ class CertifiedRun:
         return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
-        """R = 0, and a lower bound for the optimum."""
+        """The solution R = 0 with a lower bound for the optimum."""
         value = np.zeros((problem.n, len(self.factor.F)) if self.row_norm == "linf" else problem.n)
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
 
     def _run(self, problem: DesignProblem, posed: Posed, start: FloatArray | None) -> Solution:
-        """η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``, scaled by cost as the problem is."""
+        """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``; rows are scaled by cost, as in the problem."""
         if posed.is_settled or problem.lam <= posed.lam_crit or not problem.n:
             status = Status.NOTHING_LEFT if posed.is_settled else Status.TRIVIAL
             return self._nothing(problem, status, dual=problem.scale)
-        # A factor that had to stop early leaves a gap that no solver closes, so solving far below it is no use.
+        # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
         tol = SOLVER_SHARE * (max(self.tol, 0.5 * self.factor.relative_error) if self.has_finest_factor else self.tol)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver in ("auto", "interior-point"):
@@ -110,7 +110,7 @@ class CertifiedRun:
             found = run(first_order(solver), program, tol=tol, max_iter=self.max_iter, callback=report)
         if self.row_norm == "linf":
             return found
-        # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).
+        # η = ‖w_j‖ and its W(η) are at least as good: half a step of alternating minimisation over (W, η).
         eta = found.row_norms
         point = problem.dual_point(eta)
         z = problem.scores(point.E)
@@ -120,7 +120,7 @@ class CertifiedRun:
         return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
 
     def _reporter(self, stage: str) -> Callable[[Any], None] | None:
-        """Passes records of a solver, or rounds of the working set, on to the callback."""
+        """A function that passes records of a solver, or rounds of the working set, to the callback."""
         callback = self.callback
         if callback is None:
             return None
@@ -129,7 +129,7 @@ class CertifiedRun:
         )
 
     def _targets(self, problem: DesignProblem, posed: Posed, solver: SolverName) -> FloatArray:
-        """T of the row form: Fᵀ itself where the unknown is R, else the smaller one of the design form."""
+        """T of the row form: Fᵀ if the unknown is R, otherwise the smaller T of the design form."""
         if self.row_norm == "l2" and solver != "admm-paper":
             return np.ascontiguousarray(problem.T)
         targets = self.factor.F
@@ -141,8 +141,8 @@ class CertifiedRun:
     def _certify(self, problem: DesignProblem, posed: Posed, solution: Solution) -> Encoding:
         """Undo costs and projections, share rows among equal points, and certify for the kernel itself.
 
-        Where must-include points take part, or a solver's formulas lose the digits that count, values come from the rows and
-        from E themselves. A bound above what the rows attain has failed, and is taken back.
+        With must-include points, or if the solver's formulas lose too many digits, values are computed directly from the rows
+        and from E. A lower bound above the attained value is wrong and is replaced by 0.
         """
         factor, anchors, half = self.factor, posed.anchors, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
@@ -163,7 +163,7 @@ class CertifiedRun:
                 members = np.concatenate([anchors, members])
                 squares = np.maximum(np.diagonal(rows.products(self.weights, np.arange(len(members)))), 0.0)
                 norms = np.sqrt(squares)
-                # Coefficients of must-include points have no price: rounding of K is multiplied by their squares.
+                # Coefficients of must-include points have no price and may be large; their squares multiply the rounding of K.
                 free = float(squares[: len(anchors)].sum() * self.kernel.diagonal().max())
                 priced = norms[len(anchors) :]
                 primal = half * rows.misfit(self.weights) + float(priced.sum() if prices is None else prices @ priced)
@@ -201,14 +201,14 @@ class CertifiedRun:
 
 
 def _condition(problem: DesignProblem, eta: FloatArray) -> float:
-    """About the condition of M, lam · max_j η_j ‖f_j‖²: solvers' formulas lose as many digits as it has."""
+    """Approximate condition number of M, lam · max_j η_j ‖f_j‖²: the solvers' formulas lose as many digits as it has."""
     return problem.lam * float((eta * row_norms_squared(problem.F)).max(initial=0.0))
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> float:
-    """The dual value of E = M⁻¹T, whatever was lost on the way to E: any E is a dual point once its z_j are known.
+    """The dual value of E = M⁻¹T, valid even if E is inaccurate: any E gives a dual point once its z_j are known.
 
-    These are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates of at most the length ``hidden`` are not seen.
+    The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates set to zero have at most the length ``hidden``.
     """
     point = problem.dual_point(eta)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(problem.F.dtype).eps)
@@ -225,10 +225,10 @@ def _kernel_excess(
     weights: FloatArray,
     room: float,
 ) -> float:
-    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or a bound of it that fits into ``room``.
+    """tr((I − R)ᵀ Δ (I − R)), Δ = K − F Fᵀ, for R with these non-zero rows, or an upper bound that fits into ``room``.
 
-    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. Where these are
-    pivots Δ vanishes and the bound is tr Δ. If it does not fit, the cross term −2 tr(ΔR) is computed: one pass.
+    ‖Δ^½(I − R)‖_F ≤ ‖Δ^½‖_F + ‖Δ^½ R‖_F, and the last norm needs Δ only between the non-zero rows. If these are
+    pivots, Δ vanishes and the bound is tr Δ. If the bound does not fit, one pass computes the cross term −2 tr(ΔR).
     """
     exposed = np.flatnonzero(factor.residual[members] > 0)
     if not len(exposed):

@@ -1,11 +1,11 @@
-"""What a solution says: influence, rows of R, effective counts of points in the data or outside of it, errors, certificate.
+"""The results of a solution: influence, rows of R, effective counts of known and new points, errors, certificate.
 
 Effective counts. Row y of lam·K(I − R) is, up to its scale, q_y(i) = f_yᵀ (t_i − F_Sᵀ r_i). For a point with a non-zero row of R
-it is a multiple of that row, so m_y = ‖q_y‖₁ / ‖q_y‖_∞ is the paper's measure there, (n − 1)·(1 − OP) + 1; and it is defined for
-every other point too, whether it has a zero row or was never seen.
+it is a multiple of that row, so m_y = ‖q_y‖₁ / ‖q_y‖_∞ is the paper's measure there, (n − 1)·(1 − OP) + 1. It is also defined
+for points with a zero row and for new points.
 
-The entry of y itself is what most depends on how well F renders y: the residual Δ_yy of the factor, which no other
-point shares, belongs to it. A point that the factor has missed altogether has all of its row in that entry, m_y = 1.
+The entry of y itself depends most on how well F approximates y. It contains the residual Δ_yy of the factor, which no other
+point shares. A point that the factor misses entirely has its whole row in that entry, so m_y = 1.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from mosaic.kernels import Kernel
 from mosaic.problem import SPANNED_SHARE, DesignProblem, RowNorm, weighted_gram
 from mosaic.solvers.base import Status
 
-#: Eps of the value of R = 0 that a certificate allows for. In 40 problems of 200 to 1500 points in single precision, primal and
-#: dual contradicted those of double precision by at most a twenty-fifth of that.
+#: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
+#: single precision contradicted those in double precision by at most 1/25 of that.
 ALLOWED_ROUNDINGS = 32
-#: Share of rounding in a gap from which it is named.
+#: Smallest relative rounding that the text of a certificate mentions.
 VISIBLE_ROUNDING = 1e-9
-#: Multiplications that computing all effective counts may take before targets are sampled (some seconds),
+#: Multiplications up to which effective counts sum over all targets (some seconds); beyond it, over a sample.
 MOST_COUNTING_OPERATIONS = 2e10
-#: and the smallest sample of targets.
+#: Smallest sample of targets.
 FEWEST_SAMPLED_TARGETS = 1000
-#: Targets that effective counts sum over where the points are themselves a sample.
+#: Targets that effective counts sum over if the points are themselves a sample.
 TARGETS_OF_A_SAMPLE = 2048
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about an encoding, for the user's kernel.
+    """Proven bounds of an encoding, for the user's kernel.
 
     Attributes
     ----------
-    primal : value of the program at the encoding (an upper bound of it, where the kernel was approximated)
+    primal : value of the program at the encoding (an upper bound if the kernel was approximated)
     dual : lower bound for the optimum
     scale : value of the program at R = 0, or with must-include points alone
-    gap : (primal − dual + slack) / scale, never negative; 0 where must-include points leave nothing to explain
+    gap : (primal − dual + slack) / scale, never negative; 0 if must-include points leave nothing to explain
     kernel_error : tr(K − F Fᵀ) / tr K, contained in the gap
     rank : columns of F
-    slack : what rounding may have taken from primal or added to dual, contained in the gap
+    slack : possible rounding error of primal and dual, contained in the gap
     """
 
     primal: float
@@ -72,12 +72,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, approximation of the kernel and rounding included."""
+        """Relative duality gap, including the approximation of the kernel and rounding."""
         return self._difference / self.scale if self.scale > 0 else 0.0
 
     @property
     def at_most(self) -> float:
-        """Value of the program at the encoding, whatever rounding has taken from it."""
+        """Upper bound of the value at the encoding, rounding included."""
         return self.primal + self.slack
 
     @property
@@ -109,16 +109,16 @@ class Certificate:
 
 
 def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
-    """What rounding in this precision can change of a value of the program that is computed from sums of this size."""
+    """Possible rounding error of a value of the program that is computed in this precision from sums of this size."""
     return ALLOWED_ROUNDINGS * float(np.finfo(dtype).eps) * value
 
 
 @dataclass(frozen=True)
 class DesignRows:
-    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed: must-include points first.
+    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, must-include points first. Computed when first needed.
 
-    b_j = (η_j / c_j) M⁻¹ f_j / c_j for members, where ``design.F`` holds f_j / c_j; must-include points take what the
-    others leave by least squares, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S).
+    b_j = (η_j / c_j) M⁻¹ f_j / c_j for members, where ``design.F`` holds f_j / c_j; must-include points
+    fit by least squares what the others leave, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S).
     """
 
     F: FloatArray
@@ -130,7 +130,7 @@ class DesignRows:
 
     @cached_property
     def maps(self) -> FloatArray:
-        """One b_j a row."""
+        """The b_j, one per row."""
         maps = self._priced(np.arange(len(self.eta)))
         if not len(self.anchors):
             return maps
@@ -148,7 +148,7 @@ class DesignRows:
 
     @property
     def n_taken_as_they_are(self) -> int:
-        """Rows, the first ones, that are no multiples of their q_j."""
+        """Number of first rows that are not multiples of their q_j."""
         return len(self.anchors)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
@@ -156,7 +156,7 @@ class DesignRows:
         return np.asarray(self.maps[places] @ self.F[targets].T)
 
     def misfit(self, weights: FloatArray) -> float:
-        """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows as they are and not from what elimination says they should be."""
+        """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
         used = np.concatenate([self.anchors, self.members])
         left = np.eye(self.F.shape[1]) - np.asarray(self.F[used], np.float64).T @ self.maps
         return max(float(np.einsum("ij,ij->", left @ weighted_gram(self.F, weights), left)), 0.0)
@@ -164,20 +164,20 @@ class DesignRows:
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
         """Σ_i ω_i r_ji r_ki between some rows."""
         C = weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
-        few = "maps" not in self.__dict__ and not len(self.anchors)  # the others may never be needed
+        few = "maps" not in self.__dict__ and not len(self.anchors)  # the other rows may never be needed
         maps = self._priced(places) if few else self.maps[places]
         return np.asarray(maps @ C @ maps.T)
 
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows of R that a solver has found explicitly (ℓ_∞)."""
+    """Rows of R from a solver that computes R itself (ℓ_∞)."""
 
     R: FloatArray
 
     @property
     def n_taken_as_they_are(self) -> int:
-        """All of them."""
+        """All rows."""
         return len(self.R)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
@@ -195,12 +195,12 @@ class Encoding:
 
     Attributes
     ----------
-    influence : ‖r_j‖ for every point, zero for most; equal points share
+    influence : ‖r_j‖ for every point, zero for most; equal points share a row evenly
     support : points with a non-zero row and must-include points, most influential first
     lam, alpha : strength, absolute and as a multiple of the critical one
     status : how the solver ended
     n_iter : steps of the solver
-    certificate : what is proven
+    certificate : proven bounds
     """
 
     influence: FloatArray
@@ -217,13 +217,13 @@ class Encoding:
     weights: FloatArray = field(repr=False)
     members: IntArray = field(repr=False)
     member_rows: DesignRows | GivenRows = field(repr=False)
-    #: Of a random sample of points, for how many each stands.
+    #: If the points are a random sample: how many points each stands for.
     stands_for: FloatArray | None = field(default=None, repr=False)
     must_include: IntArray = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property
     def total(self) -> float:
-        """Weight of all points that a point could stand for."""
+        """Total weight of all points."""
         return float((self.weights if self.stands_for is None else self.stands_for).sum())
 
     @cached_property
@@ -238,7 +238,7 @@ class Encoding:
         return self.certificate.gap
 
     def rows(self, indices: IntArray) -> FloatArray:
-        """R[indices], len(indices) × n: how much each of these points takes part in representing every point."""
+        """R[indices], len(indices) × n: the coefficients of these points in the representation of every point."""
         indices = np.atleast_1d(np.asarray(indices, np.intp))
         groups = self.groups.group[indices]
         rows = np.zeros((len(indices), self.groups.n))
@@ -252,7 +252,7 @@ class Encoding:
 
     @cached_property
     def _share(self) -> FloatArray:
-        """The share of its group's row that each point has."""
+        """Each point's share of the row of its group."""
         copies = self.groups.sums(self.influence > 0)
         return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
 
@@ -266,8 +266,8 @@ class Encoding:
         Notes
         -----
         1. The extension to zero rows is ours. Must-include points and the non-zero rows of ℓ_∞ encodings use r_j itself.
-        2. Where n²·rank is too large the sums run over a fixed random sample of the targets, scaled up.
-        3. What the factor misses of a point counts as its own entry (see the head of this module).
+        2. If n²·rank is too large, the sums run over a fixed random sample of the targets, scaled up.
+        3. The residual of the factor at a point counts as the point's own entry (see the top of this module).
         """
         F, n = self.factor.F, len(self.groups.first)
         targets, weights = self._targets
@@ -287,7 +287,7 @@ class Encoding:
 
     @cached_property
     def _targets(self) -> tuple[IntArray, FloatArray]:
-        """Distinct points that effective counts sum over, and their weights: all, or a sample that stands for all."""
+        """The distinct points that effective counts sum over, and their weights: all points, or a sample."""
         n = len(self.groups.first)
         if self.stands_for is not None:
             return subsample_of_weights(self.stands_for, TARGETS_OF_A_SAMPLE, 0)
@@ -298,7 +298,7 @@ class Encoding:
         )
 
     def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
-        """Effective counts for any point, new or known. ``codes`` are ``row_codes`` of the distinct points."""
+        """The model that counts for any point, new or known. ``codes`` are the ``row_codes`` of the distinct points."""
         factor = self.factor
         if not isinstance(self.member_rows, DesignRows):
             raise InvalidInputError(
@@ -364,17 +364,17 @@ def counts_against(
     Parameters
     ----------
     f : rows of F of the points y
-    f_left : left_y, one a row
+    f_left : left_y, one per row
     residual : Δ_yy
     weight : ω_y
-    place : number of y among the targets, -1 where it is not among them
+    place : position of y among the targets, -1 if it is none
     left : left_i of the targets, as columns
-    weights : ω_i of the targets, scaled up where they are a sample
+    weights : ω_i of the targets, scaled up if they are a sample
     """
     Q = np.abs(f @ left)
     own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual
     among = np.flatnonzero(place >= 0)
-    Q[among, place[among]] = 0.0  # a sampled target counts for many, but y counts for itself only once
+    Q[among, place[among]] = 0.0  # a sampled target counts for many, but y counts itself only once
     largest = np.maximum(Q.max(axis=1, initial=0.0), own)
     total = Q @ weights + weight * own
     return np.asarray(np.divide(total, largest, out=np.ones(len(f)), where=largest > 0)).clip(1.0)
@@ -382,21 +382,21 @@ def counts_against(
 
 @dataclass(frozen=True)
 class CountModel:
-    """What effective counts of new points need: the factor's map, left_i of the targets, and the points that are known already.
+    """Effective counts of new points: the factor's map, left_i of the targets, and the known points.
 
-    A point that was in the data keeps its count; a new one is counted as if it had been added, with weight one, to
-    the data that the encoding was made for. So an answer depends on the point alone and not on its batch.
+    A point of the data keeps its count; a new one is counted as if it had been added to the data with weight one. So a count
+    depends on the point alone and not on its batch.
     """
 
-    #: The kernel over the pivots only, and L = F[pivots]; for explicit features, the kernel and None.
+    #: The kernel over the pivots, and L = F[pivots]; None for a kernel with explicit features.
     pivots: Kernel
     triangle: FloatArray | None
     #: I − F_Sᵀ B, which takes f_y to left_y.
     complement: FloatArray
     left: FloatArray
     weights: FloatArray
-    #: Known points and their counts. These are not computed again, because a kernel need not know the similarity of a known
-    #: point to itself (precomputed), and rows of must-include points are no multiples of q.
+    #: Known points and their counts. They are not recomputed, because a precomputed kernel may lack the similarity of a known
+    #: point to itself, and rows of must-include points are no multiples of q.
     known: KnownRows
     known_counts: FloatArray
 

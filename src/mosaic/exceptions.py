@@ -12,19 +12,19 @@ _MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]
 
 
 class Wording(NamedTuple):
-    """How parameters and rows are called where a message is read: in Python, or on a command line.
+    """How a message names parameters and rows: as in Python, or as on a command line.
 
     Attributes
     ----------
-    parameter : turns a name, and the text of its value or None, into words
-    row : turns a row number, counted from 0, into words
+    parameter : returns the text for a name and its value (as text, or None)
+    row : returns the text for a row number, counted from 0
     """
 
     parameter: Callable[[str, str | None], str]
     row: Callable[[int], str]
 
     def __call__(self, text: str) -> str:
-        """The text, with every mention between backticks in these words."""
+        """The text, with every mention between backticks replaced."""
 
         def worded(mention: re.Match[str]) -> str:
             if mention["row"] is not None:
@@ -42,19 +42,19 @@ PYTHON = Wording(_as_keyword, lambda row: f"row {row}")
 
 
 class MosaicError(Exception):
-    """Anything that this library refuses to do.
+    """Base class of all errors of this library.
 
     Parameters
     ----------
-    fault : what is wrong. After a parameter it goes on from its name: "must be > 0"
+    fault : what is wrong. With a parameter, the text continues its name: "must be > 0"
     remedy : what to do about it, in sentences
     parameter : the parameter or argument that the fault is about
     value : what was given for it
 
     Notes
     -----
-    1. Texts mention other parameters and rows between backticks, so that whoever prints them can use other words:
-       ```tol```, ```strategy='low-rank'```, ```row 7```. ``str`` uses the words of Python.
+    1. Texts mention other parameters and rows between backticks, so that a front end can use other names:
+       ```tol```, ```strategy='low-rank'```, ```row 7```. ``str`` uses the names of Python.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class MosaicError(Exception):
         self.value = None if value is _NOT_GIVEN else repr(value)
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """All parts as sentences, in the words of whoever reads them."""
+        """All parts as sentences, with names in this wording."""
         subject = "" if self.parameter is None else f"`{self.parameter}` "
         got = "" if self.value is None else f"; got {self.value}"
         end = "" if self.fault.endswith(("?", "!")) else "."
@@ -92,15 +92,15 @@ class NotPositiveSemidefiniteError(InvalidInputError):
 
 
 class MemoryBudgetError(MosaicError, MemoryError):
-    """The work does not fit into the memory that it was given. Raised before allocating."""
+    """The work does not fit into its memory budget. Raised before allocating."""
 
 
 class MissingDependencyError(MosaicError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is needed and not installed."""
 
 
 class MosaicWarning(UserWarning):
-    """Something that whoever uses the answer should know. Its text mentions parameters and rows as that of an error does.
+    """Base class of all warnings of this library. Texts mention parameters and rows as those of errors do.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class MosaicWarning(UserWarning):
     """
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """The text, in the words of whoever reads it."""
+        """The text, with names in this wording."""
         return wording(super().__str__())
 
     def __str__(self) -> str:
@@ -121,4 +121,4 @@ class ConvergenceWarning(MosaicWarning):
 
 
 class SelectionWarning(MosaicWarning):
-    """The answer is usable, but there is something about the data that whoever uses it should know."""
+    """The result is usable, but something about the data should be known before it is used."""

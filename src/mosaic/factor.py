@@ -1,7 +1,7 @@
-"""K ≈ F Fᵀ without forming K: randomly pivoted, greedy and exact Cholesky, and the error that they leave.
+"""K ≈ F Fᵀ without forming K: randomly pivoted, greedy and exact Cholesky, with a known error.
 
-All three choose pivots one after another and keep the residual Δ = K − F Fᵀ positive semi-definite, zero on the
-pivots. Its trace is known at every moment, so a factor can stop as soon as the promise made to the user allows.
+All three choose pivots one after another. The residual Δ = K − F Fᵀ stays positive semi-definite and is zero on the
+pivots. Its trace is known at every step, so a factorisation stops as soon as the tolerance allows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
 PIVOTS_PER_BLOCK = 64
-#: Columns up to which a sparse explicit factor is made dense.
+#: Largest number of columns of a sparse explicit factor that is made dense.
 MOST_DENSE_COLUMNS = 1024
 
 
@@ -68,14 +68,14 @@ def factorize(
     ----------
     kernel : the similarity; linear and cosine kernels with fewer features than points are their own factor
     method : "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted
-        Cholesky), "greedy" takes the largest, "exact" goes on to rounding level whatever ``tol`` says
+        Cholesky), "greedy" takes the largest, "exact" ignores ``tol`` and continues to rounding level
     tol : relative trace error to stop at
     max_rank : largest number of columns
-    memory_budget : bytes that the factor may use at its peak
-    weights : multiplicity of each point, in the trace and in the draws
-    candidates : points whose rows matter whatever their weight; together they count in the draws as much as all weights do,
-        and the factor goes on until it misses no more of them than ``tol``
-    first : points that are pivots before others are drawn
+    memory_budget : bytes of peak memory for the factor
+    weights : weight of each point in the trace and in the draws
+    candidates : points that must be approximated whatever their weight; together they count in the draws as much as all
+        weights, and the factorisation continues until their relative trace error, too, is within ``tol``
+    first : points that become pivots before others are drawn
     random_state : seed of the draws
     callback : called with (rank, relative error) after every block
 
@@ -114,8 +114,8 @@ def factorize(
     first = np.zeros(0, np.intp) if first is None else first
     if len(first) > limit:
         raise InvalidInputError(
-            f"`max_rank` or `memory_budget` allow {limit} columns, but {len(first)} points must be included, which take one each",
-            "Raise the limit, or include fewer.",
+            f"`max_rank` or `memory_budget` allow {limit} columns, but {len(first)} points must be included and take one each",
+            "Raise the limit, or include fewer points.",
         )
     rows_matter = np.zeros(n)
     if candidates is not None and len(candidates):
@@ -123,7 +123,7 @@ def factorize(
     state = _Pivoting(kernel, ω, rows_matter, diagonal, method, np.random.default_rng(random_state))
     for at in range(0, len(first), PIVOTS_PER_BLOCK):
         state.include(first[at : at + PIVOTS_PER_BLOCK])
-    # Below this the residual is rounding noise of the products.
+    # Below this level the residual is rounding error.
     floor = 50 * float(np.finfo(kernel.dtype).eps)
     target = floor if method == "exact" else max(tol, floor)
     stopped: Stop = "exact" if target == floor else "tolerance"
@@ -142,7 +142,7 @@ def factorize(
 
 
 def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:
-    """Columns that may be used. Memory for two factors is counted: growing may copy it, and so may what comes after."""
+    """Largest number of columns. Memory for two factors is counted, because growing and later steps may copy the factor."""
     limit = n if max_rank is None else min(n, max_rank)
     if memory_budget is None:
         return limit
@@ -158,7 +158,7 @@ def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: floa
 
 
 class _Pivoting:
-    """The growing factor: column blocks, pivots and the diagonal of the residual."""
+    """The growing factor: its columns, pivots and the diagonal of the residual."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Pivoting:
         self.kernel, self.ω, self.rows_matter, self.method, self.rng = kernel, ω, rows_matter, method, rng
         self.residual = diagonal.astype(np.float64)
         self.largest = float(diagonal.max())
-        # Fᵀ, a row for each pivot: growing an array at its end moves no data where the system can remap memory.
+        # Fᵀ, a row for each pivot: appending rows moves no data if the system can remap memory.
         self.Ft = np.empty((0, kernel.n), dtype=kernel.dtype)
         self.pivots: list[int] = []
 
@@ -186,11 +186,11 @@ class _Pivoting:
 
     @property
     def largest_error(self) -> float:
-        """What is missed of the targets or of the candidates, whichever is more."""
+        """The larger of the errors for the targets and for the candidates."""
         return max(self.error, float(self.rows_matter @ self.residual))
 
     def include(self, pivots: IntArray) -> None:
-        """Take these as pivots, but for those that earlier ones express."""
+        """Make these points pivots, except those that earlier pivots express."""
         gram = self._residual_gram(pivots)
         accepted = self._reject(gram, np.zeros(len(pivots)))
         if accepted:
@@ -198,7 +198,7 @@ class _Pivoting:
         self.residual[pivots] = 0.0
 
     def extend(self, room: int) -> bool:
-        """Add up to ``room`` pivots; False when all that is left of the points is rounding."""
+        """Add up to ``room`` pivots; False if only rounding is left of the points."""
         for _ in range(3):
             drawn = self._draw(room)
             gram = self._residual_gram(drawn)
@@ -221,10 +221,10 @@ class _Pivoting:
         return np.asarray(gram - chosen.T @ chosen)
 
     def _reject(self, gram: FloatArray, chance: FloatArray) -> list[int]:
-        """Keep a draw with probability (what earlier draws of the block left of it) / (what it was drawn for).
+        """Keep a draw with probability (its residual after earlier draws of the block) / (its residual when it was drawn).
 
-        This makes a block of draws follow the law of drawing one after another. A point drawn twice is accepted once:
-        nothing is left of it at its second draw.
+        So a block of draws has the same distribution as single draws, one after another. A point that is drawn twice is accepted
+        once: its residual is zero at the second draw.
         """
         left = gram.copy()
         drawn_for = np.diagonal(gram).copy()
@@ -257,7 +257,7 @@ class _Pivoting:
             j = int(self.residual.argmin())
             raise NotPositiveSemidefiniteError(
                 f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "
-                f"that is left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g})",
+                f"left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g})",
                 "Clip the negative eigenvalues or choose a positive semi-definite kernel.",
             )
         np.maximum(self.residual, 0.0, out=self.residual)

@@ -1,4 +1,4 @@
-"""Posing the program: what each point is in it, and the design problem over distinct points."""
+"""Posing the program: the roles of the points in it, and the design problem over distinct points."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from mosaic.problem import (
 
 @dataclass(frozen=True)
 class Roles:
-    """What points are in the program, checked.
+    """The roles of points in the program, checked.
 
     Attributes
     ----------
     weights : how much each point counts as a target
-    cost : price of each point as a candidate; None where all cost 1
-    allowed : candidates, in order
+    cost : price of each point as a candidate; None if all are 1
+    allowed : candidates, in ascending order
     anchors : must-include points
     """
 
@@ -56,7 +56,7 @@ class Roles:
         candidates: ArrayLike | None = None,
         must_include: ArrayLike | None = None,
     ) -> Roles:
-        """Check what the user gave for n points."""
+        """Check the user's arguments for n points."""
         weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight", minimum=0.0)
         if not weights.any():
             fault = "must have a positive entry; all are 0, so there is nothing to represent"
@@ -73,7 +73,7 @@ class Roles:
         anchors = np.unique(groups.group[self.anchors])
         may = np.zeros(len(groups.first), dtype=bool)
         may[groups.group[self.allowed]] = True
-        may[anchors] = False  # they are in already
+        may[anchors] = False  # they are included already
         cost = None if self.cost is None else self._lowest_price(groups, self.cost)
         return Roles(groups.sums(self.weights), cost, np.flatnonzero(may), anchors)
 
@@ -90,7 +90,7 @@ class Roles:
         return takes
 
     def _lowest_price(self, groups: EqualRows, cost: FloatArray) -> FloatArray:
-        """The lowest price of a candidate in each group; infinite where there is none."""
+        """The lowest price of a candidate in each group, infinite for a group without candidates."""
         lowest = np.full(len(groups.first), np.inf)
         np.minimum.at(lowest, groups.group[self.allowed], cost[self.allowed])
         return lowest
@@ -98,17 +98,17 @@ class Roles:
 
 @dataclass(frozen=True)
 class Posed:
-    """The design problem over distinct points: candidates' rows, their prices, and what must-include points leave of both.
+    """The design problem over distinct points: rows and prices of candidates, after must-include points are projected out.
 
     Attributes
     ----------
     problem : the design problem, at strength 1
     lam_crit : strength below which nothing is selected
-    is_settled : whether must-include points leave nothing that a candidate could explain, at any strength
-    hidden : what may be left, at most, of a candidate that was taken for rounding (its length over its price)
+    is_settled : whether must-include points leave nothing for candidates to explain, at any strength
+    hidden : largest possible length, divided by price, of a candidate whose remainder was set to zero as rounding
     candidates, cost : distinct points that may be chosen, and their prices
     anchors : must-include points
-    initial : candidates to begin with, best first
+    initial : candidates that the solver begins with, best first
     """
 
     problem: DesignProblem
@@ -122,7 +122,7 @@ class Posed:
 
     @classmethod
     def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> Posed:
-        """The problem of distinct points with these roles, whose kernel is F Fᵀ."""
+        """The problem for distinct points with these roles and the kernel F Fᵀ."""
         F, weights = factor.F, roles.weights
         has_anchors = len(roles.anchors) > 0
         if has_anchors:
@@ -155,7 +155,7 @@ class Posed:
         return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])
 
     def restrict(self, kept: BoolArray) -> Posed:
-        """The same with fewer candidates, all of which the solver begins with."""
+        """The same problem with fewer candidates; the solver begins with all of them."""
         problem = self.problem.restrict(np.flatnonzero(kept))
         cost = None if self.cost is None else self.cost[kept]
         initial = np.arange(int(kept.sum()))
@@ -163,6 +163,6 @@ class Posed:
 
 
 def _have_something_in_common(candidates: FloatArray, C: FloatArray) -> bool:
-    """Whether any candidate has a similarity to a target that is not zero."""
+    """Whether any candidate has a non-zero similarity to a target."""
     C = C.astype(candidates.dtype)
     return any(bool((candidates[rows] @ C).any()) for rows in row_blocks(*candidates.shape))

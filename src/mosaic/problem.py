@@ -1,11 +1,11 @@
-"""The program in design form: the one place that knows the formulas.
+"""The program in design form: the only module with its formulas.
 
 The program of the paper, with K = F Fᵀ and rows r_j of R, is
 
     P(R) = lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖₂ .
 
-Two exact changes of variables (docs/math) make it small. Row norms do not change when the n targets are rotated into
-p coordinates, C = T Tᵀ (``RowProgram``, unknown W of n×q); and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
+Two exact changes of variables (docs/math) make it small. Rotating the n targets into q coordinates, C = T Tᵀ, does not
+change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
 (``DesignProblem``, unknown η of n):
 
     2φ(η) = tr(C M⁻¹) + 1ᵀη,   M = I/lam + Fᵀ diag(η) F,   E = M⁻¹ T = lam · (T − Fᵀ W),
@@ -15,8 +15,8 @@ Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual
 
 Notes
 -----
-1. Costs c_j (Σ c_j ‖r_j‖) are the same program with rows f_j / c_j; weights ω_i of targets the same with C = Σ ω_i t_i t_iᵀ.
-   Neither is known to a solver. Both are ours; the paper has neither.
+1. Costs c_j (Σ c_j ‖r_j‖) give the same program with rows f_j / c_j, weights ω_i of targets the same with C = Σ ω_i t_i t_iᵀ.
+   Solvers need to know of neither. Both are our additions to the paper.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
 
-#: Candidates per feature up to which the candidate-space formulas are used where the targets are the candidates.
+#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates.
 SQUARE_SPACE_RATIO = 2.0
-#: Candidates per feature up to which the candidate-space formulas are used: about 4.3 n³ operations against
-#: 2n²p + 4np² + n³/3 + 4p³/3. By the count the change-over is later; products of the feature space run faster.
+#: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
+#: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
-#: Directions in which must-include points have less than this share of their longest one are not expressed by them.
+#: Singular values of must-include points below this share of the largest count as zero: their directions are not spanned.
 SPANNED_SHARE = 1e-10
-#: What is left of a squared length after a projection is rounding, if it is less than this many eps of the length before.
+#: After a projection, a squared length below this many eps of the squared length before is rounding.
 ROUNDING_OF_SQUARES = 50.0
-#: Problems of up to this many candidates whose rank is at least a quarter of it are solved whole (``working_set``): there the
-#: support is no small part of all, and a few steps on all candidates cost less than many rounds. Square ones then keep K = F Fᵀ.
+#: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
+#: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
 
 
@@ -57,21 +57,21 @@ class Bounds(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Everything the design form says about one η."""
+    """Value, gradient and Hessian of the design form at one η."""
 
     inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
     fit: float  # ‖E‖² / lam
     v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
-    curvature: Callable[[], FloatArray]  # makes the Hessian, which the last η of a run does not need
+    curvature: Callable[[], FloatArray]  # computes the Hessian, which the last η of a run does not need
 
     @property
     def hessian(self) -> FloatArray:
-        """½ ∇²(2φ) = Q ∘ V, computed anew by every call, in the precision of the problem."""
+        """½ ∇²(2φ) = Q ∘ V, recomputed at every access, in the precision of the problem."""
         return self.curvature()
 
 
 class DualPoint(NamedTuple):
-    """E = M⁻¹ T with its two numbers: enough to certify any set of candidates."""
+    """E = M⁻¹ T with ⟨E, T⟩ and ‖E‖²/lam: enough to certify any set of candidates."""
 
     E: FloatArray
     inner: float
@@ -82,9 +82,9 @@ class DualPoint(NamedTuple):
 class DesignProblem:
     """Candidates F (n×p, divided by their costs), targets C = Σ ω t tᵀ (p×p), strength lam.
 
-    ``outside`` is the trace of the targets' similarity that no candidate can express: it adds lam/2 · outside to
-    primal and dual alike. ``square`` says that the targets are the candidates themselves, C = FᵀF, which saves work.
-    ``rough`` says that evaluations are made in single precision: they prove nothing, see ``single``.
+    ``outside`` is the trace of the targets' similarity that no candidate can express; it adds lam/2 · outside to both
+    primal and dual. ``square`` says that the targets are the candidates, C = FᵀF, which saves work.
+    ``rough`` says that evaluations run in single precision and prove nothing, see ``single``.
     """
 
     F: FloatArray
@@ -106,7 +106,7 @@ class DesignProblem:
 
     @property
     def constant(self) -> float:
-        """lam/2 · outside, the part of P that no choice changes."""
+        """lam/2 · outside, the constant part of P."""
         return 0.5 * self.lam * self.outside
 
     @property
@@ -123,7 +123,7 @@ class DesignProblem:
         return T
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
-        """The same targets, fewer candidates. ``for_steps``: with what evaluations need and the whole knows or shares."""
+        """The same targets, fewer candidates. With ``for_steps``, it takes over matrices that evaluations need."""
         if self.F.dtype == np.float64 and np.array_equal(candidates, np.arange(self.n)):
             return self
         rows = np.asarray(self.F[candidates], dtype=np.float64)
@@ -132,7 +132,7 @@ class DesignProblem:
             columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
             small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
         elif for_steps or "T" in self.__dict__:
-            small.__dict__["T"] = self.T  # shared: it depends on the targets alone
+            small.__dict__["T"] = self.T  # shared, because it depends on the targets alone
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
@@ -147,7 +147,7 @@ class DesignProblem:
     def single(self) -> DesignProblem:
         """The same problem in single precision, for steps that prove nothing.
 
-        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| keeps within the range.
+        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
         """
         s = max(float(self.F.max()), -float(self.F.min())) or 1.0
         lam, outside = self.lam * s**2, self.outside / s**2
@@ -167,7 +167,7 @@ class DesignProblem:
 
     @cached_property
     def _grams(self) -> tuple[FloatArray, FloatArray]:
-        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, all that the candidate-space formulas need."""
+        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
         if self.square:
             K = self.F @ self.F.T
             return K, K
@@ -202,8 +202,8 @@ class DesignProblem:
 
         Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
         ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
-        In the square case Z = Q, so one product is spared; but (I − B⁻¹)_jj / η_j cancels where lam η_j K_jj is tiny, so
-        these rows are computed as those of Z (good enough for the Hessian, not for the certificate).
+        In the square case Z = Q, which saves one product; but (I − B⁻¹)_jj / η_j cancels if lam η_j K_jj is tiny, so
+        these rows are computed like those of Z (accurate enough for the Hessian, not for the certificate).
         """
         K, Y = self._grams
         d = np.sqrt(eta)
@@ -256,7 +256,7 @@ class DesignProblem:
         E = E.astype(F.dtype, copy=False)
         z = np.empty(F.shape[0])
         for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1])):
-            Y = E.T @ F[rows].T  # this order suits a factor that is stored by columns
+            Y = E.T @ F[rows].T  # this order is fast for a factor stored by columns
             z[rows] = np.sqrt(np.einsum("ij,ij->j", Y, Y))
         return z
 
@@ -276,7 +276,7 @@ class DesignProblem:
 def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
 
-    Far from the optimum first-order methods overshoot and ⟨E,T⟩ may be negative; then the best multiple is too.
+    Far from the optimum first-order methods overshoot, and ⟨E,T⟩ may be negative; then the best multiple is negative, too.
     """
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
@@ -296,14 +296,14 @@ def critical_lam(problem: DesignProblem) -> float:
     if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
         return critical_strength(np.sqrt(row_norms_squared(problem._grams[0])))
     T = problem.T
-    # The trailing columns of a pivoted factor carry next to nothing; leaving them out spares most of the product.
+    # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
     tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
     T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
     return critical_strength(problem.scores(T) if T.size else np.zeros(1))
 
 
 def critical_strength(lengths: FloatArray) -> float:
-    """1 / max_j z_j, where z_j is what candidate j has in common with all targets, in the norm of the program."""
+    """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
     largest = float(lengths.max())
     if largest == 0:
         raise InvalidInputError(
@@ -325,8 +325,8 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
 def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
     """F(I − B Bᵀ) and B, an orthonormal basis of the anchors' features: points that are included at no cost.
 
-    Their rows are free, so they take away whatever they can express; on kernels this is the Schur complement of K. A row of
-    which less is left than the similarity can tell, 50 eps of its squared length, is zero: the rest is rounding.
+    Their rows have no price, so they remove everything that they can express; for the kernel this is the Schur complement. A row
+    whose squared length falls below 50 eps of what it was is set to zero, because the rest is rounding.
     """
     U, singular, _ = np.linalg.svd(np.asarray(F[anchors], np.float64).T, full_matrices=False)
     B = U[:, singular > SPANNED_SHARE * singular.max(initial=0.0)]
@@ -339,7 +339,7 @@ def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArra
 
 @dataclass(frozen=True)
 class RowProgram:
-    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖ + constant, for row norms ℓ₂ or ℓ_∞: what first-order methods work on.
+    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖ + constant, for row norms ℓ₂ or ℓ_∞: the form for first-order methods.
 
     With T = Fᵀ (p×n) the unknown is R itself, as in the paper; with the T of ``DesignProblem`` it is smaller. The ℓ_∞
     norm changes under rotation, so its T must be Fᵀ. The dual norm (ℓ₂, ℓ₁) bounds the rows of F E, E = lam (T − FᵀW).
@@ -368,7 +368,7 @@ class RowProgram:
 
     @cached_property
     def K(self) -> FloatArray | None:
-        """F Fᵀ where multiplying by it is cheaper than by F twice."""
+        """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
         return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
 
     def apply_K(self, W: FloatArray) -> FloatArray:
@@ -420,7 +420,7 @@ def _in_single(A: FloatArray, divisor: float) -> FloatArray:
 
 
 def _narrow(Y: FloatArray) -> FloatArray:
-    """Y, or a square matrix with the same Y Yᵀ where Y is more than twice as wide: a step or two would pay for it."""
+    """Y, or a square matrix with the same Y Yᵀ if Y is more than twice as wide as high, which pays off in a step or two."""
     return np.asarray(np.linalg.qr(Y.T, mode="r")).T if Y.shape[1] > 2 * len(Y) else Y
 
 
@@ -444,7 +444,7 @@ def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def _inverse(B: FloatArray) -> FloatArray:
-    """Inverse of a symmetric positive definite matrix through its Cholesky factor, half the work of a general one."""
+    """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case."""
     (potri,) = get_lapack_funcs(("potri",), (B,))
     inverse, info = potri(cholesky(B), lower=1, overwrite_c=1)
     if info != 0:
@@ -454,7 +454,7 @@ def _inverse(B: FloatArray) -> FloatArray:
 
 
 def _mirror(A: FloatArray, tile: int = 128) -> None:
-    """Copy the lower triangle of A over the upper one, tile by tile, since both sides of a tile stay in the cache."""
+    """Copy the lower triangle of A over the upper one, in tiles, so that both sides of a tile stay in the cache."""
     for start in range(0, len(A), tile):
         rows = slice(start, start + tile)
         lower = np.tril(A[rows, rows])

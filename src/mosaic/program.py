@@ -1,7 +1,7 @@
-"""From data to a certified encoding in one call: the front door of the exact layer.
+"""Solve MOSAIC's program from data to a certified encoding in one call.
 
-``solve`` checks its input, makes the kernel and warns of a gap; ``encode`` factors the kernel, poses the problem
-(``mosaic.posing``) and has it solved and certified (``mosaic.certifying``), with a finer factor where that is needed.
+``solve`` checks its input, makes the kernel and warns of a gap above the tolerance. ``encode`` factors the kernel, poses the
+problem (``mosaic.posing``), solves and certifies it (``mosaic.certifying``), and refines the factor if the gap requires it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from mosaic.solvers.base import Status
 
 __all__ = ["Progress", "encode", "solve"]
 
-#: Multiple of the critical strength that ``solve`` uses where no strength is given.
+#: Default strength of ``solve``, as a multiple of the critical strength.
 SOLVE_ALPHA = 10.0
-#: Share of the tolerance that the factor may miss of the kernel.
+#: Largest relative trace error of the factor, as a share of the tolerance.
 KERNEL_SHARE = 0.25
-#: Without a budget, forms with an n×n unknown are refused above this many bytes.
+#: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
 
 
@@ -71,19 +71,19 @@ def solve(
     n_neighbors, time : of the diffusion kernel
     alpha : strength as a multiple of the critical one, below which nothing is selected (default 10)
     lam : strength itself, instead of alpha
-    row_norm : "l2" (the paper's program) or "linf" (the one of its coverage theorem; unknown of n×n)
+    row_norm : "l2" (the paper's program) or "linf" (the program of its coverage theorem, with an n×n unknown)
     solver : "auto" (interior point with a growing working set; FISTA for "linf"), "interior-point", "fista", "admm",
         "admm-paper" (the paper's n×n form), "reference" (CVXPY)
     tol : relative gap to certify, for the kernel as given and not only for its factor
-    max_iter : steps at most, for first-order solvers
-    max_rank, memory_budget : limits of the factor; a budget that is too small is refused with the numbers
+    max_iter : largest number of steps of first-order solvers
+    max_rank, memory_budget : limits of the factor; the error for a budget that is too small states the bytes needed
     sample_weight : how much each point counts as a target
     cost : price c_j > 0 of each point's row
     candidates : points that may be chosen (row numbers or mask); all points remain targets
-    must_include : points that are representatives whatever else is chosen (row numbers or mask), as in ``MOSAIC.fit``; they need
-        not be candidates, their rows have no price, and the others are chosen to complement them
-    random_state : seed; same seed, same answer
-    callback : called with a Progress now and then
+    must_include : points that are always representatives (row numbers or mask), as in ``MOSAIC.fit``; they need not be
+        candidates, their rows have no price, and the other representatives complement them
+    random_state : seed; the same seed gives the same answer
+    callback : called with the progress from time to time
 
     Returns
     -------
@@ -91,12 +91,12 @@ def solve(
 
     Notes
     -----
-    1. The paper leaves lam open; the multiple alpha of the critical strength is the usual scale-free way to state it.
-    2. Equal points are solved for once, with their number as weight, and share their row evenly; if some of them must be
-       included, only these share it.
+    1. The paper leaves lam open; alpha, its multiple of the critical strength, is the usual scale-free parameter.
+    2. Equal points are one point of the program, with their number as weight. They share its row evenly; if some of them are
+       in ``must_include``, only these share it.
     3. Must-include points are always in ``support``, even if their row is zero because they express no target. ``MOSAIC.fit``
-       solves its program without constraints and applies ``must_include`` when it chooses; it refuses points without weight and
-       two equal points, which here may be named.
+       solves its program without constraints and applies ``must_include`` when it chooses; unlike this function, it refuses
+       points without weight and equal points there.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def solve(
         n_neighbors=n_neighbors,
         time=time,
         random_state=random_state,
-    )  # a bandwidth rule counts all points, copies included
+    )  # bandwidth rules count all points, copies included
     encoding = encode(
         similarity if groups.is_trivial else similarity.take(groups.first),
         alpha=alpha,
@@ -152,8 +152,9 @@ def solve(
     )
     if encoding.dual_gap > tol:
         warnings.warn(
-            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}",
-            ConvergenceWarning,
+            ConvergenceWarning(
+                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {encoding.status.advice}"
+            ),
             stacklevel=2,
         )
     return encoding
@@ -176,10 +177,10 @@ def encode(
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
-    """``solve`` for a kernel between distinct points, with checked roles, and silent about a gap above ``tol``.
+    """``solve`` for a kernel between distinct points and checked roles, without a warning if the gap is above ``tol``.
 
-    ``groups`` says which points are equal (``roles`` then speak of all of them). ``warm`` is an encoding for the same
-    kernel, whose factor is used again and whose influence the solver starts from.
+    ``groups`` says which points are equal; ``roles`` then has an entry for each of them. ``warm`` is an encoding for the same
+    kernel: its factor is reused, and the solver starts from its influence.
     """
     groups = EqualRows.trivial(kernel.n) if groups is None else groups
     roles = Roles.read(groups.n) if roles is None else roles
@@ -208,15 +209,15 @@ def encode(
         )
         start = None if warm is None else warm.influence[groups.first][posed.candidates]
         solution, encoding = attempt.solve(posed, start)
-        # The error of the factor may take more than its share of the gap; then a finer factor is needed.
-        left = float(np.trace(posed.problem.C)) / factor.trace  # by must-include points
+        # If the error of the factor takes more than its share of the gap, a finer factor is needed.
+        left = float(np.trace(posed.problem.C)) / factor.trace  # share that must-include points leave
         is_fine = trace_tol < 1e-3 * tol * left
         if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
             break
         trace_tol = min(0.25 * trace_tol, KERNEL_SHARE * tol * left)
         factor = None
     if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
-        # Rows of points that the factor renders badly may do harm. Those of pivots cannot: the factor is exact there.
+        # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
         encoding = attempt.better(encoding, posed.restrict(np.isin(posed.candidates, factor.pivots)))
     if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
         encoding = attempt.better(encoding, posed.restrict(np.zeros(len(posed.candidates), dtype=bool)))
@@ -226,7 +227,7 @@ def encode(
 
 
 def _check_linf(solver: SolverName, sample_weight: ArrayLike | None, must_include: ArrayLike | None) -> None:
-    """Refuse what the program with ℓ_∞ norms does not have."""
+    """Refuse settings that the program with ℓ_∞ norms does not support."""
     if sample_weight is not None or must_include is not None:
         raise InvalidInputError(
             "`row_norm='linf'` takes no `sample_weight` and no `must_include`", "Use `row_norm='l2'`."
@@ -238,7 +239,7 @@ def _check_linf(solver: SolverName, sample_weight: ArrayLike | None, must_includ
 
 
 def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:
-    """Forms whose unknown is R itself keep about six matrices of its size."""
+    """Refuse an unknown R that is too large: the solvers keep about six matrices of its size."""
     limit = LARGEST_SQUARE_BYTES if memory_budget is None else memory_budget
     needed = 6.0 * 8 * n * targets
     if needed > limit:

@@ -1,16 +1,16 @@
-"""Solve on few candidates, certify for all, add those that violate most: the whole program at the price of a small one.
+"""Solve on few candidates, certify for all, add the worst violators: the whole program at the cost of a small one.
 
-A round solves the design problem on a working set S, which costs nothing that grows with n, then computes z_j for every
-candidate that may still matter, one n×p×p product. max z gives the dual value for the *whole* program, so the gap
-holds for the whole in every round. Three rules keep the rounds few and S small:
+A round solves the design problem on a working set S, at a cost that does not grow with n. Then it computes z_j for every
+candidate that may still enter, one n×p×p product. max z gives the dual value of the *whole* program, so the gap
+of every round holds for the whole program. Three rules keep the rounds few and S small:
 
-- Growth: violators (z_j > 1) crowd around a few places, and taking the worst of them would add many near-copies of one
-  point. Each violator belongs to the member of S that it resembles most; the worst of every cell enter first.
-- Thinning: interior point spreads weight evenly over points that can replace one another. The heaviest members are
-  solved for alone, and the others leave, as long as P gives back no more than a share of what the round won. In the end this
-  runs once more with what the tolerance has left: any η with P(η) − D within it is as good an answer, and a shorter one.
+- Growth: violators (z_j > 1) lie close together in a few places, and the worst of all would be near-copies of one point.
+  So each violator belongs to the cell of the member of S that it resembles most; the worst of every cell enter first.
+- Thinning: interior point spreads weight evenly over points that can replace one another. The problem is solved on the
+  heaviest members alone, and the others leave if P rises by no more than a share of the round's progress. At the end this is
+  repeated with the rest of the tolerance: any η with P(η) − D within the tolerance is as good an answer, with fewer points.
 - Screening: a candidate that provably has a zero row (``problem.screen``) is dropped for good. The certificate
-  of the remaining candidates holds for all, since removing zero rows does not change the optimum.
+  of the remaining candidates holds for all, because removing zero rows does not change the optimum.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, scr
 from mosaic.solvers.base import Record, Solution, Status
 from mosaic.solvers.interior_point import run_interior_point
 
-#: Problems of this many candidates are solved whole, and so are those of up to ``MOST_SOLVED_WHOLE`` and of high rank. Larger
-#: ones start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the
-#: working set still cost less than a pass over all points.
+#: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
+#: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working
+#: set still cost less than a pass over all points.
 MOST_INITIAL_MEMBERS = 300
-#: From this many members on (or four times the rank) the set grows slowly: steps keep five matrices of its size squared.
+#: With this many members (or four times the rank) the set grows slowly: steps keep five matrices of members × members.
 MOST_MEMBERS = 3000
-#: Violators that are compared with the members of the working set, at most.
+#: Most violators that are compared with the members of the working set.
 MOST_COMPARED = 20_000
-#: A subproblem is solved to this share of the gap of the whole.
+#: Gap of a subproblem, as a share of the gap of the whole problem.
 SUBPROBLEM_SHARE = 0.1
-#: Share of the primal progress of a round that thinning may give back.
+#: Share of a round's progress in the primal value that thinning may lose.
 GIVEN_BACK_SHARE = 0.01
-#: Thinning is tried when it promises to leave at most this share of the members.
+#: Thinning is tried if at most this share of the members would stay.
 THINNED_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class Round:
-    """What happened in one round, for progress reports."""
+    """The result of one round, for progress reports."""
 
     number: int
     working_set: int
@@ -67,12 +67,12 @@ def solve_design(
     Parameters
     ----------
     problem : the design problem
-    tol : relative gap to reach; when thinning, half of it is left for that
-    initial : candidates to begin with, best first (the pivots of a factorisation, say)
+    tol : relative gap to reach; with ``thin``, half of it is reserved for thinning
+    initial : candidates to begin with, best first, such as the pivots of a factorisation
     start : η of a similar problem (warm start)
-    max_rounds : rounds of growth at most
-    thin : drop what the certificate does not need
-    random_state : seed for the few random candidates that join ``initial``
+    max_rounds : largest number of rounds
+    thin : whether to drop members that the certificate does not need
+    random_state : seed of the few random candidates that are added to ``initial``
     callback : called after every round
 
     Returns
@@ -98,7 +98,7 @@ def solve_design(
             status = Status.STALLED
             break
         if state.gap < 0.5 * old_gap:
-            # Giving back more than a share of what the round has won would let the same points enter and leave for ever.
+            # Losing more than a share of the round's progress would let the same points enter and leave forever.
             won = min(old_primal - state.best_primal, state.gap * problem.scale)
             state.thin(state.best_primal + GIVEN_BACK_SHARE * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
         state.grow()
@@ -109,7 +109,7 @@ def solve_design(
 
 
 class _WorkingSet:
-    """Members S with their η, the candidates that may still enter, and the best bounds so far."""
+    """The members S with their η, the candidates that may still enter, and the best bounds so far."""
 
     def __init__(
         self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator
@@ -143,7 +143,7 @@ class _WorkingSet:
         return min((self.best_primal - self.best_dual) / self.problem.scale, 1.0)
 
     def solve(self, aim: float) -> None:
-        """Interior point on the members, as precisely as the gap of the whole deserves; then bounds for the whole."""
+        """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
         is_whole = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
         tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
@@ -152,7 +152,7 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if is_whole:
-            self.z = np.zeros(len(self.left))  # no candidate outside is left that could violate anything
+            self.z = np.zeros(len(self.left))  # no candidate is left outside the set
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -163,7 +163,7 @@ class _WorkingSet:
         self.best_dual = max(self.best_dual, dual)
 
     def certify(self) -> None:
-        """Compute z for all candidates left, bounds for the whole program, and the candidates that can be screened."""
+        """Compute z for all remaining candidates and bounds for the whole program, and drop screened candidates."""
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
@@ -179,11 +179,11 @@ class _WorkingSet:
             self.left, self.rows, self.z = self.left[keep], self.rows[keep], self.z[keep]
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
-        """Keep the heaviest members of the best η, solve on them, for as long as P(η) ≤ target."""
+        """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
         members, eta, _ = self.best
         order = np.argsort(-eta, kind="stable")
         keep = int((eta > 1e-3 * eta.max()).sum())
-        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly any member can be replaced by others
+        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly any member is replaceable by others
             keep = min(keep, int(shrink * len(order)))
         while 0 < keep <= THINNED_SHARE * len(order):
             chosen = np.sort(order[:keep])
@@ -204,12 +204,12 @@ class _WorkingSet:
         self.members, self.eta = members, eta
 
     def grow(self) -> None:
-        """Admit violators."""
+        """Add violators to the members."""
         room = max(100, len(self.members), self.size // 2)
         most = max(MOST_MEMBERS, 4 * self.problem.p)
         new = self._violators(room=max(100, min(room, most - len(self.members))))
         if not len(new):
-            # The members violate their own constraints: the subproblem owes its gap to the dual point of an earlier step.
+            # Only members violate constraints: the gap of the subproblem came from the dual point of an earlier step.
             self.precision *= 0.1
         members = np.concatenate([self.members, new])
         eta = np.concatenate([self.eta, np.zeros(len(new))])
@@ -222,7 +222,7 @@ class _WorkingSet:
         return inside
 
     def _violators(self, room: int) -> IntArray:
-        """Candidates with z > 1, the worst of each cell first; the cell of a member is all that resemble it most."""
+        """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
         excess = self.z - 1.0
         worth = excess > 0.02 * max(float(excess.max()), 0.0)
         worth &= ~self._is_member()[self.left]

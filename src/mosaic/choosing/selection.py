@@ -338,7 +338,7 @@ class Selection:
         if is_auto(settings.contamination) and settings.outliers != "keep" and share > CROWD_SHARE:
             found.append(
                 f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
-                "like. If they belong, set outliers='keep' or min_group; if you know their share, set contamination."
+                "like. If they belong, set `outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
         if self.cut.sparse_group > 0 and len(self.chosen):
             low = material.sample_counts < self.cut.sparse_group
@@ -346,7 +346,7 @@ class Selection:
             if not np.isin(self.chosen, material.sample[low]).any():
                 found.append(
                     f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) form a sparse group without a "
-                    "representative. Ask for more representatives, or, if they are outliers, set contamination."
+                    "representative. Ask for more representatives, or, if they are outliers, set `contamination`."
                 )
         return tuple(found)
 

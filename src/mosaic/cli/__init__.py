@@ -1,6 +1,6 @@
 """The command line: ``mosaic select points.csv -k 50 -o picks.csv --report report.html``.
 
-Nothing but the standard library is imported before the command has said what it is doing.
+Only the standard library is imported before the first line is printed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["main"]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command and return its exit code; ``mosaic --help`` lists both.
+    """Run a command and return its exit code; ``mosaic --help`` lists commands and exit codes.
 
     Parameters
     ----------
-    argv : words after ``mosaic``, by default those of the process
+    argv : arguments after ``mosaic``, by default those of the process
 
     Examples
     --------

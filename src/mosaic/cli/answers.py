@@ -1,6 +1,6 @@
-"""What ``--json`` prints: its types, their JSON Schema, and ``mosaic schema``.
+"""The output of ``--json``: its types, their JSON Schema, and ``mosaic schema``.
 
-What annotates the type of a field describes it (a text) or is the least value that it takes (a number).
+The annotation of a field is its description (a text) or its least value (a number).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ FromZero: TypeAlias = Annotated[int, 0]
 FromOne: TypeAlias = Annotated[int, 1]
 FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
 Sentence: TypeAlias = Annotated[str, "the answer in one sentence"]
-EffectiveCount: TypeAlias = Annotated[float, "rows that look like it, of those that it was compared with"]
+EffectiveCount: TypeAlias = Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
 Values: TypeAlias = Annotated[dict[str, Any], "all columns of the row, by name; lists are left out"]
-Rule: TypeAlias = Annotated[str, "where the threshold came from: valley, alone, contamination, threshold or none"]
+Rule: TypeAlias = Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
 Threshold: TypeAlias = Annotated[float | None, "effective count below which rows are outliers"]
-Notes: TypeAlias = Annotated[list[str], "what was assumed about the file, and what the library warns of"]
-Outputs: TypeAlias = Annotated[dict[str, str], "files that were written: picks, labels, report, outliers, curve"]
+Notes: TypeAlias = Annotated[list[str], "assumptions about the file, and warnings of the library"]
+Outputs: TypeAlias = Annotated[dict[str, str], "paths of written files: picks, labels, report, outliers, curve"]
 
 
 @dataclass(frozen=True)
 class File:
     """The data."""
 
-    path: Annotated[str, "as it was given"]
-    kind: Annotated[str, "what kind of file it is, in words"]
-    rows: Annotated[FromOne, "rows that were compared"]
-    features: Annotated[FromOne, "columns of numbers that were compared"]
-    feature_names: Annotated[list[str] | None, "their names, null where they have none"]
+    path: Annotated[str, "path as given"]
+    kind: Annotated[str, "kind of file, in words"]
+    rows: Annotated[FromOne, "number of rows that were compared"]
+    features: Annotated[FromOne, "number of numeric columns that were compared"]
+    feature_names: Annotated[list[str] | None, "their names, null if they have none"]
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class Row:
     """A row of the file."""
 
     row: Annotated[FromZero, "row of the file, from 0"]
-    id: Annotated[str | None, "name of the row, null where rows have numbers only"]
+    id: Annotated[str | None, "name of the row, null if rows have only numbers"]
 
 
 @dataclass(frozen=True)
 class Pick(Row):
     """A representative."""
 
-    rank: Annotated[FromOne, "from 1"]
-    stands_for: Annotated[FromZero, "rows that it represents, itself included"]
+    rank: Annotated[FromOne, "rank, from 1"]
+    stands_for: Annotated[FromZero, "number of rows that it represents, itself included"]
     effective_count: EffectiveCount
     is_outlier: Annotated[bool, "possible with --outliers report only"]
     reason: Annotated[str, "why it was chosen"]
@@ -68,39 +68,39 @@ class Outlier(Row):
 class Outliers:
     """Rows that few others look like."""
 
-    n: Annotated[FromZero, "how many"]
+    n: Annotated[FromZero, "number of outliers"]
     rule: Rule
     count_threshold: Threshold
-    lowest: Annotated[list[Outlier], "oddest first, 50 at most"]
+    lowest: Annotated[list[Outlier], "at most 50, lowest effective count first"]
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven; null where it was not asked for or cannot be proven."""
+    """The certificate; values are null if they were not requested or cannot be proven."""
 
     gap: Annotated[float | None, "relative duality gap of the program"]
     kernel_error: Annotated[float | None, "share of the kernel that the factor misses"]
     rank: Annotated[FromZero | None, "columns of the factor"]
-    error: Annotated[float | None, "what the picks leave unexplained, by least squares with the price ridge"]
-    bound: Annotated[float | None, "what every set of as many leaves at least, at the same price"]
-    excess: Annotated[float | None, "error / bound − 1: how far from the best, at most"]
-    sentence: Annotated[str, "the same in words"]
-    ridge: Annotated[float | None, "price of coefficients: the mean similarity of a row to itself"]
-    total: Annotated[float | None, "all there is to explain; errors and bounds are parts of it"]
-    error_without_ridge: Annotated[float | None, "what the picks leave where coefficients have no price"]
-    bound_without_ridge: Annotated[float | None, "what every set of as many leaves at least without a price"]
+    error: Annotated[float | None, "unexplained part that the picks leave, by least squares with this ridge"]
+    bound: Annotated[float | None, "lower bound of the error of every set of as many rows, at this ridge"]
+    excess: Annotated[float | None, "error / bound − 1: largest possible distance from the best set"]
+    sentence: Annotated[str, "the certificate in words"]
+    ridge: Annotated[float | None, "ridge of least squares: the mean similarity of a row to itself"]
+    total: Annotated[float | None, "total to be explained, of which errors and bounds are parts"]
+    error_without_ridge: Annotated[float | None, "error of the picks without a ridge"]
+    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without a ridge"]
 
 
 @dataclass(frozen=True)
 class Settings:
     """How the answer was found."""
 
-    parameters: Annotated[dict[str, Any], "of the estimator, by name"]
+    parameters: Annotated[dict[str, Any], "parameters of the estimator, by name"]
     alpha: Annotated[float | None, "strength, as a multiple of the critical one"]
     lam: Annotated[float | None, "strength"]
     gamma: Annotated[float | None, "bandwidth"]
-    sentences: Annotated[list[str], "what was decided, and why"]
-    versions: Annotated[dict[str, str], "of the library and of what its numbers depend on"]
+    sentences: Annotated[list[str], "decisions and their reasons"]
+    versions: Annotated[dict[str, str], "versions of the library and of the packages that affect the numbers"]
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class SelectAnswer:
     file: File
     sentence: Sentence
     n_representatives: Annotated[FromOne, "number of picks"]
-    coverage: Annotated[float, "share of the points that belong which the picks express"]
-    picks: Annotated[list[Pick], "by rank"]
+    coverage: Annotated[float, "share of the points, without outliers, that the picks express"]
+    picks: Annotated[list[Pick], "representatives by rank"]
     outliers: Outliers
     certificate: Certificate
     settings: Settings
@@ -123,16 +123,16 @@ class SelectAnswer:
 class DemoAnswer(SelectAnswer):
     """The answer of demo."""
 
-    n_noise: Annotated[FromZero, "images of noise among the digits"]
-    n_noise_found: Annotated[FromZero, "images of noise that are outliers"]
-    folder: Annotated[str, "where the files are"]
+    n_noise: Annotated[FromZero, "number of images of noise among the digits"]
+    n_noise_found: Annotated[FromZero, "number of images of noise that are outliers"]
+    folder: Annotated[str, "folder of the written files"]
 
 
 @dataclass(frozen=True)
 class JudgedRow(Row):
     """A row, and whether it is an outlier."""
 
-    score: Annotated[float, "log of the effective count; low is odd"]
+    score: Annotated[float, "log of the effective count; lower is more of an outlier"]
     effective_count: EffectiveCount
     is_outlier: Annotated[bool, "whether it is an outlier"]
     reason: Annotated[str | None, "why it is an outlier"]
@@ -145,13 +145,13 @@ class OutliersAnswer:
 
     file: File
     sentence: Sentence
-    n_outliers: Annotated[FromZero, "how many"]
+    n_outliers: Annotated[FromZero, "number of outliers"]
     rule: Rule
     count_threshold: Threshold
     estimator: Annotated[
-        Literal["MOSAICOutlierDetector", "MOSAIC"], "which one judged; MOSAIC where rows are read in passes"
+        Literal["MOSAICOutlierDetector", "MOSAIC"], "estimator that was used; MOSAIC if rows are read in passes"
     ]
-    rows: Annotated[list[JudgedRow], "oddest first; with --all all rows in the order of the file"]
+    rows: Annotated[list[JudgedRow], "outliers, lowest score first; with --all, all rows in the order of the file"]
     certificate: Certificate
     settings: Settings
     notes: Notes
@@ -160,11 +160,11 @@ class OutliersAnswer:
 
 @dataclass(frozen=True)
 class CurvePoint(Row):
-    """A number of representatives, and the row that joins those before it."""
+    """A number k of representatives, and the row that is added at k."""
 
     k: Annotated[FromOne, "number of representatives"]
-    similarity: Annotated[float, "mean similarity of the points that belong to their nearest representative"]
-    coverage: Annotated[float, "share of the points that belong which the first k express"]
+    similarity: Annotated[float, "mean similarity of points to their nearest representative, without outliers"]
+    coverage: Annotated[float, "share of the points, without outliers, that the first k express"]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class PathAnswer:
 
     file: File
     sentence: Sentence
-    knee: Annotated[FromOne, "number from which on more representatives add little"]
+    knee: Annotated[FromOne, "number of representatives beyond which more add little"]
     curve: Annotated[list[CurvePoint], "one entry for each k"]
     notes: Notes
     outputs: Outputs
@@ -185,12 +185,12 @@ class EstimateAnswer:
 
     file: File
     sentence: Sentence
-    strategy: Annotated[Literal["exact", "low-rank", "sketch"], "the way that select would take"]
-    n_points: Annotated[FromOne, "distinct points; of a sketch, rows"]
-    rank: Annotated[FromZero, "columns of the factor; of a sketch, candidates"]
-    memory: Annotated[float, "bytes at the peak, beyond the data"]
-    seconds: Annotated[float, "rough, on one core"]
-    proof_seconds: Annotated[float, "rough, on one core: the program that the certificate solves when it is asked for"]
+    strategy: Annotated[Literal["exact", "low-rank", "sketch"], "strategy that select would use"]
+    n_points: Annotated[FromOne, "number of distinct points; for a sketch, of rows"]
+    rank: Annotated[FromZero, "columns of the factor; for a sketch, number of candidates"]
+    memory: Annotated[float, "peak memory in bytes, without the data"]
+    seconds: Annotated[float, "estimated seconds on one core"]
+    proof_seconds: Annotated[float, "the same for the certificate, if it is requested"]
     notes: Notes
 
 
@@ -199,24 +199,24 @@ class Difference:
     """A feature in which a row differs from its representative."""
 
     feature: Annotated[str, "its name"]
-    share: Annotated[float, "of the distance to the representative"]
+    share: Annotated[float, "share of the distance to the representative"]
 
 
 @dataclass(frozen=True)
 class ExplainedRow(Row):
     """Why a row was chosen, rejected or left out."""
 
-    called: Annotated[str, "the row in a sentence"]
-    status: Annotated[Literal["representative", "outlier", "represented"], "its part in the answer"]
+    called: Annotated[str, "name of the row in a sentence"]
+    status: Annotated[Literal["representative", "outlier", "represented"], "role of the row in the answer"]
     reason: Annotated[str, "why"]
     rank: Annotated[FromOne | None, "place among the picks, from 1"]
     effective_count: EffectiveCount
     outlier_probability: Annotated[float, "the paper's OP"]
-    representation_error: Annotated[float, "share of it that the picks cannot express"]
+    representation_error: Annotated[float, "share of the row that the picks cannot express"]
     represented_by: Annotated[Row | None, "the pick that stands for it; null for rejected outliers"]
-    similarity: Annotated[float | None, "to that pick"]
-    stands_for: Annotated[FromZero, "rows that it represents"]
-    members: Annotated[list[Row], "the most similar of them"]
+    similarity: Annotated[float | None, "similarity to that pick"]
+    stands_for: Annotated[FromZero, "number of rows that it represents"]
+    members: Annotated[list[Row], "the most similar rows that it represents"]
     differs_in: Annotated[list[Difference], "largest share first"]
 
 
@@ -225,7 +225,7 @@ class ExplainAnswer:
     """The answer of explain."""
 
     file: File
-    settings: Annotated[list[str], "what was decided about the data, and why"]
+    settings: Annotated[list[str], "decisions about the data and their reasons"]
     rows: Annotated[list[ExplainedRow], "one entry for each row that was named"]
     notes: Notes
 
@@ -234,8 +234,8 @@ class ExplainAnswer:
 class CompletionAnswer:
     """The answer of completion."""
 
-    shell: Annotated[Literal["bash", "zsh", "tcsh"], "that it is for"]
-    script: Annotated[str, "to be sourced by the shell"]
+    shell: Annotated[Literal["bash", "zsh", "tcsh"], "shell of the script"]
+    script: Annotated[str, "script that the shell sources"]
 
 
 @dataclass(frozen=True)
@@ -243,13 +243,13 @@ class Fault:
     """What went wrong."""
 
     kind: Annotated[FaultKind, "each kind has its exit code"]
-    message: Annotated[str, "all of it in words"]
-    parameter: Annotated[str | None, "the option that it is about"]
-    value: Annotated[str | None, "what was given for it"]
+    message: Annotated[str, "the whole message"]
+    parameter: Annotated[str | None, "option that caused the error"]
+    value: Annotated[str | None, "value of the option"]
     fault: Annotated[str | None, "what is wrong"]
     remedy: Annotated[str | None, "what to do"]
-    file: Annotated[str | None, "the file that it is about"]
-    where: Annotated[str | None, "line or column of the file"]
+    file: Annotated[str | None, "file that caused the error"]
+    where: Annotated[str | None, "line or column in the file"]
     exit_code: Annotated[
         int, "1 unexpected, 2 usage, 3 input, 4 output, 5 memory, 6 missing library, 128 + number of the signal"
     ]
@@ -276,9 +276,9 @@ ANSWERS: dict[str, type[Any]] = {
 
 
 def write_answer(command: str, answer: Any) -> None:
-    """One object on one line; never NaN or Infinity, which are no JSON."""
+    """Write one object on one line, without NaN and Infinity, which are not JSON."""
     text = json.dumps({"schema": _version(command), **jsonable(asdict(answer))}, ensure_ascii=False, allow_nan=False)
-    # Half a character, as in names of files that are not UTF-8, becomes an escape, which JSON has too.
+    # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
     write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
@@ -293,7 +293,7 @@ def _version(command: str) -> str:
 
 
 def schema_of(command: str | None = None) -> dict[str, Any]:
-    """The JSON Schema of what ``--json`` gives: of a command, of "error", or of any of them.
+    """The JSON Schema of the output of ``--json``, for one command, for "error", or for all.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def schema_of(command: str | None = None) -> dict[str, Any]:
     of_all = {
         "title": "What mosaic --json prints",
         "description": 'One JSON object on stdout; its "schema" says which of these it is. The number after the last slash '
-        "changes when a program that reads it would have to.",
+        "increases with incompatible changes.",
         "oneOf": [{"$ref": f"#/$defs/{name}"} for name in ANSWERS],
     }
     dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -328,7 +328,7 @@ def _object(kind: type[Any], definitions: dict[str, Any], **first: dict[str, Any
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type; that of a dataclass joins the definitions."""
+    """The schema of a type; the schema of a dataclass is added to the definitions."""
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and is_dataclass(hint):
         if hint.__name__ not in definitions:

@@ -11,7 +11,7 @@ from mosaic.cli.parser import build_parser
 from mosaic.cli.terminal import write
 from mosaic.exceptions import MissingDependencyError
 
-#: Options and arguments whose values are files.
+#: Names of options and arguments whose values are files.
 FILES = ("file", "output", "report", "labels", "embeddings", "checkpoint")
 
 
@@ -38,7 +38,7 @@ def completion(args: Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[Any]:
-    """All arguments of a parser and of those within."""
+    """All arguments of a parser and of its subparsers."""
     found: list[Any] = []
     for action in parser._actions:
         found.append(action)

@@ -1,4 +1,4 @@
-"""demo: handwritten digits with images of noise among them, to see what MOSAIC does without a file of one's own."""
+"""demo: select from handwritten digits with images of noise among them, without a file of your own."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from mosaic.data.table import InMemory, Table
 from mosaic.estimators import MOSAIC
 from mosaic.report import write_report
 
-#: Representatives, and how many of them a terminal shows as pictures.
+#: Number of representatives, and how many of them a terminal shows as pictures.
 K, DRAWN = 20, 6
-#: Digits for one image of noise.
+#: Number of digits for one image of noise.
 PER_NOISE = 20
 SIDE, DARKEST = 8, 16.0
 SHADES = " .:-=+*#%@"
 TITLE = "Digits with noise among them"
-#: How to know files that an earlier demo has written: the text before the first separator begins and ends like this.
+#: How to recognise files of an earlier demo: first separator, and begin and end of the text before it.
 OWN = {
     "picks.csv": (b"\n", b"image,digit,mosaic_rank,", b",mosaic_effective_count,mosaic_reason"),
     "report.html": (b"<style>", b"<!doctype html>", f"<title>{TITLE}</title>".encode()),
 }
-#: Bytes of a file in which the separator is looked for.
+#: Bytes of a file that are searched for the separator.
 HEAD_SIZE = 1 << 14
 
 
@@ -45,7 +45,7 @@ class Digits(Table):
     """Pictures of 8 × 8 pixels in memory, as if they were a file."""
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
-        """Ink on paper."""
+        """Dark digits on a light background, as PNG."""
         paper = 1.0 - self.X.reshape(-1, SIDE, SIDE)[np.asarray(rows, np.intp)] / DARKEST
         return [thumbnail(picture, side) for picture in paper]
 
@@ -111,7 +111,7 @@ def demo(args: Namespace) -> int:
 
 
 def _write(session: Session, model: MOSAIC, answer: SelectAnswer, seconds: float, noise: int, found: int) -> None:
-    """On a terminal: pictures of the first picks, the outliers, two explanations, and what is proven."""
+    """Write to a terminal: pictures of the first picks, the outliers, two explanations, and the certificate."""
     table, picks, n = session.table, model.representative_indices_, answer.outliers.n
     shown = picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
     write(f"{len(picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")
@@ -129,7 +129,7 @@ def _write(session: Session, model: MOSAIC, answer: SelectAnswer, seconds: float
 
 
 def _is_own(file: Path) -> bool:
-    """Whether an earlier demo has written this file."""
+    """Whether an earlier demo wrote this file."""
     end, first, last = OWN[file.name]
     try:
         with file.open("rb") as stream:

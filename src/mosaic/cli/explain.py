@@ -1,4 +1,4 @@
-"""explain: why a row was chosen, rejected or left out, in names and numbers of the file."""
+"""explain: why a row was chosen, rejected or left out, with the names and row numbers of the file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explain(args: Namespace) -> int:
 
 
 def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
-    """What the model says of a row."""
+    """The model's explanation of a row."""
     try:
         said = model.explain(row).to_dict()
     except InvalidInputError:
@@ -57,14 +57,14 @@ def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
 
 
 def _by_passes(model: Any, row: int) -> dict[str, Any]:
-    """Of a row that a fit by passes did not keep: what one more pass says of every row."""
+    """The explanation of a row that a fit by passes did not keep, from one more pass over all rows."""
     label, is_outlier = int(model.labels_[row]), bool(model.is_outlier_[row])
     count, error = float(model.effective_count_[row]), float(model.representation_error_[row])
     by = int(model.representative_indices_[label]) if label >= 0 else None
     reason = f"not chosen: row {by} stands for it, and {100 * error:.0f} % of it are left unexplained by all representatives."
     if is_outlier:
         cut = model.outlier_threshold_
-        reason = f"an outlier: its effective count is {count:.3g}, and those below {cut:.3g} are out."
+        reason = f"an outlier: its effective count is {count:.3g}, below the threshold of {cut:.3g}."
     return {
         "status": "outlier" if is_outlier else "represented",
         "reason": reason,

@@ -1,4 +1,4 @@
-"""Errors, as a person and as a program reads them, and the exit code of each kind."""
+"""Errors as text and as JSON, and the exit code of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic.cli.parser import UsageError
 from mosaic.cli.terminal import leave, say, visible
 from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, Wording
 
-#: Kinds of faults, and exit codes.
+#: Exit codes by kind of fault.
 CODES: dict[FaultKind, int] = {
     "unexpected": 1,
     "usage": 2,
@@ -31,19 +31,19 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class OutputError(MosaicError):
-    """A file that was asked for cannot be written."""
+    """An output file cannot be written."""
 
     def __init__(self, file: str, fault: str, remedy: str | None = None):
         super().__init__(fault, remedy)
         self.file = file
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """Which file, and the other parts."""
+        """The file, then the other parts."""
         return f"{self.file}: {super().message(wording)}"
 
 
 class RefusedError(Exception):
-    """Ends a command. It holds what has been said about an error while the file was open, so that its rows had names."""
+    """Ends a command. It holds the message of an error, written while the file was open and its rows had names."""
 
     def __init__(self, fault: Fault):
         super().__init__(fault.message)
@@ -51,7 +51,7 @@ class RefusedError(Exception):
 
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
-    """Parameters are options, X is the file, and rows are ``called`` by their names."""
+    """The wording of the command line: parameters are options, X is the file, and ``called`` names rows."""
 
     def parameter(name: str, value: str | None) -> str:
         return file if name == "X" and file is not None else in_options(name, value)
@@ -60,7 +60,7 @@ def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.
 
 
 def fault_of(error: BaseException, wording: Wording | None = None, file: str | None = None) -> Fault:
-    """What an exception says, in the words of the command line; ``file`` is the one that is read."""
+    """The parts of an exception in the wording of the command line; ``file`` is the input file."""
     if isinstance(error, RefusedError):
         return error.fault
     wording = wording or command_line(file)
@@ -85,7 +85,7 @@ def fault_of(error: BaseException, wording: Wording | None = None, file: str | N
 
 
 def _kind_of(error: BaseException) -> FaultKind:
-    if isinstance(error, KeyboardInterrupt | SystemExit):  # a signal has raised the latter
+    if isinstance(error, KeyboardInterrupt | SystemExit):  # the latter was raised by a signal
         return "interrupted"
     if isinstance(error, OutputError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
         return "output"
@@ -99,7 +99,7 @@ def _kind_of(error: BaseException) -> FaultKind:
 
 
 def _is_optional(error: BaseException) -> bool:
-    """Whether a module of another library is missing."""
+    """Whether the error is a missing module of another library."""
     name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
     return name.partition(".")[0] not in ("", "mosaic")
 
@@ -134,7 +134,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
         except BrokenPipeError:
             leave(sys.stdout)
             return found.exit_code
-        except OSError:  # a full disk, say; then in words
+        except OSError:  # such as a full disk; then write text
             leave(sys.stdout)
     command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
     message = "\n".join(visible(line) for line in found.message.splitlines())
@@ -149,7 +149,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Within, a fault of a file is one of this output."""
+    """Context in which errors about a file become errors about this output."""
     try:
         yield
     except BrokenPipeError:

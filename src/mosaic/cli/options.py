@@ -1,6 +1,6 @@
-"""All options in one table, how their values are read, and what parameters are called on the command line.
+"""The table of all options, the readers of their values, and the names of parameters on the command line.
 
-Names mirror the parameters of the estimators. An option that is not given is left to the library.
+Options are named like the parameters of the estimators. An option that is not given has the default of the library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mosaic.solvers import SolverName
 
 
 def number_or(*words: str) -> Callable[[str], Any]:
-    """A reader of finite numbers, whole ones as int, that also takes some words.
+    """A reader of finite numbers (integers as int) that also accepts some words.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def number(text: str) -> float:
 
 
 def count_or_share(text: str) -> Any:
-    """How many: a whole number, a share below 1, or "auto".
+    """Read a number of rows: a whole number, a share below 1, or "auto".
 
     Examples
     --------
@@ -69,7 +69,7 @@ def count_or_share(text: str) -> Any:
 
 
 def yes_or_no(text: str) -> Any:
-    """True and False, or "auto"."""
+    """Read "yes" or "no" as True or False, or "auto"."""
     known = {"auto": "auto", "yes": True, "no": False}
     if text not in known:
         raise ArgumentTypeError(f"{text!r} is not 'auto', 'yes' or 'no'")
@@ -77,7 +77,7 @@ def yes_or_no(text: str) -> Any:
 
 
 def size(text: str) -> float:
-    """Bytes; with a unit of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB, and K, M, G, T alone).
+    """Read a size in bytes, with decimal (kB, MB, GB, TB) or binary units (KiB, MiB, GiB, TiB; also K, M, G, T).
 
     Examples
     --------
@@ -94,7 +94,7 @@ def size(text: str) -> float:
 
 
 def names(text: str) -> list[str]:
-    """Names with commas between; a name with a comma stands in double quotes.
+    """Read names that are separated by commas; a name that contains a comma stands in double quotes.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def names(text: str) -> list[str]:
 
 
 def quotas(text: str) -> Any:
-    """A word, or a JSON object from group to number or share.
+    """Read "proportional", "equal", or a JSON object from groups to numbers or shares.
 
     Examples
     --------
@@ -131,14 +131,14 @@ def quotas(text: str) -> Any:
 
 
 class Option(NamedTuple):
-    """The flags of an option, and what argparse is told about it."""
+    """The flags of an option, and its settings for argparse."""
 
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
     @property
     def dest(self) -> str:
-        """The name of its value among the parsed options: that of the parameter."""
+        """The name of its value among the parsed options, which is the name of the parameter."""
         long = next(flag for flag in self.flags if flag.startswith("--"))
         return str(self.settings.get("dest", long[2:].replace("-", "_")))
 
@@ -151,56 +151,56 @@ SOLVERS = get_args(SolverName)
 _LIST: dict[str, Any] = {"type": names, "action": "extend", "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "ROW"}
 
-#: Options by their group in the help. None of them has a value unless it is given.
+#: Options by group of the help. None of them has a value unless it is given.
 GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option(
             "-k", "--n-representatives", type=count_or_share, metavar="K",
             help="a number, a share of the rows such as 0.05, or auto, the knee of the curve (default)",
         ),
-        _option("--coverage", type=number, metavar="SHARE", help="as many as explain this share of the rows"),
-        _option("--min-support", type=number, metavar="ROWS", help="as many as can each stand for this many rows"),
+        _option("--coverage", type=number, metavar="SHARE", help="choose as many as explain this share of the rows"),
+        _option("--min-support", type=number, metavar="ROWS", help="choose as many as can each stand for this many rows"),
     ),
     "file": (
-        _option("--id", metavar="COLUMN", help="column that names the rows (default: a column that looks like it)"),
+        _option("--id", metavar="COLUMN", help="column that names the rows (default: a column that looks like ids)"),
         _option("--columns", help="columns of numbers to compare (default: all of them)", **_LIST),
-        _option("--exclude-columns", help="columns not to compare", **_LIST),
+        _option("--exclude-columns", help="columns that are not compared", **_LIST),
         _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
-        _option("--embeddings", metavar="ARRAY", help="another file with the vectors to compare, a row for each"),
-        _option("--array", metavar="NAME", help="which array of an npz, zarr or h5ad file"),
+        _option("--embeddings", metavar="ARRAY", help="file with the vectors to compare, one for each row"),
+        _option("--array", metavar="NAME", help="name of the array in an npz, zarr or h5ad file"),
         _option("--image-size", type=int, metavar="PIXELS", help="side of resized images (default: 32)"),
-        _option("--colour", "--color", action="store_true", help="compare images in colour, not in grey"),
-        _option("--drop-missing", action="store_true", help="leave out rows with a missing or infinite number"),
+        _option("--colour", "--color", action="store_true", help="compare images in colour instead of grey"),
+        _option("--drop-missing", action="store_true", help="leave out rows with missing or infinite numbers"),
     ),
     "constraints": (
-        _option("--group", metavar="COLUMN", help="a label for every row; every label gets its part of the picks"),
+        _option("--group", metavar="COLUMN", help="column of labels; every label gets its share of the picks"),
         _option(
             "--quotas", type=quotas, metavar="QUOTAS",
-            help="""proportional (default), equal, or '{"a": 5, "b": 0.2}': picks of each label""",
+            help="""proportional (default), equal, or '{"a": 5, "b": 0.2}': picks for each label""",
         ),
-        _option("--weight", metavar="COLUMN", help="how often each row counts"),
-        _option("--must-include", help="rows that are chosen whatever they add", **_ROWS),
-        _option("--exclude", help="rows that are not chosen; they still have to be represented", **_ROWS),
+        _option("--weight", metavar="COLUMN", help="column of weights: how often each row counts"),
+        _option("--must-include", help="rows that are always chosen", **_ROWS),
+        _option("--exclude", help="rows that are never chosen; they are still represented", **_ROWS),
     ),
     "outliers": (
         _option(
             "--contamination", type=number_or("auto"), metavar="SHARE", help="share of outliers, if it is known"
         ),
-        _option("--min-group", type=number, metavar="ROWS", help="this many odd rows close together are a rare kind"),
+        _option("--min-group", type=number, metavar="ROWS", help="groups of at least this many rows are kept, however rare"),
         _option(
             "--outliers", choices=CHOICES["outliers"],
-            help="never choose them (default), do not look for them, or mark them only",
+            help="reject: never choose them (default); keep: do not detect them; report: only mark them",
         ),
     ),
     "choice": (
         _option(
-            "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance, 0 to 1, of two picks"
+            "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance between two picks, 0 to 1"
         ),
         _option(
             "--objective", choices=CHOICES["objective"],
-            help="every row near to a pick (default), or most explained by all picks together",
+            help="similar: every row is close to a pick (default); explained: all picks together explain most",
         ),
-        _option("--mode", choices=CHOICES["mode"], help="paper: Algorithm 1 as written"),
+        _option("--mode", choices=CHOICES["mode"], help="paper: Algorithm 1 of the paper as written"),
         _option("--op-threshold", type=number, metavar="P", help="paper mode: outlier probability that is rejected"),
     ),
     "similarity": (
@@ -211,7 +211,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option(
             "--scale", type=yes_or_no, metavar="auto|yes|no",
-            help="divide columns by their spread (default: where otherwise few would be all that counts)",
+            help="divide columns by their spread (default auto: if a few columns would dominate)",
         ),
         _option("--standardize", dest="scale", action="store_const", const=True, help="the same as --scale yes"),
         _option("--degree", type=int, metavar="N", help="of the polynomial kernel"),
@@ -223,30 +223,30 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option(
             "--alpha", type=number, metavar="A", help="strength, as a multiple of the critical one (default: 100)"
         ),
-        _option("--lam", type=number, metavar="LAM", help="strength itself"),
+        _option("--lam", type=number, metavar="LAM", help="strength, as an absolute value"),
         _option("--solver", choices=SOLVERS, metavar="SOLVER", help=", ".join(SOLVERS)),
         _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.001)"),
-        _option("--max-iter", type=int, metavar="N", help="steps of first-order solvers"),
-        _option("--max-rank", type=int, metavar="N", help="columns of the kernel's factor"),
+        _option("--max-iter", type=int, metavar="N", help="largest number of steps of first-order solvers"),
+        _option("--max-rank", type=int, metavar="N", help="largest number of columns of the kernel's factor"),
     ),
     "size and speed": (
         _option("--memory-budget", type=size, metavar="SIZE", help="such as 2GiB (default) or 500MB"),
         _option("--random-state", "--seed", type=int, metavar="SEED", help="same seed, same answer (default: 0)"),
-        _option("--max-samples", type=int, metavar="N", help="rows that a program compares (default: 128)"),
+        _option("--max-samples", type=int, metavar="N", help="number of rows that a program compares (default: 128)"),
         _option(
             "--strategy", choices=CHOICES["strategy"],
-            help="all rows at full or lower rank, or by passes",
+            help="all rows at full rank (exact) or lower rank, or by passes (sketch)",
         ),
-        _option("--n-initial", type=int, metavar="N", help="passes: candidates at first"),
-        _option("--n-added", type=int, metavar="N", help="passes: candidates that a round adds"),
-        _option("--n-rounds", type=int, metavar="N", help="passes: rounds at most"),
+        _option("--n-initial", type=int, metavar="N", help="passes: number of first candidates"),
+        _option("--n-added", type=int, metavar="N", help="passes: candidates that each round adds"),
+        _option("--n-rounds", type=int, metavar="N", help="passes: largest number of rounds"),
         _option(
-            "--checkpoint", metavar="FILE", help="passes: keeps what is done; the same command goes on from there"
+            "--checkpoint", metavar="FILE", help="passes: file that saves finished work; the same command continues from it"
         ),
         _option("--n-jobs", type=int, metavar="N", help="passes: threads, -1 for all cores"),
     ),
 }  # fmt: skip
-#: Of those of them that are in one group, only one may be given.
+#: Options of which at most one in each group may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
 _TITLE = _option("--title", help="of the report")
 #: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
@@ -254,7 +254,7 @@ COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
     "path": (
         _option(
             "--max-representatives", type=int, default=100, metavar="N",
-            help="length of the curve, at most (default: 100)",
+            help="largest length of the curve (default: 100)",
         ),
     ),
     "explain": (
@@ -266,12 +266,12 @@ COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
 }  # fmt: skip
 OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
     "select": (
-        _option("--report", metavar="report.html", help="and the HTML page about them"),
-        _option("--labels", metavar="labels.csv", help="and for every row who stands for it, and its effective count"),
+        _option("--report", metavar="report.html", help="also write the HTML report"),
+        _option("--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"),
         _TITLE,
     ),
     "report": (_TITLE,),
-    "outliers": (_option("--all", action="store_true", help="all rows, in the order of the file"),),
+    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"),),
 }
 
 
@@ -290,7 +290,7 @@ CONSTRAINTS = _names_in("constraints", but=())
 
 
 def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:
-    """The options of a group whose values are ``known`` to the command."""
+    """Add the options of a group that the command knows."""
     options = [option for option in GROUPS[title] if option.dest in known]
     group = parser.add_argument_group(title)
     one_of = group.add_mutually_exclusive_group() if any(each.dest in EXCLUSIVE for each in options) else group
@@ -310,7 +310,7 @@ _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}
 
 
 def in_options(name: str, value: str | None = None) -> str:
-    """A parameter, and the text of its value in Python, as one types it on the command line.
+    """A parameter, with the text of its Python value if any, as an option on the command line.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import explain, summary
 
-#: Part of the memory budget up to which all rows are taken into memory.
+#: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
 
 
@@ -83,7 +83,7 @@ def outliers(args: Namespace) -> int:
 
 
 def _fit(session: Session) -> Any:
-    """The detector; for rows that do not fit into memory, the selector, which also says which rows are outliers."""
+    """Fit the detector, or, if the rows do not fit into memory, the selector, which finds outliers by passes."""
     X, weights = session.table.X, session.table.weights
     settings = session.settings(DETECTOR_SETTINGS)
     budget = settings.get("memory_budget", DEFAULT_BUDGET)
@@ -91,8 +91,8 @@ def _fit(session: Session) -> Any:
     model: Any
     if is_source(X) or is_large:
         session.notes.append(
-            f"{session.table.path.name} is too large to be taken into memory, so a sample of the rows decides from which "
-            "count on rows are outliers. A larger --memory-budget may change that."
+            f"{session.table.path.name} is too large to be taken into memory, so a sample of the rows decides below "
+            "which count rows are outliers. A larger --memory-budget may change that."
         )
         if settings.pop("max_samples", None) is not None:
             session.notes.append("--max-samples is for data in memory; it was not used.")
@@ -109,7 +109,7 @@ def _reason(model: Any, row: int) -> str:
         explanation: Any = explain(model, row)
     except InvalidInputError:  # a row that a fit by passes did not keep
         count, cut = model.effective_count_[row], model.outlier_threshold_
-        return f"an outlier: {count:.3g} rows look like it, itself included; those below {cut:.3g} are out."
+        return f"an outlier: {count:.3g} rows look like it, itself included; the threshold is {cut:.3g}."
     return str(explanation.reason)
 
 
@@ -119,7 +119,7 @@ def _sentence(n: int, of: int) -> str:
 
 
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
-    """A table of the oddest rows, oddest first whatever the order of the file."""
+    """Write a table of the outliers with the lowest scores, lowest first."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
     headers = ["row", *(["id"] if named else []), "effective count", "why"]
     cells = [

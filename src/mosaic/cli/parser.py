@@ -1,4 +1,4 @@
-"""The commands, what their help says, and the way from the words of a command line to a command and its options."""
+"""The commands and their help, and the parser of the command line."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
 FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, mtx, zarr, h5ad) or a folder or zip of \
-images. Columns of numbers are compared; all other columns, ids among them, come along to the output."""
+images. Columns of numbers are compared; all other columns, including ids, are kept in the output."""
 
 EXIT_CODES = """\
 exit codes:
   0    done
   1    a fault of ours; --debug shows where
-  2    wrong usage, or a setting that is refused
+  2    wrong usage or an invalid setting
   3    the input cannot be read or used
   4    an output cannot be written (it exists and --force is not given, no folder, disk full)
   5    more memory is needed than --memory-budget
   6    a library is missing
   130  interrupted; no half-written file is left"""
 
-#: Where the options of the output stand among the groups of a command.
+#: Name of the group of output options in the help.
 OUTPUT = "output"
 ENDINGS = "csv, tsv, parquet, feather, json or jsonl, by its ending"
 _NOT_ABOUT_NUMBER = tuple(title for title in GROUPS if title != "how many")
@@ -48,13 +48,13 @@ class Command(NamedTuple):
     Attributes
     ----------
     line : one line in the list of commands
-    about : what it does
+    about : description
     examples : commands that run in a folder with points.csv and points.npy
-    run : module and function
-    takes : what comes after the name of the command
-    output : name and description of the file that ``-o`` names; none without
-    groups : of options, in the order of the help
-    known : options of these groups that it has
+    run : module and function that run it
+    takes : arguments after the name of the command
+    output : name and description of the file of ``-o``; None without ``-o``
+    groups : groups of options, in the order of the help
+    known : options of these groups that the command has
     """
 
     line: str
@@ -70,17 +70,17 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command(
         "try it: handwritten digits with noise among them",
-        "Handwritten digits with images of noise among them: twenty that stand for the rest, the noise set aside, and\n"
-        "FOLDER/report.html and FOLDER/picks.csv to look at.",
+        "Select from handwritten digits with images of noise among them: twenty stand for the rest, and noise is set aside.\n"
+        "The answer is in FOLDER/report.html and FOLDER/picks.csv.",
         ("mosaic demo", "mosaic demo somewhere --json"),
         "mosaic.cli.demo:demo",
         "[FOLDER]",
     ),
     "select": Command(
         "choose rows that stand for the rest",
-        "Choose the rows of FILE that stand for the rest, outliers set aside.\n\n"
-        "The picks go to -o; without it, to a terminal as a short answer, into a pipe as CSV. They keep all columns of FILE\n"
-        "and get mosaic_rank, mosaic_row, mosaic_stands_for, mosaic_effective_count and mosaic_reason.",
+        "Choose the rows of FILE that stand for the rest, and set outliers aside.\n\n"
+        "Picks are written to -o. Without -o, a terminal shows a short answer, and a pipe gets CSV. Picks keep all columns of\n"
+        "FILE and get mosaic_rank, mosaic_row, mosaic_stands_for, mosaic_effective_count and mosaic_reason.",
         (
             "mosaic select points.csv -k 10 -o picks.csv --report report.html",
             "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
@@ -92,9 +92,9 @@ COMMANDS = {
     ),
     "outliers": Command(
         "find rows that few others look like",
-        "Find the rows of FILE that few others look like, oddest first.\n\n"
+        "Find the rows of FILE that few others look like, lowest score first.\n\n"
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
-        "mosaic_reason. The score is the log of the effective count: low is odd.",
+        "mosaic_reason. The score is the log of the effective count; outliers have low scores.",
         (
             "mosaic outliers points.csv -o outliers.csv",
             "mosaic outliers points.csv --contamination 0.02 --all",
@@ -106,16 +106,16 @@ COMMANDS = {
         known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
     ),
     "path": Command(
-        "how many to take: the curve of what 1, 2, 3, … rows cover",
-        "How much of FILE 1, 2, 3, … representatives cover, which they are, and from where more of them add little.",
+        "how many to choose: the coverage of 1, 2, 3, … rows",
+        "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and beyond which number more add little.",
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
         "mosaic.cli.path:path",
         output=("curve.csv", f"the curve: {ENDINGS}"),
         groups=(OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
     "estimate": Command(
-        "what select would cost",
-        "Which way select would take with these options, and the memory and time it would need, without doing it.",
+        "estimate the memory and time of select",
+        "Show which strategy select would use with these options, and estimate its memory and time, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         "mosaic.cli.path:estimate",
         groups=("how many", OUTPUT, *(title for title in _NOT_ABOUT_NUMBER if title != "constraints")),
@@ -134,8 +134,8 @@ COMMANDS = {
     ),
     "explain": Command(
         "why a row was chosen, rejected or left out",
-        "Select, and say of each named row why it was chosen, rejected or left out. Without a name: what was decided about\n"
-        "the data, and why. Rows go by their id or, where there are no ids, by their number from 0.",
+        "Select, and explain for each named row why it was chosen, rejected or left out. Without a name: what was decided about\n"
+        "the data, and why. Name rows by id or, if there are no ids, by number from 0.",
         (
             "mosaic explain points.csv p7 p11 -k 10",
             "mosaic explain points.csv --row 0 --row 399",
@@ -153,8 +153,8 @@ COMMANDS = {
         "SHELL",
     ),
     "schema": Command(
-        "print the JSON Schema of what --json gives",
-        "Print the JSON Schema (draft 2020-12) of what --json gives: of one command, or of all.",
+        "print the JSON Schema of --json",
+        "Print the JSON Schema (draft 2020-12) of the output of --json, for one command or for all.",
         ("mosaic schema", "mosaic schema select"),
         "mosaic.cli.answers:schema",
         "[COMMAND]",
@@ -163,7 +163,7 @@ COMMANDS = {
 
 
 class UsageError(Exception):
-    """The words of the command line make no command; ``usage`` says how it is used."""
+    """The command line is invalid; ``usage`` shows its syntax."""
 
     def __init__(self, message: str, command: str, usage: str):
         super().__init__(message)
@@ -171,7 +171,7 @@ class UsageError(Exception):
 
 
 class Formatter(argparse.HelpFormatter):
-    """Wraps paragraphs to the terminal, and leaves lists as they are written."""
+    """Wraps paragraphs to the width of the terminal, and keeps the lines of lists."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=32, width=min(shutil.get_terminal_size((100, 24)).columns, 120) - 2)
@@ -182,18 +182,18 @@ class Formatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises where argparse would end the process, and takes no abbreviations: they would change meaning with new options."""
+    """Raises errors instead of ending the process, and takes no abbreviations, whose meaning would change with new options."""
 
     def __init__(self, **settings: Any):
         super().__init__(allow_abbrev=False, formatter_class=Formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """The fault, for whoever called."""
+        """Raise the fault."""
         raise UsageError(message, self.prog, self.format_usage())
 
 
 def parse(words: list[str]) -> argparse.Namespace | None:
-    """The command and its options; None where help was asked for and given, as it is when there is no word at all."""
+    """The command and its options; None if help or the version was printed, as it is without arguments."""
     parser = build_parser()
     try:
         args, rest = parser.parse_known_args(words or ["--help"])
@@ -201,7 +201,7 @@ def parse(words: list[str]) -> argparse.Namespace | None:
         if ended.code:
             raise
         return None
-    # argparse does not take names that come after an option.
+    # argparse does not accept names after an option.
     if args.command == "explain" and not any(word.startswith("-") for word in rest):
         args.rows.extend(rest)
         rest = []
@@ -213,7 +213,7 @@ def parse(words: list[str]) -> argparse.Namespace | None:
 
 def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
-        return f"{word!r} is one word too many. Names with spaces stand in quotes"
+        return f"{word!r} is one word too many. Put names with spaces in quotes"
     import difflib
 
     known = [option for action in parser._actions for option in action.option_strings]
@@ -223,7 +223,7 @@ def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
 
 
 def build_parser() -> Parser:
-    """The whole command line."""
+    """The parser of the whole command line."""
     parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
     parser.add_argument("--version", action="version", version=f"mosaic {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True, prog="mosaic")
@@ -247,7 +247,7 @@ def build_parser() -> Parser:
 
 
 def _add_positional(parser: Parser, command: str) -> None:
-    """What stands after the command, and options of its own."""
+    """Add positional arguments, and options that are not parameters of the library."""
     add = parser.add_argument
     if command == "demo":
         add("folder", nargs="?", default="mosaic-demo", metavar="FOLDER", help="(default: mosaic-demo)")
@@ -259,21 +259,21 @@ def _add_positional(parser: Parser, command: str) -> None:
     else:
         add("file", metavar="FILE", help="table, array, or folder or zip of images")
     if command == "explain":
-        add("rows", nargs="*", metavar="ROW", help="ids, or row numbers where there are no ids")
+        add("rows", nargs="*", metavar="ROW", help="ids, or row numbers if there are no ids")
     for option in COMMAND_OPTIONS.get(command, ()):
         add(*option.flags, **option.settings)
 
 
 def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) -> None:
-    """Where the answer goes, and in which form."""
+    """Add the options of the output."""
     add = parser.add_argument_group(OUTPUT).add_argument
     if output is not None:
         default = "report.html" if command == "report" else None
         add("-o", "--output", metavar=output[0], default=default, help=output[1])
     if output is not None or command == "demo":
-        add("-f", "--force", action="store_true", help="replace files that exist")
-    add("--json", action="store_true", help="one JSON object on stdout, and nothing else (mosaic schema)")
-    add("-q", "--quiet", action="store_true", help="no progress and no notes on stderr; errors remain")
-    add("--debug", action="store_true", help="show the traceback of a fault, as MOSAIC_DEBUG=1 does")
+        add("-f", "--force", action="store_true", help="replace existing files")
+    add("--json", action="store_true", help="print one JSON object and nothing else (see mosaic schema)")
+    add("-q", "--quiet", action="store_true", help="print no progress and no notes, only errors")
+    add("--debug", action="store_true", help="show the traceback of an error, like MOSAIC_DEBUG=1")
     for option in OUTPUT_OPTIONS.get(command, ()):
         add(*option.flags, **option.settings)

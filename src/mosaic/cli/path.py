@@ -1,4 +1,4 @@
-"""path and estimate: how many to take, and what select would cost."""
+"""path and estimate: how many rows to choose, and the memory and time of select."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic.cli.terminal import width, write, write_bytes, write_end, write_wrap
 from mosaic.data import csv_bytes, write_rows
 from mosaic.exceptions import InvalidInputError
 
-#: Lines and, at most, columns of the chart.
+#: Lines of the chart, and its largest number of columns.
 CHART_HEIGHT, CHART_WIDTH = 10, 72
 
 
@@ -52,7 +52,7 @@ def path(args: Namespace) -> int:
         if args.output is not None:
             with writing(args.output):
                 write_rows(args.output, table, force=args.force)
-    # The knee is that of the longer curve, where n_representatives="auto" looks for it.
+    # The knee is that of the longer curve, as for n_representatives="auto".
     k, n = int(curve.knee), session.table.n
     sentence = (
         f"The knee is at {k}: {k} {'representative covers' if k == 1 else 'representatives cover'} "
@@ -75,7 +75,7 @@ def path(args: Namespace) -> int:
 
 
 def chart(coverage: list[float], knee: int, columns: int) -> list[str]:
-    """A curve of shares over 1, 2, 3, … as text; the column of the knee is drawn with another sign.
+    """A curve of shares over 1, 2, 3, … as text; the column of the knee is drawn in another character.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""select and report: representatives of a file, as rows, as JSON, as an answer to read and as a page."""
+"""select and report: representatives of a file as rows, as JSON, as text and as a page."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mosaic.data import csv_bytes, write_rows
 from mosaic.inspection import summary
 from mosaic.report import write_report
 
-#: Outliers that a terminal is shown by name.
+#: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
-SCALED = "Numbers of rows that picks stand for, and of outliers, are scaled up from a sample of the rows."
+SCALED = "Numbers of represented rows and of outliers are scaled up from a sample of the rows."
 
 
 def select(args: Namespace) -> int:
@@ -71,9 +71,9 @@ def report(args: Namespace) -> int:
 
 
 def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswer, Any]:
-    """What a fitted model says, and the table of its picks.
+    """The answer of a fitted model, and the table of its picks.
 
-    With ``bound`` it also says how far it can be from the best, which takes another program.
+    With ``bound`` the answer has the certificate, which solves one more program.
     """
     if bound:
         session.bar.update("certificate")
@@ -118,7 +118,7 @@ def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswe
 
 
 def _labels_table(session: Session, model: Any) -> Any:
-    """For every row the representative that stands for it; none for outliers that were set aside."""
+    """The table of every row with its representative; null for outliers that were set aside."""
     everybody, picks = np.arange(session.table.n), model.representative_indices_
     labels = np.asarray(model.labels_)
     without = labels < 0
@@ -144,12 +144,12 @@ def _write_page(session: Session, model: Any, path: str) -> None:
 
 
 def _write(answer: SelectAnswer) -> None:
-    """On a terminal: the sentence, the first picks, the oddest outliers, what is proven, notes and files."""
+    """Write to a terminal: the sentence, the first picks, the lowest outliers, the certificate, notes and files."""
     write_wrapped(answer.sentence)
     write()
     named = any(pick.id is not None for pick in answer.picks)
     headers = ["rank", "row", *(["id"] if named else []), "stands for", "why"]
-    # Rank and number of rows, with which a reason begins, have columns of their own.
+    # A reason begins with rank and number of rows, which have their own columns.
     cells = [
         [
             each.rank,

@@ -1,4 +1,4 @@
-"""One run of a command: the open file, what rows are called in it, the settings and constraints that the options give."""
+"""One run of a command: the open file, the names of its rows, and the settings and constraints from the options."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from mosaic.inspection import Summary
 
 
 class Session:
-    """A file that is open, and the options that say what to do with it.
+    """An open file, and the options of the command.
 
     Attributes
     ----------
     args : the options
-    bar : how far the work is
+    bar : the progress bar
     table : ``mosaic.data.Table``
-    notes : sentences on what was assumed about the file, then what the library warned of
+    notes : assumptions about the file, then warnings of the library, as sentences
     """
 
     def __init__(self, args: Namespace, bar: ProgressBar):
@@ -49,7 +49,7 @@ class Session:
         return command_line(getattr(self.args, "file", None), self.called)
 
     def begin(self, table: Any) -> None:
-        """The table is open."""
+        """Set the open table and its notes."""
         self.table = table
         self._assumed = [self.wording(text) for text in table.notes]
         self.notes[:0] = self._assumed
@@ -57,11 +57,11 @@ class Session:
     # ---------------------------------------------------------------------------------------------------------------- rows
 
     def numbers(self, rows: Any) -> list[int]:
-        """Row numbers in the file, from 0, of rows that were compared; they differ where rows were left out."""
+        """Row numbers in the file, from 0, of compared rows; they differ from their places if rows were left out."""
         return [int(row) for row in self.table.numbers(rows)]
 
     def ids(self, rows: Any) -> list[str | None]:
-        """Names of rows; None where they have numbers only."""
+        """Names of rows; None if they have only numbers."""
         return list(self.table.names(rows)) if self.table.has_names else [None] * len(rows)
 
     def rows(self, rows: Any) -> list[Row]:
@@ -69,20 +69,20 @@ class Session:
         return [Row(*each) for each in zip(self.numbers(rows), self.ids(rows), strict=True)]
 
     def called(self, row: int) -> str:
-        """A row in a sentence."""
+        """The name of a row for a sentence."""
         if self.table is None or row >= self.table.n:
             return f"row {row}"
         number, name = self.numbers([row])[0], self.ids([row])[0]
         return f"row {number}" if name is None else f"{name} (row {number})"
 
     def row_of(self, number: int) -> int:
-        """The row that has this number in the file."""
+        """The row with this number in the file."""
         n = self.table.n
         row = bisect_left(range(n), number, key=lambda i: self.numbers([i])[0])
         if row < n and self.numbers([row]) == [number]:
             return row
         last = self.numbers([n - 1])[0]
-        why = "it was left out, since numbers are missing in it" if 0 <= number < last else f"the last one is {last:,}"
+        why = "it was left out because of missing numbers" if 0 <= number < last else f"the last one is {last:,}"
         raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
 
     @property
@@ -94,25 +94,25 @@ class Session:
     # ------------------------------------------------------------------------------------------------------------- fitting
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
-        """Parameters that were given, and whether the estimator should tell how far it is."""
+        """Parameters that were given, and ``verbose`` if there is no progress bar."""
         given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
         return given | {"verbose": True} if self.bar.verbose else given
 
     def fit(self) -> MOSAIC:
-        """The selector that the options describe, fitted."""
+        """Fit the selector with the options."""
         model = MOSAIC(**self.settings())
         model.fit(self.table.X, **self.constraints())
         self.name_features(model)
         return model
 
     def name_features(self, model: Any) -> None:
-        """Let a model that was fitted to a bare array call its features by their names."""
+        """Give a model that was fitted to an array the names of its features."""
         names = self.table.feature_names
         if names is not None and len(names) == model.n_features_in_:
             model.feature_names_in_ = np.array(names, dtype=object)
 
     def constraints(self) -> dict[str, Any]:
-        """Arguments of ``fit``, rows by their number among those that are compared."""
+        """Arguments of ``fit``, with rows numbered among the compared rows."""
         args, table = self.args, self.table
         given = {"sample_weight": table.weights, "groups": table.groups, "quotas": getattr(args, "quotas", None)}
         found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -123,7 +123,7 @@ class Session:
         return found
 
     def _check_must_include(self, constraints: dict[str, Any]) -> None:
-        """Refuse at once what ``fit`` would refuse too, some of it after much work only."""
+        """Refuse early what ``fit`` would refuse later, sometimes after much work."""
         must = constraints.get("must_include", np.zeros(0, np.intp))
         both = np.intersect1d(must, constraints.get("exclude", must[:0]))
         if len(both):
@@ -140,7 +140,7 @@ class Session:
             fault = f"names `row {without[0]}`, whose weight is 0"
             raise InvalidInputError(fault, "Give it a weight, or leave it out.", parameter="must_include")
         X = self.table.X
-        # Rows of a source are not at hand; fit finds out later.
+        # The rows of a source are not in memory; fit checks them later.
         if len(must) > 1 and not is_source(X) and getattr(self.args, "kernel", None) != "precomputed":
             rows = X[must].toarray() if sp.issparse(X) else np.asarray(X[must])
             which, copies = np.unique(rows, axis=0, return_inverse=True, return_counts=True)[1:]
@@ -152,7 +152,7 @@ class Session:
     # --------------------------------------------------------------------------------------------------------------- notes
 
     def say_notes(self) -> None:
-        """Notes on stderr, where no answer on stdout has them; what was assumed about the file only to a terminal."""
+        """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
         if self.args.quiet:
             return
         for text in self.notes:
@@ -161,7 +161,7 @@ class Session:
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """Within, warnings become notes, each once; those that only developers can act on are dropped."""
+        """Context in which warnings become notes, each once; warnings for developers are dropped."""
         dropped = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
 
         def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -180,7 +180,7 @@ class Session:
 def opened(
     args: Namespace, open_: Callable[[ProgressBar], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Session]:
-    """The file that the options name, opened; within, a bar is shown, warnings become notes, and errors name rows by id."""
+    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
     _check_options(args)
     with ProgressBar(args.quiet or args.json) as bar:
         session = Session(args, bar)
@@ -199,7 +199,7 @@ def _open_file(args: Namespace) -> Callable[[ProgressBar], AbstractContextManage
 
 
 def _check_options(args: Namespace) -> None:
-    """Refuse options that mean nothing without another one."""
+    """Refuse options that have no effect without another option."""
     if getattr(args, "title", None) is not None and getattr(args, "report", "") is None:
         remedy = "Add `report=report.html`, or leave it out."
         raise InvalidInputError("means nothing without `report`", remedy, parameter="title")
@@ -209,7 +209,7 @@ def _check_options(args: Namespace) -> None:
 
 
 def _check_kind(args: Namespace, table: Any) -> None:
-    """Refuse options of images where there are none."""
+    """Refuse options for images if the file has none."""
     given = [name for name in ("image_size", "colour") if hasattr(args, name)]
     if given and not table.kind.startswith("images"):
         fault = f"is for folders and zips of images; {table.path} is none"
@@ -217,7 +217,7 @@ def _check_kind(args: Namespace, table: Any) -> None:
 
 
 def check_outputs(args: Namespace, *names: str) -> None:
-    """Refuse what cannot be written, and what would replace or join the input, before any work is done."""
+    """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
     seen = {os.path.realpath(args.file): "the input"}
     for name in ("embeddings", "checkpoint"):
         if hasattr(args, name):
@@ -243,7 +243,7 @@ def check_outputs(args: Namespace, *names: str) -> None:
 
 
 def _is_within(place: str, folder: str) -> bool:
-    """Whether a file lies in a folder that is read as one table or array; beside pictures it does no harm."""
+    """Whether a file lies in a folder that is read as one table or array; a folder of images ignores other files."""
     inside = os.path.isdir(folder) and Path(place).is_relative_to(folder)
     return inside and kind_of(Path(folder)) in (".parquet", ".zarr")
 
@@ -252,7 +252,7 @@ def _is_within(place: str, folder: str) -> bool:
 
 
 def with_columns(table: Any, columns: dict[str, Any]) -> Any:
-    """The table with more columns at its end; a name that is taken gets a trailing underscore.
+    """The table with columns appended; a name that exists already gets a trailing underscore.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def with_columns(table: Any, columns: dict[str, Any]) -> Any:
     >>> with_columns(pa.table({"a": [1], "b": [2]}), {"a": [3], "c": [4]}).column_names
     ['a', 'b', 'a_', 'c']
     """
-    import pyarrow as pa  # here, since some commands read arrays without it
+    import pyarrow as pa  # here, because some commands read arrays without it
 
     for name, values in columns.items():
         while name in table.column_names:
@@ -279,20 +279,20 @@ def values_of(table: Any) -> list[dict[str, Any]]:
             continue
         try:
             columns[name] = column.to_pylist()
-        except (ValueError, OverflowError):  # the year 14645, say, for which Python has no date
+        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
             columns[name] = column.cast(pa.string()).to_pylist()
     return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]
 
 
 def settings_of(summary: Summary) -> Settings:
-    """How the answer was found, for JSON."""
+    """The settings of the fit, for JSON."""
     said = summary.settings
     parameters = {name: value for name, value in said["parameters"].items() if name != "verbose"}
     return Settings(parameters, **{name: said[name] for name in ("alpha", "lam", "gamma", "sentences", "versions")})
 
 
 def left_out(columns: list[str]) -> list[str]:
-    """A note about columns that were not written, if there are any.
+    """A list with a note about columns that were not written, or an empty list.
 
     Examples
     --------

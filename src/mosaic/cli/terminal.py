@@ -1,4 +1,4 @@
-"""What is written to stdout and stderr: first line, progress, text, tables. Nothing else in the library prints."""
+"""Output to stdout and stderr: first line, progress, text, tables. No other module prints."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any, Self, TextIO
 
 from mosaic._files import readable_size
 
-#: Exit code of a command whose output nobody reads any more: 128 and the number of SIGPIPE.
+#: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141
-#: Rows of a table that a terminal is shown.
+#: Largest number of rows of a table on a terminal.
 MOST_ROWS = 20
 
 
 def first_line(args: Namespace) -> None:
-    """On a terminal, say what is being opened and how large it is, before anything heavy is imported."""
+    """Write the name and size of the file to a terminal, before large packages are imported."""
     if args.quiet or args.json or not sys.stderr.isatty():
         return
     if args.command == "demo":
         say("mosaic: making 1,886 pictures …")
     elif hasattr(args, "file"):
         size = ""
-        with suppress(OSError):  # opening it will say why
+        with suppress(OSError):  # opening the file will raise the error
             size = "" if os.path.isdir(args.file) else f" ({readable_size(os.path.getsize(args.file))})"
         say(f"mosaic: opening {visible(args.file)}{size} …")
 
 
 def visible(text: str) -> str:
-    r"""The text without what would move the cursor or colour the terminal.
+    r"""The text without characters that would move the cursor or colour the terminal.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def visible(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """A line on stderr; where that cannot be written either, nothing more can be said."""
+    """Write a line to stderr; if that fails, discard it."""
     try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
@@ -56,15 +56,15 @@ def say(text: str) -> None:
 
 
 def write(text: str = "") -> None:
-    """A line on stdout."""
+    """Write a line to stdout."""
     sys.stdout.write(text + "\n")
 
 
 def write_bytes(content: bytes) -> None:
-    """What programs read, which is UTF-8 whatever the terminal's encoding is."""
+    """Write output for programs, always as UTF-8."""
     sys.stdout.flush()
     stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # a replacement that takes text only
+    if stream is None:  # a replacement stream that takes only text
         sys.stdout.write(content.decode())
     else:
         stream.write(content)
@@ -72,16 +72,16 @@ def write_bytes(content: bytes) -> None:
 
 
 def prepare_streams() -> None:
-    """Replace streams that are closed, as with ``>&-``, and characters that the terminal does not know."""
+    """Replace closed streams (``>&-``), and characters that the terminal cannot show."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
 
 
 def flush_or_leave(code: int) -> int:
-    """Flush what was written and return the exit code: another one, and no message, where nobody reads any more."""
+    """Flush stdout and return the exit code, or that of a broken pipe, without a message."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -91,8 +91,8 @@ def flush_or_leave(code: int) -> int:
 
 
 def leave(stream: TextIO) -> None:
-    """Discard what is written to a broken stream from now on: the interpreter flushes it once more when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a number, as in tests
+    """Discard all further output to a broken stream, because the interpreter flushes it once more at exit."""
+    with suppress(OSError, ValueError):  # a stream without a file number, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -100,17 +100,17 @@ def leave(stream: TextIO) -> None:
 
 
 def width() -> int:
-    """Columns of the terminal."""
+    """Width of the terminal in columns, at least 40."""
     return max(shutil.get_terminal_size((100, 24)).columns, 40)
 
 
 def write_wrapped(text: str, start: str = "") -> None:
-    """A sentence, in as many lines as it takes."""
+    """Write a sentence, wrapped to the width of the terminal."""
     write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
 
 
 def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
-    """The end of a readable answer: notes, and the files that were written."""
+    """Write the end of a readable answer: notes, and the paths of written files."""
     for text in notes:
         write_wrapped(text, "note: ")
     for what, path in outputs.items():
@@ -118,7 +118,7 @@ def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
 
 
 def write_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> None:
-    """A table whose last column takes what the terminal leaves; columns of ``numbers`` are flush right."""
+    """Write a table. The last column takes the remaining width; columns of ``numbers`` are aligned right."""
     cells = [[visible(str(cell)) for cell in row] for row in rows]
     right = set(numbers)
     room = width()
@@ -136,11 +136,11 @@ def write_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], numbers: 
 
 
 class ProgressBar:
-    """A bar on stderr, if that is a terminal, rich is installed and ``quiet`` is not set; it is gone when all is done.
+    """A bar on stderr, if that is a terminal, rich is installed and ``quiet`` is not set. It disappears at the end.
 
     Attributes
     ----------
-    verbose : whether the estimator should tell how far it is, because there is no bar
+    verbose : whether the estimator should print its progress, because rich is not installed
     """
 
     def __init__(self, quiet: bool):
@@ -157,7 +157,7 @@ class ProgressBar:
             self.verbose = True
             return
         console = Console(stderr=True)
-        if console.is_dumb_terminal:  # nothing can be overwritten there
+        if console.is_dumb_terminal:  # it cannot overwrite text
             return
         self.shown = progress.Progress(
             progress.SpinnerColumn("line"),
@@ -181,24 +181,24 @@ class ProgressBar:
             self.shown.stop()
 
     def update(self, stage: str, text: str | None = None, share: float | None = None) -> None:
-        """The work is in this stage, of which this share is done; ``text`` says more about it."""
+        """Show the stage of the work, the share of it that is done, and a text with details."""
         if self.shown is None or stage == "done":
             return
         (task,) = self.shown.tasks
         task.total = None if share is None else 1.0
-        # A bar that is full stops its clock, and there may be more to come.
+        # A full bar stops its clock, but more stages may follow.
         self.shown.update(self.task, description=visible(text or stage), completed=min(share or 0.0, 0.999))
         if stage != self.stage:
             self.stage = stage
             self.shown.refresh()
 
     def on_read(self, done: float, total: float | None) -> None:
-        """So far this many bytes of the file are read."""
+        """Show how many bytes of the file have been read."""
         of = "" if total is None else f" of {readable_size(total)}"
         self.update("reading", f"reading, {readable_size(done)}{of}", done / total if total else None)
 
     def listening(self) -> AbstractContextManager[None]:
-        """Within, fits tell the bar how far they are, if there is one."""
+        """Context in which fits report their progress to the bar, if there is one."""
         from mosaic.estimators import listening
 
         return nullcontext() if self.shown is None else listening(self.update)

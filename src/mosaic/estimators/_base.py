@@ -127,7 +127,7 @@ class FittedAttributes:
 
     def _warn(self, stacklevel: int = 3) -> None:
         for sentence in self.selection_.warnings:
-            warnings.warn(sentence, SelectionWarning, stacklevel=stacklevel)
+            warnings.warn(SelectionWarning(sentence), stacklevel=stacklevel)
 
     @property
     def effective_count_(self) -> FloatArray:

@@ -116,7 +116,8 @@ def select_by_passes(
         absent=kernel.X[:0],
         row_numbers=sample.first,
     )
-    warn_of_gap(material.encoding, settings.tol, "Raise n_initial or n_rounds, or widen the kernel (a smaller gamma).")
+    advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
+    warn_of_gap(material.encoding, settings.tol, advice)
     narrator.say("choosing")
     return replace(choose(material, settings), ask_all_rows=proof.answers)
 

@@ -94,8 +94,9 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
         warnings.warn(
-            f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}",
-            ConvergenceWarning,
+            ConvergenceWarning(
+                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}"
+            ),
             stacklevel=4,
         )
 

@@ -1,4 +1,4 @@
-"""What the displays share: matplotlib, colours, frames, titles, numbers beside markers, and grids of pictures."""
+"""Functions that the displays share: matplotlib, colours, frames, titles, numbers beside markers, grids of pictures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import MissingDependencyError
 
-#: Paul Tol's light scheme, which stays distinct for colour-blind readers; its grey marks what has no colour.
+#: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
 LIGHT = ("#77AADD", "#EEDD88", "#EE8866", "#44BB99", "#FFAABB", "#AAAA00", "#99DDFF", "#BBCC33")
 GREY, INK, QUIET, ALARM, SECOND = "#BBBBBB", "#222222", "#4477AA", "#CC3311", "#EE7733"
 #: Places for a number around its marker, in order of preference, as (right, up).
 NUMBER_PLACES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (1, 0), (0, -1), (-1, 0))
-#: The frame contains all outliers unless they make it this many times wider or higher.
+#: The frame contains all outliers unless they would make it this many times wider or higher.
 WIDEST_FRAME = 2.0
 #: Outliers beyond the frame are drawn at this share of the way to it, where their crosses are not cut off.
 EDGE_SHARE = 0.96
@@ -119,7 +119,7 @@ def frame(
 
 
 def number_markers(ax: Any, points: FloatArray, texts: list[str], *, size: float, reach: float) -> list[Any]:
-    """Write a text beside each marker, in the first place that is free, and no text where none is.
+    """Write a text beside each marker, in the first free place; without a free place, the text is left out.
 
     Parameters
     ----------

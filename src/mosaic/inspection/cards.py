@@ -11,7 +11,7 @@ from mosaic.inspection.facts import PointMap, Summary
 from mosaic.inspection.projection import framed
 from mosaic.inspection.summaries import summary
 
-#: Points on the map, and rows of the table, at most.
+#: Largest number of points on the map, and of rows in the table.
 MOST_POINTS, MOST_ROWS = 500, 6
 #: Size of the map and of its margin, in pixels.
 WIDTH, HEIGHT, EDGE = 340, 220, 8
@@ -22,7 +22,7 @@ CELL = 'style="text-align:left;padding:2px 10px 2px 0"'
 def card(estimator: Any) -> str:
     """The compact report of a fitted estimator, as HTML.
 
-    It has the certificate only if ``certificate_`` has been read before: computing it solves one more program.
+    It includes the certificate only if ``certificate_`` was read before, because that solves one more program.
 
     Examples
     --------

@@ -35,11 +35,11 @@ from mosaic.inspection.summaries import summary as summarise
 
 #: Features whose ranges differ by more than this factor are drawn to two scales.
 MOST_UNEQUAL_SIDES = 5.0
-#: More representatives than this have smaller markers and numbers.
+#: With more representatives than this, their markers and numbers are smaller.
 MANY_REPRESENTATIVES = 60
-#: Pictures of representatives and of outliers, at most.
+#: Largest number of pictures of representatives, and of outliers.
 MOST_PICTURES, MOST_OUTLIER_PICTURES = 40, 10
-#: Bars have a logarithmic scale if the highest is this many times as high as the highest one of outliers.
+#: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
 MOST_UNEQUAL_BARS = 50
 #: Where the outlier threshold comes from.
 THRESHOLD_RULES = {
@@ -116,7 +116,7 @@ class SelectionDisplay:
         Parameters
         ----------
         estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-        X : the data of ``fit``; not needed, and only checked
+        X : the data of ``fit``; optional, only its number of rows is checked
         images : a picture for each row of the data
         max_points, random_state : rows on the map, and the seed that draws them, as in ``summary``
         ax : axes to draw on, by default those of a new figure

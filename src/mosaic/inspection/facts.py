@@ -11,7 +11,7 @@ import numpy as np
 
 from mosaic.choosing import counted, percent
 
-#: A detector has no representatives, so its rows that are no outliers "belong" instead of being "represented".
+#: A detector has no representatives: its rows that are not outliers "belong" instead of being "represented".
 RowStatus: TypeAlias = Literal["representative", "outlier", "represented", "belongs"]
 
 
@@ -22,13 +22,13 @@ class PointMap:
     Attributes
     ----------
     method : "features" (two features as they are), "principal axes of the features" or "… of the similarity"
-    axes : what the two coordinates are
+    axes : names of the two coordinates
     row : row numbers, ascending
     x, y : coordinates
-    status : "representative", "outlier" or "represented"; of a detector "outlier" or "belongs"
-    label : rank of the representative that stands for each, -1 for rejected outliers; None for a detector
-    effective_count : number of rows that look like each
-    representation_error : share of each that the representatives cannot express; None for a detector
+    status : "representative", "outlier" or "represented"; for a detector "outlier" or "belongs"
+    label : rank of each row's representative, -1 for rejected outliers; None for a detector
+    effective_count : number of rows that look like each row
+    representation_error : share of each row that the representatives cannot express; None for a detector
     name : names of the rows, if they were given
     """
 
@@ -56,10 +56,10 @@ class Representative:
     stands_for : rows that it represents, itself included
     gain : increase of the mean similarity of points to their nearest representative; in paper mode its influence
     influence : norm of its row in the encoding; None while the program is not solved
-    effective_count : number of rows that look like it, among those that it was compared with
+    effective_count : number of rows that look like it, of the rows that it was compared with
     is_outlier : possible with outliers="report" only
     reason : why it was chosen, in a sentence
-    members : the most similar of the rows that it represents
+    members : the most similar rows that it represents
     """
 
     rank: int
@@ -76,7 +76,7 @@ class Representative:
 
 @dataclass(frozen=True)
 class OutlierRow:
-    """One outlier: its row, name, effective count, and why it is one."""
+    """One outlier: its row, name, effective count, and the reason."""
 
     row: int
     name: str | None
@@ -86,7 +86,7 @@ class OutlierRow:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """How many outliers, by weight, there would be with this ``min_group``."""
+    """The number of outliers, by weight, with this ``min_group``."""
 
     min_group: int
     n_outliers: int
@@ -99,12 +99,12 @@ class OutlierPart:
     Attributes
     ----------
     threshold : effective count below which rows are outliers, None if there is no such count
-    rule : where it came from: "valley", "alone", "contamination", "threshold" or "none"
+    rule : how the threshold was found: "valley", "alone", "contamination", "threshold" or "none"
     lowest : outliers with the lowest counts, lowest first
-    edges : of the bins of the histogram, in log of the effective count; a threshold between the first and the last is one of them
-    belonging, outlying : rows in each bin that belong, and that are outliers
+    edges : edges of the histogram, in log of the effective count; a threshold between the first and the last is one of them
+    belonging, outlying : number of rows in each bin that belong, and that are outliers
     protected : rows below the threshold that are no outliers because they form a group of at least ``min_group``
-    trade_off : TradeOff for some sizes of groups; empty without outliers, and with more than 2000
+    trade_off : TradeOff for some values of ``min_group``; empty without outliers or with more than 2000
     """
 
     threshold: float | None
@@ -119,15 +119,15 @@ class OutlierPart:
 
 @dataclass(frozen=True)
 class CurvePart:
-    """What 1, 2, 3, … representatives cover, one entry of each list for each k. The sets are nested.
+    """Similarity and coverage of 1, 2, 3, … representatives, one entry of each list for each k. The sets are nested.
 
     Attributes
     ----------
     k : 1, 2, 3, …
     row : the row that is added at k
-    similarity : mean similarity of the points that belong to their nearest representative
-    coverage : share of the points that belong which the first k express
-    knee : k at which ``similarity`` turns from steep to flat, what n_representatives="auto" takes
+    similarity : mean similarity of points to their nearest representative, without outliers
+    coverage : share of the points, without outliers, that the first k express
+    knee : k at which ``similarity`` turns from steep to flat, the choice of n_representatives="auto"
     """
 
     k: list[int]
@@ -139,7 +139,7 @@ class CurvePart:
 
 @dataclass(frozen=True)
 class CertificatePart:
-    """What is proven, as in ``mosaic.choosing.SelectionCertificate``; None for what has not been computed."""
+    """The certificate, as in ``mosaic.choosing.SelectionCertificate``; None for values that were not computed."""
 
     gap: float | None
     kernel_error: float | None
@@ -156,25 +156,25 @@ class CertificatePart:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything that a reader or a report needs to know about a fit, as plain data.
+    """All facts of a fit that a reader or a report needs, as plain data.
 
     Attributes
     ----------
     estimator : name of its class
-    n_points, n_features, feature_names : of the data
+    n_points, n_features, feature_names : numbers of rows and columns, and column names
     n_outliers : rows below the threshold
-    n_representatives, coverage : how many were chosen, and the share of the points that belong which they express
+    n_representatives, coverage : number of representatives, and the share of the points, without outliers, that they express
     certificate : CertificatePart
     map : PointMap, the data in the plane
-    representatives : Representative for each, by rank
+    representatives : list of Representative, by rank
     outliers : OutlierPart
     curve : CurvePart
-    settings : parameters, values derived from them, constraints and versions: what is needed to repeat the fit
+    settings : parameters, values derived from them, constraints and versions, to repeat the fit
     scaled : whether numbers of rows are scaled up from a sample, as after a fit by passes
 
     Notes
     -----
-    1. What an estimator does not have is None: a detector has no representatives and no curve.
+    1. Parts that an estimator does not have are None: a detector has no representatives and no curve.
     """
 
     estimator: str
@@ -193,7 +193,7 @@ class Summary:
     scaled: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as dicts and lists of plain values, which ``json.dumps`` takes."""
+        """The same as dicts and lists of plain values, for ``json.dumps``."""
         return asdict(self)
 
     @property
@@ -207,7 +207,7 @@ class Summary:
 
     @property
     def sentence(self) -> str:
-        """The result in one sentence: how many rows are represented, how many are outliers, and what is proven.
+        """The result in one sentence: how many rows are represented, how many are outliers, and the proven bound.
 
         Examples
         --------
@@ -228,22 +228,22 @@ class Summary:
 
 
 def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:
-    """Templates of the parts of the sentence, each for none, for one and for several; emphasis stands between ``**``.
+    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
 
     The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
 
     Parameters
     ----------
     n_points : rows of the data
-    outliers : what is done with outliers: "reject", "report", or "keep", which looks for none
-    ridge : of the certificate, None without one
+    outliers : treatment of outliers: "reject", "report", or "keep", which does not detect any
+    ridge : ridge of the certificate, None without a certificate
     scaled : whether numbers of outliers are estimates
     """
     of = f"of {counted(n_points, 'point')}"
     many = "**{k} representatives**"
     about, done = "about " if scaled else "", "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    at = "" if ridge is None else f" at ridge {ridge:.3g}"  # coverage is without a ridge
+    at = "" if ridge is None else f" at ridge {ridge:.3g}"  # coverage has no ridge
     best = f"; provably within **{{excess}}** of the best {{k}}{at}"
     return {
         "covering": [
@@ -266,7 +266,7 @@ def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: 
 
 
 def share_text(share: float) -> str:
-    """A share in percent with one digit after the point; what is less than everything never reads as 100 %.
+    """A share in percent with one digit after the point; a share below 1 never reads as 100 %.
 
     Examples
     --------
@@ -279,12 +279,12 @@ def share_text(share: float) -> str:
 
 
 def excess_text(excess: float | None) -> str | None:
-    """What is proven of a choice in percent; None above 100 %, which is not worth mentioning."""
+    """The proven excess in percent; None above 100 %, which says too little to be mentioned."""
     return None if excess is None or excess > 1 else percent(excess)
 
 
 def finite(value: Any) -> float | None:
-    """A float, or None for NaN and infinity, which JSON does not have.
+    """A float, or None for NaN and infinity, which do not exist in JSON.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def finite(value: Any) -> float | None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the library, of Python, and of the packages that numbers depend on."""
+    """Versions of the library, of Python, and of the packages that affect the numbers."""
     import scipy
     import sklearn
 

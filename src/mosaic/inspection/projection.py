@@ -1,11 +1,11 @@
-"""The map: which rows are shown, and where points are in the plane.
+"""The map: which rows it shows, and their coordinates in the plane.
 
 For kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) the map
 shows these features: two as they are, more by their principal axes. For all other kernels it shows the principal axes of the
 kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks L, the representatives first (Nyström). Principal
 axes are computed without outliers, a few of which would otherwise flatten all other points.
 
-The kernel's own space is not used for all kernels because under a narrow kernel distant points are all orthogonal: blobs
+The kernel's own space is not used for all kernels, because under a narrow kernel all distant points are orthogonal: blobs
 become rays of a star, and a swiss roll closes to a ring. The principal axes of the features keep more neighbours together:
 trustworthiness (ten neighbours) 0.95 against 0.89 for a swiss roll, 1.00 against 0.89 for blobs in R¹⁰; under a wide kernel
 there is no difference, 0.83 for digits either way.
@@ -24,18 +24,18 @@ from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import Diffusion, Kernel, StationaryKernel, make_kernel
 
-#: Share of a thinned map that is for the lowest counts.
+#: Share of the points of a thinned map with the lowest counts.
 LOW_COUNT_SHARE = 0.25
-#: Number of features up to which principal axes are exact, and number of landmarks that replace more features or a kernel.
+#: Largest number of features with exact principal axes, and number of landmarks for more features or for a kernel.
 MOST_LANDMARKS = 200
-#: Margin around the points that are no outliers, as a share of their extent.
+#: Margin around the points that are not outliers, as a share of their extent.
 FRAME_MARGIN = 0.35
 #: Eigenvalues of K_LL below this share of the largest are rounding errors.
 SMALLEST_EIGENVALUE = 1e-12
 
 
 class Plane(NamedTuple):
-    """How coordinates were made, what they are called, and one row of two for each point."""
+    """The method and names of the coordinates, and the two coordinates of each point."""
 
     method: str
     axes: list[str]
@@ -51,7 +51,7 @@ def point_map(
     max_points: int,
     seed: int,
 ) -> PointMap:
-    """The map of the rows in memory, which go by their numbers in the data."""
+    """The map of the rows in memory, named by their numbers in the data."""
     rng, material = np.random.default_rng(seed), selection.material
     counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
     # All rows of the curve are shown, so that the map is complete for any k.
@@ -85,7 +85,7 @@ def point_map(
 def thinned(
     always: IntArray, low: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator
 ) -> IntArray:
-    """``always``, those of ``low`` with the lowest counts, and a random part of ``others``: about ``limit`` in all."""
+    """``always``, the rows of ``low`` with the lowest counts, and a random part of ``others``: about ``limit`` rows."""
     lowest = low[np.argsort(counts[low], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
     kept = np.union1d(always, lowest)
     others = np.setdiff1d(others, kept)
@@ -96,14 +96,14 @@ def thinned(
 def plane_of(
     selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
-    """Coordinates of some of the points of a selection; two features in the units of the data.
+    """Coordinates of points of a selection; two features keep the units of the data.
 
     Parameters
     ----------
-    selection : has the kernel, and the representatives, which are the first landmarks
+    selection : gives the kernel, and the representatives as first landmarks
     points : numbers of the points, possibly with copies
-    belongs : which of ``points`` are no outliers
-    names : of the features
+    belongs : which of ``points`` are not outliers
+    names : names of the features
     rng : draws further landmarks
     """
     kernel, chosen = selection.kernel, selection.chosen
@@ -121,7 +121,7 @@ def plane_of(
 
 
 def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator) -> Plane:
-    """Two features as they are; one, or more than two, by their principal axes."""
+    """Two features as they are; one feature, or more than two, by principal axes."""
     if X.shape[1] == 2:
         return Plane("features", names or ["x0", "x1"], in_double(X))
     return plane_of_coordinates(X, belongs, "features", rng)
@@ -135,11 +135,11 @@ def plane_of_coordinates(A: Any, belongs: BoolArray, of: str, rng: np.random.Gen
 
 
 def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Coordinates with the same inner products in few dense columns; for very many columns, what a sample of the rows spans."""
+    """Few dense columns with the same inner products; for very many columns, the projection on a sample of the rows."""
     among = np.flatnonzero(belongs) if belongs.any() else np.arange(A.shape[0])
     if not sp.issparse(A):
         A = np.asarray(A, np.float64)
-        A = A - A[among].mean(axis=0)  # inner products of points far from 0 would lose their digits
+        A = A - A[among].mean(axis=0)  # inner products of points far from 0 would lose digits
     if A.shape[1] <= MOST_LANDMARKS:
         return in_double(A)
     landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
@@ -147,7 +147,7 @@ def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
 
 
 def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
-    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, and its projection on them for other points.
+    """Rows a_i = K_LL^(−½) k_L(i): a_iᵀa_j is k_ij for landmarks, for other points that of their projections on the landmarks.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
 
 
 class PlotArea(NamedTuple):
-    """Points as shares of a frame's width and height, its corners, and which points are outside and were moved to its edge."""
+    """Points as shares of a frame's width and height, the corners of the frame, and which points were moved to its edge."""
 
     shares: FloatArray
     low: FloatArray
@@ -197,7 +197,7 @@ class PlotArea(NamedTuple):
 
 
 def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
-    """A frame around the points that are no outliers, with a margin: one distant outlier would flatten all others.
+    """A frame with a margin around the points that are not outliers; one distant outlier would flatten all others.
 
     Examples
     --------

@@ -29,13 +29,13 @@ from mosaic.inspection.facts import (
 from mosaic.inspection.projection import point_map
 from mosaic.outliers import group_sizes
 
-#: Outliers that are listed, and bins of the histogram, at most.
+#: Largest number of listed outliers, and of bins of the histogram.
 MOST_OUTLIERS, MOST_BINS = 50, 40
-#: The curve has twice as many points as representatives were chosen, but at least this many, and …
+#: Least number of points of the curve. Usually it has twice as many points as there are representatives.
 SHORTEST_CURVE = 20
-#: … at most this many: computing the coverage takes time quadratic in their number.
+#: Largest number of points of the curve: the time for the coverage is quadratic in it.
 LONGEST_CURVE = 1000
-#: Sizes of groups in the trade-off, and the number of outliers up to which it is computed.
+#: Group sizes in the trade-off, and the largest number of outliers for which it is computed.
 GROUP_SIZES, MOST_IN_GROUPS = (3, 5, 10, 20, 50), 2000
 
 
@@ -49,16 +49,16 @@ def summary(
     max_points: int = 2000,
     random_state: int = 0,
 ) -> Summary:
-    """What a fit has found, as plain data: everything that a report or a figure is made of.
+    """The facts of a fit as plain data, from which reports and figures are made.
 
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    X : the data of ``fit``; not needed, and only checked
-    names : names of the rows, one for each, if they are not to be called by their numbers
+    X : the data of ``fit``; optional, only its number of rows is checked
+    names : one name for each row; by default rows are named by their numbers
     certificate : whether to bound what the best k points would leave unexplained, which solves one more program
-    parts : which of the parts that take time are computed: "map", "curve", and "groups", the trade-off of ``min_group``
-    max_points : rows on the map. It has all representatives, outliers take a quarter at most, the others are drawn at random
+    parts : which of the slow parts are computed: "map", "curve", and "groups", the trade-off of ``min_group``
+    max_points : rows on the map: all representatives, outliers for at most a quarter, and others drawn at random
     random_state : seed of that draw
 
     Returns
@@ -67,9 +67,9 @@ def summary(
 
     Notes
     -----
-    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more by their
-       two principal axes; for other kernels the principal axes of the kernel's own space, as far as representatives and other
-       landmarks, 200 in all, span it. Axes are those of the points that belong. Rows without weight are not on the map.
+    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more features
+       by two principal axes. For other kernels it shows the principal axes of the kernel's own space, projected on 200
+       landmarks, representatives first. Axes are computed without outliers. Rows without weight are not on the map.
     2. The curve ignores quotas, as ``mosaic.path`` does. On large data it is estimated from a sample.
     3. After a fit by passes the summary describes the points in memory by their rows in the data, and numbers of rows are
        scaled up from them.
@@ -131,7 +131,7 @@ def summary(
 
 
 def _certificate(selection: Selection, wanted: bool, detects: bool) -> CertificatePart:
-    """What is proven of the representatives, or of the program alone; nothing if neither is wanted nor known."""
+    """The certificate of the representatives, or of the program alone; empty if it is neither wanted nor known."""
     if not wanted and not selection.is_solved:
         return CertificatePart(None, None, None, None, None, None, "The certificate has not been computed.")
     proven = selection.program_certificate
@@ -204,7 +204,7 @@ def _outliers(estimator: Any, names: Sequence[Any] | None, with_groups: bool) ->
 
 
 def _trade_off(selection: Selection) -> list[TradeOff]:
-    """Numbers of outliers for other sizes of groups."""
+    """Numbers of outliers for other values of ``min_group``."""
     material, low = selection.material, selection.is_outlier.copy()
     if selection.groups is not None:
         low |= selection.groups.members
@@ -218,7 +218,7 @@ def _trade_off(selection: Selection) -> list[TradeOff]:
 def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOST_BINS) -> FloatArray:
     """Edges t + j·w of equal bins that cover all values; t is the threshold, or the lowest value if there is none.
 
-    There are about ``most`` of them, and fewer for few values.
+    There are about ``most`` bins, and fewer for few values.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOS
 
 
 def _curve(selection: Selection) -> CurvePart:
-    """The curve of a ranking as long as that of the automatic choice of k, so that both have the same knee."""
+    """The curve of a ranking. It is as long as for the automatic choice of k, so that both have the same knee."""
     k = len(selection.rows)
     open_ended = replace(selection, settings=curve_settings(selection.settings))
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)

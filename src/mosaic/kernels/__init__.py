@@ -1,7 +1,7 @@
-"""Similarities that give their diagonal, columns and blocks on demand; no n×n matrix is stored, unless it was given.
+"""Similarities that compute their diagonal, columns and blocks on demand; an n×n matrix is stored only if it was given.
 
-A kernel is bound to its points, so other modules need row numbers only: ``kernel.block(rows, columns)`` is
-K[rows][:, columns], computed when called. Similarities to new points are ``kernel.cross(Y)``.
+A kernel holds its points, so other modules use row numbers only: ``kernel.block(rows, columns)`` computes
+K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 """
 
 from mosaic._checks import KERNELS

@@ -1,4 +1,4 @@
-"""The heat kernel on the graph of nearest neighbours, and a place in it for points that are not on the graph."""
+"""The heat kernel on the graph of nearest neighbours, and its extension to points that are not on the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared
 def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     """Rows g_j whose inner products are a heat kernel on the neighbour graph, scaled to unit length.
 
-    W joins every point with its ``n_neighbors`` nearest, made symmetric; S = D^-½ W D^-½; the lazy walk
+    W joins every point with its ``n_neighbors`` nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk
     A = (I + S)/2 = I − L/2 is one Euler step of the heat equation for half a unit of time. With G = A^time,
     K = G Gᵀ ≈ exp(−time · L) is positive semi-definite by construction, and G is sparse.
 
@@ -49,13 +49,13 @@ class Diffusion(Linear):
     """k(x, y) = g(x)ᵀ g(y), the heat kernel on a neighbour graph; ``X`` holds rows g of ``heat_features``.
 
     A new point's row is g(y) = v / ‖v‖, v = mean of g over the ``n_neighbors`` points of the graph that are nearest to
-    y. Where y coincides with a point of the graph, its row is that point's.
+    y. If y equals a point of the graph, it has the row of that point.
 
     Notes
     -----
     1. The extension to new points is ours: a neighbour graph says nothing about points that are not on it.
-    2. If several points of the graph coincide with y, the first that is found is used; their rows may differ.
-    3. After ``take`` the whole graph is kept, because any of its points may be near a new one.
+    2. If several points of the graph equal y, the first that is found is used; their rows may differ.
+    3. ``take`` keeps the whole graph, because any of its points may be near a new one.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Diffusion(Linear):
 
     @classmethod
     def over(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
-        """The heat kernel between all points of their own graph."""
+        """The heat kernel between all rows of X."""
         features = heat_features(X, n_neighbors, time)
         return cls(features, Graph(X, features, n_neighbors))
 
@@ -80,7 +80,7 @@ class Diffusion(Linear):
 
 @dataclass(frozen=True)
 class Graph:
-    """Points with the rows of their heat kernel: what a new point needs to get a row of its own."""
+    """Points and their rows of ``heat_features``, from which rows of new points are made."""
 
     points: Any
     features: Any
@@ -91,12 +91,12 @@ class Graph:
         return _Search(self.points)
 
     def features_at(self, Y: Any) -> Any:
-        """g(y) = v / ‖v‖, v = mean of g over the nearest points of the graph, or over the one that is y itself."""
+        """g(y) = v / ‖v‖, v = mean of g over the nearest points of the graph, or g of the point that equals y."""
         Y = in_format_of(self.points, Y)
         m, n = Y.shape[0], self.points.shape[0]
         k = min(self.n_neighbors, n)
         found = self._search.nearest(Y, k)
-        # Computed distances of sparse rows are rounded, so they cannot tell whether two rows are equal.
+        # Distances of sparse rows are rounded, so they do not show whether two rows are equal.
         same = np.column_stack([rows_equal(self.points[column], Y) for column in found.T])
         counts = np.ones((m, k), dtype=bool)
         known = same.any(axis=1)
@@ -108,7 +108,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class _Search:
-    """The nearest of some points: by a tree for dense points, by all distances for sparse ones."""
+    """Search for nearest points: with a tree for dense points, with all distances for sparse ones."""
 
     X: Any
 
@@ -117,7 +117,7 @@ class _Search:
         return KDTree(self.X)
 
     def nearest(self, Y: Any, k: int) -> IntArray:
-        """The k points nearest to every row of Y, the nearest first."""
+        """The k points nearest to every row of Y, nearest first."""
         m, n = Y.shape[0], self.X.shape[0]
         if not sp.issparse(self.X):
             return np.asarray(self._tree.query(Y, k=k)[1]).reshape(m, k)
@@ -135,7 +135,7 @@ def _nearest(X: Any, k: int) -> IntArray:
     """The k nearest other points of every point."""
     n = X.shape[0]
     found = _Search(X).nearest(X, k + 1)
-    # With repeated points the point itself need not come first, nor come at all.
+    # With repeated points, a point need not be its own first neighbour, or a neighbour at all.
     own = found == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
     return np.asarray(found[~own].reshape(n, k))

@@ -1,4 +1,4 @@
-"""From a name to a kernel; rules for the bandwidth γ: by the spread of the data, distances, or the number of similar points."""
+"""Make a kernel from its name. Rules for the bandwidth γ: spread of the data, distances, or number of similar points."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from mosaic.kernels.points import (
 )
 from mosaic.kernels.precomputed import Precomputed
 
-#: ``gamma="median"`` is found from the distances between this many points.
+#: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
-#: ``EffectiveCount`` is met on average over this many points, each compared with that many: 8 MB of distances at most.
+#: ``EffectiveCount`` counts for the first number of points, each compared with the second: at most 8 MB of distances.
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
-#: Logarithm of the largest γ that is tried, times the typical distance: single precision holds it.
+#: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
 LARGEST_LOG_GAMMA = 80.0
 
 
@@ -38,8 +38,8 @@ LARGEST_LOG_GAMMA = 80.0
 class EffectiveCount:
     """Bandwidth rule: the ``quantile`` of Σ_i k(x_i, x_j)² over the points j equals ``m0``.
 
-    With a unit diagonal Σ_i k_ij² is the effective number of points that resemble j, itself included, so
-    this rule is stated in points instead of distances. Use a high quantile when many points may be outliers.
+    With a unit diagonal Σ_i k_ij² is the effective number of points that resemble j, itself included, so this
+    rule counts points instead of distances. Use a high quantile if many points may be outliers.
 
     Examples
     --------
@@ -81,9 +81,9 @@ def make_kernel(
     kernel : one of ``mosaic.kernels.KERNELS``, or a function of two sets of points
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
-        ``"median"`` is 1 / median distance, both as the kernel measures distance.
-    degree, coef0 : for polynomial
-    n_neighbors, time : for diffusion
+        ``"median"`` is 1 / median distance, both in the distance of the kernel.
+    degree, coef0 : of the polynomial kernel
+    n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
 
     Examples
@@ -122,10 +122,10 @@ def make_kernel(
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
-    """The number γ behind a bandwidth rule. Constant data has no scale: any bandwidth serves, 1 is returned.
+    """The number γ of a bandwidth rule. Constant data has no scale, so any bandwidth will do, and 1 is returned.
 
-    ``"scale"`` is 1 / (d · variance) where the kernel adds up squares and 1 / (d · deviation) where it adds up absolute
-    differences, ``"median"`` is 1 / median distance as the kernel measures it; ``EffectiveCount`` is solved for.
+    ``"scale"`` is 1 / (d · variance) where the kernel sums squares and 1 / (d · deviation) where it sums absolute
+    differences, ``"median"`` is 1 / median distance, in the distance of the kernel; for ``EffectiveCount`` an equation is solved.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; on a subsample sums are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; sums over a subsample are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
@@ -164,7 +164,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     if positive.size == 0:
         return 1.0
     typical = float(np.median(positive))
-    D = (D / typical).astype(np.float32)  # counts need no more digits than that
+    D = (D / typical).astype(np.float32)  # counts need no more digits
     values = np.empty_like(D)
 
     def excess(log_gamma: float) -> float:
@@ -177,15 +177,15 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         return float(np.exp(low) / typical)
     if excess(high) > 0:
         raise InvalidInputError(
-            f"no bandwidth leaves an effective count of {rule.m0:g}: at least that many copies of a point exist "
-            f"at the {rule.quantile:g} quantile",
+            f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
+            "at least that many copies of a point",
             "Raise m0 or remove duplicates.",
         )
     return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
 
 
 def variance(X: Any) -> float:
-    """Variance of all entries, as scikit-learn's gamma='scale' takes it."""
+    """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
         mean = float(X.mean())
         return float(X.multiply(X).mean()) - mean * mean

@@ -1,4 +1,4 @@
-"""What a kernel promises; kernels that are a formula of two points: rbf, laplacian, linear, cosine, polynomial, any function."""
+"""The interface of kernels, and kernels with a formula: rbf, laplacian, linear, cosine, polynomial, any function."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
 
-#: All points of a kernel, in their order.
+#: All points of a kernel.
 ALL_POINTS = slice(None)
-#: Up to this many features, or multiplications, distances are computed coordinate by coordinate, which does not cancel: with few
-#: features this beats a matrix product, and with few points it costs little whatever the number of features.
+#: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
+#: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
-#: Rows whose median is the centre that distances are computed about.
+#: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
-#: Rows of a block whose similarities are computed for the diagonal of a kernel function, and for a check of its symmetry.
+#: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
 
 class Kernel(ABC):
-    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), that new points y can be put to.
+    """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Precision of the data, in which ``columns`` answers."""
+        """Precision of the data and of the result of ``columns``."""
 
     @abstractmethod
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -64,25 +64,25 @@ class Kernel(ABC):
 
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
-        """The same similarity over these points only, numbered anew; it holds copies of their rows and no others."""
+        """The same similarity over these points only, renumbered; it holds copies of their rows and no others."""
 
     @abstractmethod
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        """k(y_i, x_j), len(Y) × len(columns), in float64 for new points Y, checked by ``as_points``, and own points j."""
+        """k(y_i, x_j), len(Y) × len(columns), in float64, for new points Y (checked by ``as_points``) and own points j."""
 
     @abstractmethod
     def diagonal_at(self, Y: Any) -> FloatArray:
-        """k(y_i, y_i) in float64 for new points Y, checked by ``as_points``."""
+        """k(y_i, y_i) in float64 for new points Y (checked by ``as_points``)."""
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """k_ii + k_jj − 2 k_ij between own points, or another distance that orders them alike; never negative."""
+        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative."""
         diagonal = self.diagonal()
         return np.asarray(
             np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0)
         )
 
     def distances_at(self, Y: Any) -> FloatArray:
-        """The same between new points and own ones, len(Y) × n."""
+        """The same distance between new points and own points, len(Y) × n."""
         return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
 
     def columns(self, columns: IntArray) -> FloatArray:
@@ -93,11 +93,11 @@ class Kernel(ABC):
         return result
 
     def explicit_factor(self) -> Any | None:
-        """F with K = F Fᵀ where the data gives one at no cost, else None."""
+        """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
 
     def features_at(self, Y: Any) -> Any:
-        """Rows f_y with k(y, x_j) = f_yᵀ f_j for new points, where ``explicit_factor`` gives the f_j."""
+        """Rows f_y with k(y, x_j) = f_yᵀ f_j for new points, with f_j from ``explicit_factor``."""
         raise NotImplementedError
 
 
@@ -105,26 +105,26 @@ class Kernel(ABC):
 class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
 
-    A kind of kernel says what it is for two sets of rows (``_between``), for a row and itself (``_with_itself``) and,
-    if it keeps something else than the points as given, how new points become such rows (``_prepared``).
+    Subclasses define the kernel between two sets of rows (``_between``) and of a row with itself (``_with_itself``).
+    If X does not hold the points as given, they also define how new points become rows like those of X (``_prepared``).
     """
 
     X: Any
 
     @abstractmethod
     def _between(self, A: Any, B: Any) -> FloatArray:
-        """k(a_i, b_j) for float64 rows, dense or CSR, both as X is. Leaves A and B as they are."""
+        """k(a_i, b_j) for float64 rows, dense or CSR like X. Does not change A and B."""
 
     @abstractmethod
     def _with_itself(self, A: Any) -> FloatArray:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def _prepared(self, Y: Any) -> Any:
-        """New points as float64 rows of the kind that X holds."""
+        """New points as float64 rows like those of X."""
         return in_format_of(self.X, Y)
 
     def _rows(self, rows: Rows) -> Any:
-        """Own rows as float64, CSR staying CSR."""
+        """Own rows as float64, dense or CSR like X."""
         return self.X[rows].astype(np.float64)
 
     @property
@@ -146,7 +146,7 @@ class PointKernel(Kernel):
         return replace(self, X=self.X[np.arange(self.n)[indices]])
 
     def over(self, Y: Any) -> Self:
-        """The same similarity over other points, checked by ``as_points``."""
+        """The same similarity over other points (checked by ``as_points``)."""
         return replace(self, X=self._prepared(Y))
 
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
@@ -181,7 +181,7 @@ class StationaryKernel(PointKernel):
         return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
-        """D between new points and own ones."""
+        """The distance D between new points and own points."""
         return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
 
     def _between(self, A: Any, B: Any) -> FloatArray:
@@ -200,9 +200,9 @@ class RBF(StationaryKernel):
 
     @cached_property
     def _centre(self) -> FloatArray:
-        """Distances do not change under a shift, rounding does: ‖x‖² − 2xᵀy + ‖y‖² cancels least about the middle.
+        """The centre that is subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits.
 
-        It is the median of some rows: a few outliers would move a mean far away from most points.
+        It is the median of some rows, because a few outliers would move a mean far away from most points.
         """
         some = self.X[:: -(-self.n // CENTRE_ROWS)]
         return np.asarray(np.median(some.astype(np.float64), axis=0))
@@ -211,7 +211,7 @@ class RBF(StationaryKernel):
         if not sp.issparse(A):
             if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS:
                 return np.asarray(cdist(A, B, "sqeuclidean"))
-            A, B = A - self._centre, B - self._centre  # a shift would fill a sparse matrix
+            A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
         return squared_distances(A, B)
 
 
@@ -226,7 +226,7 @@ class Laplacian(StationaryKernel):
             return np.asarray(cdist(A, B, "cityblock"))
         A = A.toarray()
         D = np.empty((B.shape[0], A.shape[0]))
-        for part in row_blocks(*B.shape):  # B may be all points; dense, they need not fit into memory
+        for part in row_blocks(*B.shape):  # B may hold all points, which may not fit into memory when dense
             cdist(B[part].toarray(), A, "cityblock", out=D[part])
         return D.T
 
@@ -250,7 +250,7 @@ class Linear(PointKernel):
 
 @dataclass(frozen=True)
 class Cosine(Linear):
-    """k(x, y) = xᵀy / (‖x‖ ‖y‖). ``X`` holds rows that have unit length already (see ``normalised_rows``)."""
+    """k(x, y) = xᵀy / (‖x‖ ‖y‖). The rows of ``X`` have unit length (see ``normalised_rows``)."""
 
     def _prepared(self, Y: Any) -> Any:
         return normalised_rows(super()._prepared(Y), "Y")
@@ -265,7 +265,7 @@ class Polynomial(Linear):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 will do
+        is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
 
@@ -297,7 +297,7 @@ POINT_KERNELS: dict[str, type[PointKernel]] = {
 class FromCallable(PointKernel):
     """Any function ``f(A, B)`` that returns the len(A) × len(B) similarities between two sets of rows.
 
-    An optional ``f.diag(A)``, as scikit-learn's Gaussian-process kernels have it, is used where it exists.
+    If ``f.diag(A)`` exists, as for scikit-learn's Gaussian-process kernels, it gives the diagonal.
     """
 
     function: Callable[[Any, Any], Any]
@@ -337,12 +337,12 @@ class FromCallable(PointKernel):
 
 
 def dense(A: Any) -> FloatArray:
-    """A dense or sparse matrix as a dense one."""
+    """A dense or sparse matrix as a dense array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A)
 
 
 def in_format_of(X: Any, Y: Any) -> Any:
-    """Y in float64, dense or CSR as X is; another number of features than that of X is refused."""
+    """Y in float64, dense or CSR like X. Y must have as many features as X."""
     if Y.shape[1] != X.shape[1]:
         raise InvalidInputError(
             f"new points must have the {X.shape[1]} features of the points that the kernel was made from; Y has {Y.shape[1]}",
@@ -353,7 +353,7 @@ def in_format_of(X: Any, Y: Any) -> Any:
 
 
 def product(A: Any, B: Any) -> FloatArray:
-    """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices the one with fewer rows is made dense."""
+    """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices, the one with fewer rows is made dense."""
     if not sp.issparse(A):
         return np.asarray(A @ B.T)
     if A.shape[0] < B.shape[0]:

@@ -1,4 +1,4 @@
-"""A similarity matrix from the user: checked first, then used like any other kernel."""
+"""A similarity matrix given by the user, checked and used like any other kernel."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mosaic._arrays import FloatArray, IntArray, KnownRows, row_codes
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, dense
 
-#: Points up to which a precomputed matrix is tested for definiteness.
+#: Largest number of points for which a matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
-#: Side of the tiles in which a matrix is compared with its transpose: two of them stay in the cache.
+#: Side of the tiles in which a matrix is compared with its transpose; two tiles fit into the cache.
 TILE_SIDE = 256
-#: Pivots that a partial factor takes at once, and vectors that its error is measured with.
+#: Pivots that a partial factor takes at once, and random vectors that measure its error.
 PIVOTS_AT_ONCE, ERROR_PROBES = 64, 4
 
 
@@ -27,7 +27,7 @@ PIVOTS_AT_ONCE, ERROR_PROBES = 64, 4
 class Whole:
     """The matrix that a kernel was taken from: its size, the points that were taken, its diagonal, and its rows.
 
-    ``rows`` is None where the diagonal is constant, because rows need not be recognised there.
+    ``rows`` is None if the diagonal is constant, because rows need not be recognised then.
     """
 
     n: int
@@ -44,9 +44,9 @@ class Precomputed(Kernel):
 
     Notes
     -----
-    1. The similarity of a new point to itself is not in its row; ``diagonal_at`` answers with the median of the
-       diagonal of the whole matrix. This is exact where the diagonal is constant, as for normalised similarities, and rows of the
-       matrix are recognised.
+    1. The row of a new point lacks its similarity to itself; ``diagonal_at`` returns the median of the diagonal of the whole
+       matrix. This is exact if the diagonal is constant, as for normalised similarities. Rows of the matrix are recognised and
+       get their own entry.
     2. After ``take`` a new point's row still has an entry for every point of the whole matrix.
 
     Examples
@@ -58,7 +58,7 @@ class Precomputed(Kernel):
     """
 
     K: Any
-    #: None for a whole matrix. A part of a matrix that passed the checks passes them up to rounding; they are not run.
+    #: None for a whole matrix. A part of a checked matrix is not checked again: it passes up to rounding.
     part_of: Whole | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -169,7 +169,7 @@ def _asymmetry(K: Any) -> tuple[float, tuple[int, int]]:
 
 
 def _check_definite(K: Any, trace: float) -> None:
-    """K is F Fᵀ to rounding, or a Cholesky factor of K + tolerance exists, or the smallest eigenvalue is named."""
+    """Accept K if it is F Fᵀ up to rounding or K + tolerance has a Cholesky factor; otherwise check its eigenvalues."""
     given = K.toarray() if sp.issparse(K) else K
     tolerance = 100 * float(np.finfo(K.dtype).eps) * trace
     if _is_low_rank_gram(given, tolerance):
@@ -190,16 +190,16 @@ def _check_definite(K: Any, trace: float) -> None:
 def _is_low_rank_gram(K: FloatArray, tolerance: float) -> bool:
     """Whether K = F Fᵀ + Δ with at most n/4 columns and ‖Δ‖_F ≤ 2 tolerance, so that no eigenvalue is below −2 tolerance.
 
-    F is a Cholesky factor with pivots, n·rank² operations instead of n³/3. That its Δ vanishes on the diagonal does not say
-    that it vanishes, where K is indefinite; the mean of ‖Δg‖² over normal vectors g says so, being ‖Δ‖²_F. An error ten
-    times as large passes with a probability of 1e-7. "No" says nothing: the rank may be higher.
+    F is a pivoted Cholesky factor, which takes n·rank² operations instead of n³/3. If K is indefinite, Δ can have a zero
+    diagonal without being zero; so ‖Δ‖²_F is estimated by the mean of ‖Δg‖² over normal vectors g. An error ten times as large
+    passes with a probability of 1e-7. False proves nothing: the rank may be higher.
     """
     n, rank = len(K), 0
     Ft = np.empty((n // 4, n))
     diagonal = K.diagonal().astype(np.float64)
     trace, left = float(diagonal.sum()), diagonal
     while (rest := float(left.sum())) > tolerance:
-        # What is left of a trace falls ever more slowly. If it has not fallen by its share, it will not in time.
+        # The trace of the residual falls ever more slowly. If it has not fallen by its share now, it will not fall in time.
         if rest > trace * (tolerance / trace) ** (rank / max(len(Ft), 1)):
             return False
         largest = np.argpartition(-left, PIVOTS_AT_ONCE - 1)[:PIVOTS_AT_ONCE] if n > PIVOTS_AT_ONCE else np.arange(n)

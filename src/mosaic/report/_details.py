@@ -1,4 +1,4 @@
-"""What readers know the rows by: names, cells of a table, pictures and groups, as far as a page has room for them."""
+"""How the page shows rows: names, cells of a table, pictures and groups, within the limits of the page size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic._frames import columns_as_lists, n_rows
 from mosaic.data.images import thumbnails
 from mosaic.exceptions import InvalidInputError
 
-#: Characters of a name that are shown, and that are saved; characters of a cell; number of columns.
+#: Largest number of characters of a shown name, of a saved name and of a cell, and of columns.
 LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
 #: Longer side of a picture in a list, in pixels.
 PICTURE_SIDE = 96
@@ -27,13 +27,13 @@ class RowDetails:
 
     Attributes
     ----------
-    names_of : names of some rows, None where rows have numbers only
+    names_of : names of some rows, None if rows have only numbers
     columns_of : cells of some rows, as a mapping from columns to values
     pictures_of : pictures of some rows as PNG or JPEG bytes, with this longer side in pixels; None if there are none
     numbers_of : numbers of some rows in the file, which differ from those in the data if rows were left out
-    groups, group_name : a label for every row, and what the labels are
+    groups, group_name : a label for every row, and the name of the labels
     file, kind : name and kind of the file that the rows come from
-    notes : what was assumed about the rows
+    notes : assumptions about the rows
     """
 
     names_of: Callable[[IntArray], Sequence[Any]] | None = None
@@ -94,7 +94,7 @@ class RowDetails:
         )
 
     def names(self, rows: IntArray) -> list[str] | None:
-        """Names of rows, None where rows have numbers only."""
+        """Names of rows, None if rows have only numbers."""
         return None if self.names_of is None else [shortened(name, LONGEST_FULL_NAME) for name in self.names_of(rows)]
 
     def numbers(self, rows: IntArray) -> IntArray:
@@ -154,7 +154,7 @@ def _cell_text(value: Any) -> str:
 
 
 def within(texts: list[str | None], limit: int) -> list[str | None]:
-    """The first texts, as far as they take at most ``limit`` bytes of a page together; None for the others.
+    """The first texts that together take at most ``limit`` bytes of a page; None for the others.
 
     Examples
     --------

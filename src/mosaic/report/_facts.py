@@ -1,4 +1,4 @@
-"""Everything that the page shows, as plain data. The page draws it, and chooses k and the threshold from what is here."""
+"""All data of the page, as plain data. The page draws it for any k and threshold."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from mosaic.report._details import (
 )
 from mosaic.report._ranking import Changes, CountBins, FittedPoints, Ranking, changes_of, ranking_of
 
-#: Points on the map.
+#: Largest number of points on the map.
 MOST_POINTS = 20_000
-#: Groups that are told apart; all others are shown as one.
+#: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
-#: Rows with the lowest counts that are listed.
+#: Largest number of listed rows with the lowest counts.
 MOST_LISTED = 100
-#: Longer side of a picture beside another, in pixels.
+#: Longer side of the pictures of similar rows, in pixels.
 SMALL_PICTURE_SIDE = 48
 #: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
 MAP_NAME_BYTES, LISTED_NAME_BYTES, FULL_NAME_BYTES, CELL_BYTES, PICTURE_BYTES = (
     400_000, 200_000, 80_000, 300_000, 650_000,
 )  # fmt: skip
-#: Bytes of cells up to which the page contains them a second time, for readers without JavaScript.
+#: Largest size of cells, in bytes, that the page contains a second time for readers without JavaScript.
 STATIC_CELL_BYTES = 100_000
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the parts of the page are made from.
+    """The data from which the parts of the page are made.
 
     Attributes
     ----------
     shown : points on the map
-    row_of : row of the data by which each point is called
+    row_of : row of the data that names each point
     group_of : number of the group of that row, -1 without groups
     """
 
@@ -67,7 +67,7 @@ class Found:
 
     @property
     def selection(self) -> Selection:
-        """What the fit found."""
+        """The result of the fit."""
         return self.fitted.selection
 
 
@@ -93,7 +93,7 @@ def facts_of(
     ranking, bins = ranking_of(fitted, knee or 0), CountBins.of_selection(selection)
     counts, copies = np.asarray(selection.material.counts), fitted.copies
     shown = np.arange(len(counts))
-    if len(shown) > max_points:  # the lowest counts are where the threshold moves
+    if len(shown) > max_points:  # the threshold moves among the lowest counts
         rng = np.random.default_rng(selection.material.seed)
         shown = thinned(ranking.points, shown, shown, counts, int(max_points), rng)
     aside = selection.is_outlier & (outliers == "reject")
@@ -150,7 +150,7 @@ def _groups(
     of = place[of]
     low = np.zeros((len(named), len(bins.edges) - 1))
     np.add.at(low, (of, bins.of[fitted.point_of]), fitted.weight_of * ~bins.safe[fitted.point_of])
-    of_point[fitted.point_of[::-1]] = of[::-1]  # of copies the first
+    of_point[fitted.point_of[::-1]] = of[::-1]  # the first of equal rows
     of_point[ranking.points] = of[np.searchsorted(fitted.members, ranking.members)]
     return of_point, {
         "column": shortened(details.group_name, LONGEST_NAME),
@@ -170,7 +170,7 @@ def _labels(fitted: FittedPoints, details: RowDetails) -> Sequence[Any] | None:
 
 
 def _lists(found: Found) -> dict[str, Any]:
-    """The ranked rows and those with the lowest counts, with names, cells and pictures as far as there is room."""
+    """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranking, bins, changes, details = found.ranking, found.bins, found.changes, found.details
     material, counts = found.selection.material, np.asarray(found.selection.material.counts)
     low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
@@ -218,7 +218,7 @@ def _lists(found: Found) -> dict[str, Any]:
 
 
 def _why_outlier(count: float, total: float) -> str:
-    """What an effective count says.
+    """The meaning of an effective count.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def _why_outlier(count: float, total: float) -> str:
 
 
 def _why_chosen(found: Found, rank: int) -> str:
-    """Why a representative was chosen, in words that are true at any k and threshold."""
+    """Why a representative was chosen, in a text that is true at any k and threshold."""
     if found.bins.must[found.ranking.points[rank]]:
         return "must be included."
     gain = finite(found.selection.gains[rank]) or 0.0
@@ -277,7 +277,7 @@ def _map(found: Found) -> dict[str, Any]:
 
 
 def _moves(changes: Changes) -> list[list[list[float]]]:
-    """For each rank, from which rank it takes over how many rows; -1 for rows without a representative before."""
+    """For each rank, pairs of an earlier rank and the number of rows taken over from it; -1 for rows that had none."""
     arrivals = changes.moves.tocsc()
     n_ranks = arrivals.shape[1]
     taken = []
@@ -289,9 +289,9 @@ def _moves(changes: Changes) -> list[list[list[float]]]:
 
 
 def _certificate(found: Found) -> dict[str, Any]:
-    """What is proven for the chosen k and, where it is quick to compute, for every other k of the slider.
+    """The certificate for the chosen k and, if it is quick to compute, for every other k of the slider.
 
-    One solution of the program bounds what sets of any size leave; the bound is tightest for the chosen k.
+    One solution of the program bounds the error of sets of any size; the bound is tightest for the chosen k.
     """
     selection, proven, excesses = found.selection, found.summary.certificate, None
     ranked = found.ranking.points

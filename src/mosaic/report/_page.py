@@ -1,4 +1,4 @@
-"""From facts to one self-contained file: it loads nothing, and no text of the data can run in it."""
+"""From facts to one self-contained page. It loads nothing, and no text of the data can run as code."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mosaic.inspection.facts import excess_text, headline, sentence, share_text
 from mosaic.report._details import RowDetails
 from mosaic.report._facts import MOST_POINTS, facts_of
 
-#: The page's scripts, in their order.
+#: The scripts of the page, in order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
-#: Columns of a table that are printed (the style sheet hides the others), and cells below a picture.
+#: Printed columns of a table (the style sheet hides the others), and cells below a picture.
 PRINTED_COLUMNS, CARD_CELLS = 9, 3
-#: ``<`` could end a script element or begin a comment in it, so JSON contains it escaped.
+#: JSON on the page escapes ``<``, which could end a script element or begin a comment in it.
 ESCAPED = {ord("<"): "\\u003c"}
 
 
@@ -50,11 +50,11 @@ def report_html(
     title : title of the page
     command : command line that writes the page again
     certificate : whether to bound what the best k points would leave unexplained, which solves one more program
-    max_points : points on the map. It has the ranked and those with the lowest counts, the others are drawn at random
+    max_points : points on the map: the ranked points, points with the lowest counts, and others drawn at random
 
     Notes
     -----
-    1. Below the chosen k the slider shows the first representatives; beyond it, it adds the rows that add most. A fit for
+    1. Below the chosen k, the slider shows the first representatives; above it, it adds the rows that add most. A fit for
        another k can be better, because it exchanges representatives.
     2. After a fit by passes the page shows the points in memory, and numbers of rows are scaled up from them.
     3. The same fit gives the same page, byte for byte.

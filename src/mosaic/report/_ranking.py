@@ -1,4 +1,4 @@
-"""The ranking behind the slider: the representatives in their order, those that would come next, and whom each stands for.
+"""The ranking behind the slider: the representatives in order, the rows that would come next, and the rows of each.
 
 Along a ranking the representative of a point changes only when a nearer one is added, and then to that one. So the few ranks
 at which it changes determine the representative of the point at every k: the last of them below k.
@@ -17,9 +17,9 @@ from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along
 
-#: Ranks of the slider: at least so many; otherwise twice the number of representatives, at most so many more than these.
+#: Least number of ranks on the slider, and most ranks beyond the representatives. In between, it is twice their number.
 FEWEST_RANKS, MOST_EXTRA_RANKS = 20, 100
-#: Members that are listed for each rank.
+#: Number of members listed for each rank.
 MEMBERS_PER_RANK = 6
 #: Multiplications up to which coverage is computed from all points for every k, and not from a sample.
 MOST_MULTIPLICATIONS = 4 * 10**9
@@ -32,11 +32,11 @@ class FittedPoints:
 
     Attributes
     ----------
-    selection : what the fit found
+    selection : result of the fit
     members : rows in memory that have a weight
     point_of : number of the point of each member
-    weight_of : rows of the data for which each member stands: one, or more in a sample
-    copies : rows of the data for which each point stands
+    weight_of : number of rows of the data that each member stands for: one, or more in a sample
+    copies : number of rows of the data that each point stands for
     n, n_without_weight : rows of the data with and without a weight
     most_exact_ranks : number of ranks up to which coverage is computed from all points for every k
     """
@@ -62,7 +62,7 @@ class CountBins:
     edges : of the bins, as counts
     threshold : number of the bin that begins at the threshold, 0 without a threshold
     of : the bin of each point
-    must, grouped : points that are no outliers whatever their count, because they must be included or form a group
+    must, grouped : points that are never outliers, because they must be included or form a group
     """
 
     edges: FloatArray
@@ -100,7 +100,7 @@ class CountBins:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Points in their order, the rows in memory that they are, and mean similarity and coverage of the first k for every k."""
+    """Points by rank, their rows in memory, and mean similarity and coverage of the first k for every k."""
 
     points: IntArray
     members: IntArray
@@ -109,7 +109,7 @@ class Ranking:
 
 
 def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
-    """The representatives as they are ranked, and those that would come next, at least up to the knee.
+    """The representatives by rank, and the points that would come next, at least up to the knee.
 
     In paper mode nothing is ranked beyond the representatives.
     """
@@ -120,22 +120,22 @@ def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
     if len(points) <= fitted.most_exact_ranks:
         belongs = selection.material.points.weights * (~selection.is_outlier | (selection.settings.outliers == "keep"))
         coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
-    else:  # of a sample, shifted to the known coverage at k
+    else:  # the coverage of a sample, shifted to the known coverage at k
         coverage = coverage + (selection.coverage - coverage[k - 1])
-    # Rounding must not let the curve fall where everything is covered.
+    # Rounding must not make the curve fall once everything is covered.
     return Ranking(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
 class Changes:
-    """At which ranks points change their representative.
+    """The ranks at which points change their representative.
 
     Attributes
     ----------
-    moves : (R + 1) × R, sparse: rows that rank j takes over from rank i when it is added; last row: those without one before
+    moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
     end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
-    members : for each rank, places among the shown points of the most similar ones that it ever stands for
-    stands_for : rows for which each of the first k stands, without outliers that are set aside
+    members : for each rank, the most similar points that it stands for at any k, as places among the shown points
+    stands_for : number of rows that each of the first k stands for, without outliers that are set aside
     """
 
     moves: sp.csr_array
@@ -148,13 +148,13 @@ class Changes:
 def changes_of(
     kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
 ) -> Changes:
-    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that defines labels.
+    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels.
 
     Parameters
     ----------
-    kernel : between points
+    kernel : kernel between points
     ranked : points in the order of their rank
-    copies : rows for which each point stands
+    copies : number of rows that each point stands for
     shown : points whose changes are kept
     k : number of representatives
     aside : points without a representative
@@ -193,7 +193,7 @@ def changes_of(
 
 
 def _nearest(places: IntArray, ranks: IntArray, distances: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Of points that have come to ranks, the nearest of each rank: one more than are listed, which may be the rank itself."""
+    """The nearest points of each rank: one more than are listed, because one may be the ranked point itself."""
     order = np.lexsort((places, distances, ranks))
     first = np.searchsorted(ranks[order], ranks[order])
     order = order[np.arange(len(order)) - first <= MEMBERS_PER_RANK]

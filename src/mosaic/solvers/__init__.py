@@ -1,4 +1,4 @@
-"""Algorithms for the program: one a file, one loop for all (``base.run``).
+"""Algorithms for the program: one per file, and one loop that runs them all (``base.run``).
 
 The package itself imports neither an algorithm nor NumPy: the command line takes the names from it.
 """

@@ -2,7 +2,7 @@
 
     Δ ← (lam K + ρ I)⁻¹ (lam F T + ρ (R − Q)),   R ← prox_{1/ρ}(Δ + Q),   Q ← Q + Δ − R.
 
-Which form it is depends on the problem alone: T = Fᵀ gives the paper's (lam F T = lam K), a smaller T the reduced one.
+The problem decides the form: T = Fᵀ gives the paper's (lam F T = lam K), a smaller T the reduced one.
 
 Notes
 -----
@@ -42,13 +42,13 @@ class ADMM:
     patience: int = 300
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> State:
-        """From zero, as in the paper."""
+        """Start from zero, as in the paper, or from ``start``."""
         R = np.zeros(problem.shape) if start is None else start
         rho = problem.lam * float(np.vdot(problem.F, problem.F)) / problem.F.shape[0]
         return State(R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0)
 
     def step(self, problem: RowProgram, state: State) -> State:
-        """One round of the three updates, then ρ is adapted to the balance of residuals."""
+        """One round of the three updates; then balance the residuals by adapting ρ."""
         R, Q, rho, inverse, steps = state
         Δ = _solve(problem, rho, inverse, problem.lam * problem.FT + rho * (R - Q))
         new = problem.prox(Δ + Q, 1.0 / rho)

@@ -1,4 +1,4 @@
-"""One loop for all algorithms, one kind of result, one list of ways to end."""
+"""The loop that runs every algorithm, its result, and the ways it can end."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ S = TypeVar("S")
 
 
 class Status(Enum):
-    """How a solver ended; the value is what to do about it."""
+    """How a solver ended. The value says so and what to do, with parameters between backticks, as in an error."""
 
     CONVERGED = "The gap is within the tolerance."
-    TRIVIAL = "Nothing is worth selecting at this strength: raise lam (or alpha above 1)."
-    NOTHING_LEFT = "The must-include points leave nothing that a candidate could explain: include fewer of them."
-    MAX_ITER = "The iterations ran out before the gap closed: raise max_iter, loosen tol, or use solver='auto'."
-    STALLED = "The gap stopped shrinking, at the limit of the arithmetic: loosen tol, lower lam, or pass float64 data."
+    TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
+    NOTHING_LEFT = "The must-include points leave nothing for a candidate to explain: include fewer points."
+    MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
+    STALLED = (
+        "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
+    )
     KERNEL_ERROR = (
-        "The factor of the kernel is coarser than the tolerance: raise max_rank or memory_budget, pass float64 data, "
-        "or loosen tol."
+        "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, "
+        "pass float64 data, or loosen `tol`."
     )
 
     @property
     def advice(self) -> str:
-        """What to change, as a sentence."""
+        """What happened and what to change, as a sentence with parameters between backticks."""
         return self.value
 
 
@@ -46,14 +48,14 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """What every solver returns.
+    """The result of a solver.
 
     Attributes
     ----------
     value : η (n,) from solvers of the design form, W (n×q) from solvers of the row form
     row_norms : ‖w_j‖ at that value
-    status : how it ended, with a sentence of advice
-    primal, dual : best values seen; the optimum lies between them
+    status : how the solver ended, with advice
+    primal, dual : best values found; the optimum lies between them
     gap : (primal − dual) / P(0)
     iterations : steps taken
     trace : a record for every check of the gap
@@ -73,7 +75,7 @@ class Solver(Protocol[P_contra, S]):
     """An algorithm: how to start, how to step, which bounds a state gives."""
 
     def init(self, problem: P_contra, start: FloatArray | None) -> S:
-        """The state to begin with, near ``start`` where one is given."""
+        """The initial state, near ``start`` if it is given."""
 
     def step(self, problem: P_contra, state: S) -> S:
         """The next state."""
@@ -93,11 +95,11 @@ class Solver(Protocol[P_contra, S]):
 
     @property
     def patience(self) -> int:
-        """Checks of the gap without progress after which the run has stalled."""
+        """Number of checks without progress after which the run counts as stalled."""
 
 
 class HasScale(Protocol):
-    """Any problem that knows what its value at zero is."""
+    """A problem with a known value at zero."""
 
     @property
     def scale(self) -> float:
@@ -113,7 +115,7 @@ class _Best(Generic[S]):
         self.state: S | None = None
 
     def update(self, state: S, bounds: Bounds) -> None:
-        # Near the optimum primal values differ by rounding alone; then the later state has the better dual point.
+        # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
         if bounds.primal < self.primal + self.rounding:
             self.primal, self.state = bounds.primal, state
         self.dual = max(self.dual, bounds.dual)
@@ -131,8 +133,8 @@ def run(
 ) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
 
-    A primal value at or below ``target`` also ends the run, and so does a bound above it, since then no state has such a
-    value. The best primal value and the best bound need not come from one state.
+    A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
+    out of reach. The best primal value and the best bound may come from different states.
     """
     scale = problem.scale
     best: _Best[S] = _Best(rounding=1e-13 * scale)

@@ -25,14 +25,14 @@ class State(NamedTuple):
 class FISTA:
     """W ← prox(Y − step · lam (K Y − F T)), Y extrapolates; the momentum restarts when it points uphill.
 
-    Strong where K is well conditioned; hundreds to thousands of iterations where it is not.
+    Fast if K is well conditioned; otherwise it takes hundreds to thousands of iterations.
     """
 
     check_every: int = 10
     patience: int = 300
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> State:
-        """From zero, with step 1 / (lam · λ_max(K))."""
+        """Start from zero or ``start``, with step 1 / (lam · λ_max(K))."""
         F = problem.F
         gram = problem.K if problem.K is not None else F.T @ F
         W = np.zeros(problem.shape) if start is None else start

@@ -18,16 +18,16 @@ from mosaic._arrays import FloatArray
 from mosaic.problem import Bounds, DesignProblem, Evaluation, cholesky
 from mosaic.solvers.base import Solution, Status, run
 
-#: Steps that a run may take; usual runs take about ten.
+#: Most steps of a run; typical runs take about ten.
 MOST_INTERIOR_STEPS = 50
-#: From this many candidates on the first steps are made in single precision, at half the price,
+#: With at least this many candidates the first steps run in single precision, at half the cost.
 FEWEST_FOR_SINGLE_PRECISION = 500
-#: until the gap is this: values are known to a few 1e-6 of P(0) there, and steps are as good as in double precision.
+#: Gap at which single precision ends. It knows values to a few 1e-6 of P(0), so down to here its steps are as good as others.
 SINGLE_PRECISION_GAP = 1e-5
 
 
 class State(NamedTuple):
-    """η, its multipliers ζ, and what the problem says at η."""
+    """η, its multipliers ζ, and the evaluation of the problem at η."""
 
     eta: FloatArray
     zeta: FloatArray
@@ -36,13 +36,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class InteriorPoint:
-    """Interior point on the design form. About ten steps, whatever the conditioning.
+    """Interior point on the design form. It takes about ten steps at any conditioning.
 
     Parameters
     ----------
     to_boundary : share of the way to the nearest bound that a step may take
-    continues : the start is the end of another run on nearly the same numbers, and is taken as it is
-    patience : steps without progress after which the run has stalled; usual steps shrink the gap by a factor
+    continues : whether the start is the result of a run on nearly the same numbers, and is used unchanged
+    patience : steps without progress after which the run has stalled; typical steps divide the gap by a factor
     """
 
     to_boundary: float = 0.99
@@ -51,11 +51,11 @@ class InteriorPoint:
 
     @property
     def check_every(self) -> int:
-        """The gap comes with every evaluation, at no cost."""
+        """1: every evaluation gives the gap at no extra cost."""
         return 1
 
     def init(self, problem: DesignProblem, start: FloatArray | None) -> State:
-        """From a uniform η at its best height, or from ``start``, lifted off the boundary unless the run continues there."""
+        """Start from the best uniform η, or from ``start``, which is moved off the boundary unless the run continues."""
         if start is not None and self.continues:
             at = problem.evaluate(start)
             slack = 1.0 - at.v
@@ -91,7 +91,7 @@ class InteriorPoint:
         return State(eta, zeta, problem.evaluate(eta))
 
     def bounds(self, problem: DesignProblem, state: State) -> Bounds:
-        """Primal and dual value, from the evaluation that the state carries."""
+        """Primal and dual value, from the evaluation in the state."""
         at = state.at
         z = np.sqrt(at.v)
         return problem.bounds(at.inner, at.fit, float(state.eta @ z), float(z.max()))
@@ -108,10 +108,10 @@ class InteriorPoint:
 def run_interior_point(
     problem: DesignProblem, *, tol: float, start: FloatArray | None = None, target: float = -np.inf
 ) -> Solution:
-    """Interior point, its first steps in single precision where the problem is large; its bounds are of double precision.
+    """Run interior point. Large problems begin in single precision; the bounds are always those of double precision.
 
-    A primal value at or below ``target`` ends the run. A target that is out of reach is given up when single precision says so,
-    though that proves nothing: whoever sets a target has a solution already.
+    A primal value at or below ``target`` ends the run. If single precision finds the target out of reach, the run ends there.
+    This proves nothing, and need not: a caller that sets a target has a solution already.
     """
     solver, steps = InteriorPoint(), 0
     if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
@@ -128,7 +128,7 @@ def run_interior_point(
 def _run_in_single_precision(
     problem: DesignProblem, tol: float, start: FloatArray | None, target: float
 ) -> Solution | None:
-    """The end of a run in single precision, or None where that precision is too low for the problem."""
+    """The result of a run in single precision, or None if the problem needs more digits."""
     solver = InteriorPoint(patience=3)
     with np.errstate(all="ignore"):
         try:
@@ -140,7 +140,7 @@ def _run_in_single_precision(
 
 def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
-    # Exact for a large lam and targets that fill d = (tr C)²/‖C‖² dimensions evenly; a rough height is enough.
+    # Exact for large lam and targets spread evenly over d = (tr C)²/‖C‖² dimensions; a rough height is enough.
     dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
     t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
     for _ in range(sweeps):

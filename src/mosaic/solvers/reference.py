@@ -1,4 +1,4 @@
-"""The program handed to CVXPY and Clarabel as it stands: slow, independent, for checking on small data."""
+"""Solve the program with CVXPY and Clarabel: slow and independent, to check the other solvers on small data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.problem import RowProgram
 from mosaic.solvers.base import Record, Solution, Status
 
-#: Points that are given to a generic conic solver, at most.
+#: Largest number of points for a generic conic solver.
 MOST_REFERENCE_POINTS = 100
 
 
 def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
-    """Solve with a generic conic solver; the gap is computed by our own formulas from the W it returns."""
+    """Solve with a generic conic solver; the gap is computed by our formulas from its W."""
     try:
         import cvxpy as cp
     except ImportError as error:
@@ -34,7 +34,7 @@ def solve_reference(problem: RowProgram, *, tol: float = 1e-9) -> Solution:
     objective = 0.5 * problem.lam * cp.sum_squares(problem.T - problem.F.T @ W) + cp.sum(rows)
     program = cp.Problem(cp.Minimize(objective))
     with warnings.catch_warnings():
-        # "May be inaccurate" is judged below, by the gap.
+        # The gap below replaces the warning "may be inaccurate".
         warnings.simplefilter("ignore", UserWarning)
         program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=min(tol, 1e-9), tol_feas=1e-11)
     value = np.asarray(W.value)

@@ -14,7 +14,7 @@ function shape(name, attributes, parent, text) {
   return element;
 }
 
-/* Sizes are read when they change and not at every repaint, because reading them lays out the page. */
+/* Sizes are read only when they change, because reading them makes the browser lay out the page. */
 function fitCharts() {
   for (const chart of [curve, histogram]) {
     chart.width = Math.max(chart.svg.clientWidth, 200);
@@ -22,7 +22,7 @@ function fitCharts() {
   }
 }
 
-/* An empty chart of the size that its place has. */
+/* An empty chart with the size of its place on the page. */
 function sheet({ svg, width, height }) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();
@@ -39,7 +39,7 @@ function tickBeside(page, y, text) {
   shape("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", class: "tick" }, page.svg, text);
 }
 
-/* Ticks at 1, 2 or 5 times a power of ten, about so many up to the end. */
+/* Ticks at multiples of 1, 2 or 5 times a power of ten, about as many as requested. */
 function roundStep(end, about) {
   const power = 10 ** Math.floor(Math.log10(Math.max(end / about, 1e-9)));
   return power * ([1, 2, 5, 10].find((step) => step * power >= end / about) ?? 10);

@@ -18,7 +18,7 @@ function whole(number) {
 }
 
 function percent(share) {
-  // What is not everything must not read as everything.
+  // A share below 1 must not read as 100 %.
   const value = share < 1 ? Math.min(100 * share, 99.9) : 100;
   return `${value.toFixed(value === 100 || value === 0 ? 0 : 1)}${NO_BREAK}%`;
 }
@@ -113,7 +113,7 @@ function followMoves() {
   }
 }
 
-/* Rows of each rank, estimated from the points on the map: moves do not tell where rows of a struck representative go. */
+/* Rows of each rank, estimated from the points on the map: moves do not say where rows of a struck representative go. */
 function followShown() {
   now.rows.fill(0);
   let sum = 0;
@@ -179,7 +179,7 @@ function isProven() {
   return state.t === first.t || !rejects;
 }
 
-/* The template for none, for one or for several, with its numbers filled in. */
+/* The template for zero, one or several, with its numbers filled in. */
 function filled(templates, number, values) {
   return templates[Math.min(Math.round(number), 2)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
@@ -211,7 +211,7 @@ function shownPicks() {
   }));
 }
 
-/* Listed outliers first, with all that is known of them; then those that are on the map only. */
+/* Listed outliers first, with all their data; then outliers that are only on the map. */
 function shownOutliers() {
   const listed = facts.lowest.filter(isOutlier).map((item) => ({
     row: item.row,
@@ -232,7 +232,7 @@ function shownOutliers() {
   return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...bare })));
 }
 
-/* In a sample a point stands for many rows, and it is not known which of them equal it. */
+/* A point of a sample stands for many rows, and the number of its equal rows is unknown. */
 function hasCopies(outliers) {
   return !facts.scaled && outliers.some((item) => item.copies > 1);
 }

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
 const FEW_OUTLIERS = 12; // outliers that are listed until more are requested
-const NEXT_OUTLIERS = 4; // rows listed that would be the next outliers
+const NEXT_OUTLIERS = 4; // listed rows that would be the next outliers
 const CARD_CELLS = 3; // cells below a picture
 
 function el(tag, properties = {}, ...children) {
@@ -77,7 +77,7 @@ function cellNode(cell, c) {
   return el("td", { className: columnKinds[c] }, dataText(cell));
 }
 
-/* A note that is printed and not shown on the screen, about what print leaves out. */
+/* A note, only in print, about columns that are not printed. */
 function printNotes(text) {
   return text ? [el("p", { className: "fine print-only", textContent: text })] : [];
 }
@@ -174,7 +174,7 @@ function outlierNode(item, isNext) {
   );
 }
 
-/* How many of the outliers are in the page, and how many of these in the list. Equal rows are one point. */
+/* The number of outliers on the page, and the number in the list. Equal rows are one point. */
 function outlierTexts(nPrinted, nListed) {
   const known = shownOutliers();
   const rows = facts.scaled ? known.length : known.reduce((sum, item) => sum + item.copies, 0);

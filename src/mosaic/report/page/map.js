@@ -1,10 +1,10 @@
-// The map: points on one canvas, and what changes with the pointer on a second one above it.
+// The map: points on one canvas, and marks that follow the pointer on a second canvas above it.
 
 const COLOURS = 8;
 const HUES = Array.from({ length: COLOURS }, (_, c) => `hue-${c}`);
 const DEEPEST = 60; // zoom
-const MOST_RAYS = 600; // lines from a representative to those it stands for
-const LABELLED = 60; // representatives that are numbered, if they find room
+const MOST_RAYS = 600; // lines from a representative to its rows
+const LABELLED = 60; // representatives that are numbered, if there is room
 
 const map = {
   host: document.getElementById("map"),

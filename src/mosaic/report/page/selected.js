@@ -32,7 +32,7 @@ function paintTip() {
 const memberOf = new Map();
 for (const pick of ranking) for (const member of pick.members) memberOf.set(member.row, member);
 
-/* What the page knows of a row: as a ranked one, as one of the lowest, or as a member of a ranked one. */
+/* The entry of a row: a ranked row, one of the lowest rows, or a member of a ranked row. */
 function itemOf(row) {
   const j = rankOf.get(row);
   return j !== undefined ? ranking[j] : (lowOf.get(row) ?? memberOf.get(row) ?? null);
