@@ -534,7 +534,7 @@ def test_strategies_are_obeyed():
         ({"n_initial": 1}, "n_initial must be a whole number >= 2"),
         ({"n_added": 0}, "n_added must be a whole number >= 1"),
         ({"n_rounds": 1.5}, "n_rounds must be a whole number >= 1"),
-        ({"memory_budget": 1e6}, "the budget is 1 MiB. Raise memory_budget or lower n_initial"),
+        ({"memory_budget": 1e6}, "the budget is 977 KiB. Raise memory_budget or lower n_initial"),
     ],
 )
 def test_what_passes_cannot_do_is_refused(settings, fault):

@@ -82,7 +82,7 @@ FAULTS = [
     (nothing, "select points.csv -k 5 --report picks.csv", "output", 4, ["HTML", "picks.html"]),
     (nothing, "select points.csv -k 5 -o points.csv --force", "output", 4, ["points.csv", "the input"]),
     (nothing, "select points.csv -o a.csv --labels ./a.csv", "output", 4, ["a.csv", "--output"]),
-    (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["MiB", "Raise --memory-budget"]),
+    (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["KiB", "Raise --memory-budget"]),
     (nothing, "select points.npy --strategy exact --memory-budget 8500kB", "memory", 5, ["--strategy exact", "MiB"]),
     (gaps, "select gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),
     (gaps, "path gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),

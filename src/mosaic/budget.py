@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mosaic._arrays import subsample
+from mosaic._files import readable_size
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel
@@ -41,8 +42,8 @@ def affordable_rank(
     if rank < min(SMALLEST_RANK, n):
         needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
         raise MemoryBudgetError(
-            f"{n:,} points × {n_features:,} features need about {_mebibytes(needed)} MiB at the least (the points, and a "
-            f"factor of rank {SMALLEST_RANK}); the budget is {_mebibytes(budget)} MiB",
+            f"{n:,} points × {n_features:,} features need about {readable_size(needed)} at the least (the points, and a "
+            f"factor of rank {SMALLEST_RANK}); the budget is {readable_size(budget)}",
             "Raise `memory_budget`, use float32, or fit a random part of the points.",
         )
     useful = useful_rank(n)
@@ -69,11 +70,6 @@ def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
     return kept + max(bandwidth, solver, choosing)
 
 
-def _mebibytes(size: float) -> str:
-    """Bytes as a number of MiB: a whole number from 10 on, two digits below."""
-    return f"{size / 2**20:,.0f}" if size >= 10 * 2**20 else f"{size / 2**20:.2g}"
-
-
 @dataclass(frozen=True)
 class Estimate:
     """The expected strategy and cost of a fit.
@@ -98,10 +94,10 @@ class Estimate:
     def __str__(self) -> str:
         if self.strategy == "sketch":
             what = f"{self.n_points:,} rows, in passes (sketch with {self.rank:,} candidates)"
-            return f"{what}: about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s"
+            return f"{what}: about {readable_size(self.memory)} and {self.seconds:.2g} s"
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {_mebibytes(self.memory)} MiB and {self.seconds:.2g} s, and {self.proof_seconds:.2g} s for the certificate"
+            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and {self.proof_seconds:.2g} s for the certificate"
         )
 
 

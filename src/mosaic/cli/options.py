@@ -267,7 +267,9 @@ COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
 OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
     "select": (
         _option("--report", metavar="report.html", help="also write the HTML report"),
-        _option("--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"),
+        _option(
+            "--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"
+        ),
         _TITLE,
     ),
     "report": (_TITLE,),

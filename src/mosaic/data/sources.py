@@ -75,7 +75,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         source.names = names
         return source
     raise InvalidInputError(
-        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}",
+        f"X must be a table of numbers whose rows can be read; got {type(X).__name__}",
         "Pass an array with two dimensions, a path, or a Dask or Ray collection.",
     )
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from mosaic._checks import CHOICES, one_of
+from mosaic._files import readable_size
 from mosaic._frames import column_names, id_columns, numeric_part, to_matrix
 from mosaic.budget import (
     DECISION_SAMPLE,
@@ -131,7 +132,7 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
         if rank < n:
             raise MemoryBudgetError(
                 f"`strategy='exact'` needs a factor of full rank {n:,}, about "
-                f"{memory_needed(n, n, itemsize, d) / 2**20:,.0f} MiB; the budget holds a rank of {rank:,}",
+                f"{readable_size(memory_needed(n, n, itemsize, d))}; the budget holds a rank of {rank:,}",
                 "Raise `memory_budget`, or use `strategy='low-rank'`.",
             )
         return rank
@@ -176,8 +177,8 @@ class Plan:
         needed = memory_by_passes(sample, r, n_features)
         if needed > budget:
             raise MemoryBudgetError(
-                f"passes with {r:,} candidates over {n_features:,} features need about {needed / 2**20:,.0f} MiB; the budget "
-                f"is {budget / 2**20:,.0f} MiB",
+                f"passes with {r:,} candidates over {n_features:,} features need about {readable_size(needed)}; the budget "
+                f"is {readable_size(budget)}",
                 "Raise `memory_budget` or lower `n_initial`.",
             )
         if n_rounds is None and settings.mode == "paper":
