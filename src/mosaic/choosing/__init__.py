@@ -7,7 +7,7 @@ from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, as_weights, decision_sample
 from mosaic.choosing.selection import Answers, Selection
-from mosaic.choosing.settings import Constraints, Settings, is_whole
+from mosaic.choosing.settings import Constraints, Settings, is_auto, is_whole
 
 __all__ = [
     "MOST_AUTOMATIC",
@@ -30,6 +30,7 @@ __all__ = [
     "explain_point",
     "flag_only",
     "geometry_of",
+    "is_auto",
     "is_whole",
     "knee",
     "percent",

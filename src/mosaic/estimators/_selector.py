@@ -17,7 +17,7 @@ from mosaic.engines import is_source, open_source
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import read_rows
+from mosaic.estimators._reading import read_rows, without_scaling
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import PerRow, Small, TakeRows
@@ -156,9 +156,12 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         with Narrator(self) as narrator:
             strategy, data = read_for(self, settings, X, sample_weight)
             if strategy == "sketch":
+                settings = without_scaling(settings, self.table_)
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
                 plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
-                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator)
+                selection = select_by_passes(
+                    data, settings, plan, parameters, quotas, constraints, narrator, self.table_
+                )
             else:
                 checked = constraints | {"quotas": quotas}
                 material = read_material(self, data, settings, strategy, sample_weight, checked, narrator)
