@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from functools import partial
 from numbers import Real
@@ -38,8 +38,8 @@ from scipy.special import ndtri
 from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic._files import listed
 from mosaic._frames import frame_columns, is_feature_name
+from mosaic.choosing.reasons import figure
 from mosaic.data.written import Dates, Numbers
-from mosaic.exceptions import InvalidInputError
 
 #: Share of the rows below which a level is rare.
 RARE_LEVEL = 0.01
@@ -69,7 +69,8 @@ QUOTED_LETTERS = 40
 MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 #: Column names that say that numbers are codes.
 CODE_NAMES = re.compile(
-    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])", re.I
+    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])",
+    re.I,
 )
 PHONE = re.compile(r"\+?[\d\s()./-]{7,20}")
 ADDRESS = re.compile(r"\S+@\S+\.\S+|https?://\S+|www\.\S+")
@@ -170,11 +171,16 @@ def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
     if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
         return _with_kind("truth", _coded([str(cell).lower() for cell in objects], missing))
     if kinds and all(issubclass(kind, time) for kind in kinds):
-        seconds = [cell.hour * 3600.0 + cell.minute * 60.0 + cell.second if isinstance(cell, time) else np.nan for cell in objects]
+        seconds = [
+            cell.hour * 3600.0 + cell.minute * 60.0 + cell.second if isinstance(cell, time) else np.nan
+            for cell in objects
+        ]
         return Values("number", np.array(seconds))
     if all(issubclass(kind, Real | Decimal | np.bool_) and not issubclass(kind, np.timedelta64) for kind in kinds):
         try:
-            return Values("number", np.array([np.nan if m else float(o) for o, m in zip(objects, missing, strict=True)]))
+            return Values(
+                "number", np.array([np.nan if m else float(o) for o, m in zip(objects, missing, strict=True)])
+            )
         except OverflowError:  # whole numbers beyond 1e308 are written out
             pass
     if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
@@ -493,7 +499,9 @@ class Text:
         from sklearn.preprocessing import normalize
 
         levels, codes = values.as_levels()
-        weighted = normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
+        weighted = (
+            normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
+        )
         Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
@@ -522,17 +530,6 @@ class LeftOut:
     name: str
     why: str
     expected: bool = False
-
-
-def figure(x: float) -> str:
-    """A number as a person would write it.
-
-    Examples
-    --------
-    >>> figure(998.9999999), figure(1234567.8), figure(0.012345), figure(2.5)
-    ('999', '1,234,568', '0.01235', '2.5')
-    """
-    return f"{x:,.0f}" if 1e4 <= abs(x) < 1e15 else f"{x:.4g}"
 
 
 def _quoted(text: str) -> str:
@@ -608,7 +605,9 @@ class TableEncoder:
     texts: Mapping[str, Values] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, cells: Mapping[str, Values], *, keep: Sequence[str] = (), ids: Sequence[str] | None = None) -> TableEncoder:
+    def of(
+        cls, cells: Mapping[str, Values], *, keep: Sequence[str] = (), ids: Sequence[str] | None = None
+    ) -> TableEncoder:
         """The rule for every column.
 
         Parameters
@@ -730,14 +729,7 @@ def encoder_of_frame(X: Any) -> TableEncoder | None:
     >>> encoder_of_frame(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]})).names
     ['age']
     """
-    encoder = encoder_of([(str(column.name), partial(values_of, column)) for column in frame_columns(X)])
-    if encoder is not None and not encoder.columns:
-        told = listed([f"{column.name!r} ({column.why})" for column in encoder.left_out])
-        raise InvalidInputError(
-            f"X has no column to compare rows by; it has {told}",
-            "Rename a column that is no id; texts that differ in every row need an embedding.",
-        )
-    return encoder
+    return encoder_of([(str(column.name), partial(values_of, column)) for column in frame_columns(X)])
 
 
 def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = False) -> Column | LeftOut:
@@ -806,7 +798,7 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
                 return LeftOut(name, "holds phone numbers or codes")
             if _mostly(ADDRESS, levels):
                 return LeftOut(name, "holds addresses of mail or of the web")
-            if len(levels) == there > 2:
+            if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
             if hardly_repeated and _mostly(CODE, levels):
                 return LeftOut(name, "holds codes, hardly any of which repeats", expected=True)
@@ -821,15 +813,27 @@ def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
 
 
 def _unread(column: Column, values: Values) -> str | None:
-    """What is said of text in a column of numbers or dates."""
+    """What is said of text in a column of numbers or dates, and of infinite numbers."""
     found = unread_cells(column, values)
-    if found is None:
-        return None
-    row, text, count = found
-    what = "date" if isinstance(column, Moment) else "number"
-    cells = "1 cell is" if count == 1 else f"{count:,} cells are"
-    first = "" if count == 1 else ", the first"
-    return f"{cells} no {what} in column {column.name!r} and {'counts' if count == 1 else 'count'} as missing{first}: {_quoted(text)} in `row {row}`."
+    if found is not None:
+        row, text, count = found
+        what = "date" if isinstance(column, Moment) else "number"
+        return f"{as_missing(count, f'no {what}', column.name)}: {_quoted(text)} in row {row}."
+    infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
+    return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
+
+
+def as_missing(count: int, what: str, column: str) -> str:
+    """The beginning of a sentence on cells that count as missing.
+
+    Examples
+    --------
+    >>> as_missing(1, "no number", "age"), as_missing(2, "no number", "age")
+    ("1 cell of 'age' is no number and counts as missing", "2 cells of 'age' are no number and count as missing, the first")
+    """
+    if count == 1:
+        return f"1 cell of {column!r} is {what} and counts as missing"
+    return f"{count:,} cells of {column!r} are {what} and count as missing, the first"
 
 
 def unread_cells(column: Column, values: Values) -> tuple[int, str, int] | None:

@@ -61,7 +61,7 @@ def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
         told = "; ".join(f"{column.name!r} {column.why}" for column in surprising)
         warnings.warn(
             f"Not compared: {told}. If a column holds amounts, rename it; codes that stand for kinds are compared as text; "
-            "numbers in lists need columns of their own. `table_.describe()` says how columns are compared.",
+            "numbers in lists need columns of their own. table_.describe() says how columns are compared.",
             SelectionWarning,
             stacklevel=2,
         )
@@ -75,11 +75,11 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool) -> NamedRows | None:
     """
     if column_names(X) is None:
         return None
-    precomputed = getattr(estimator, "kernel", None) == "precomputed"
-    if reset:
-        table = None if precomputed else encoder_of_frame(X)
-    else:
+    precomputed, table = getattr(estimator, "kernel", None) == "precomputed", None
+    if not reset:
         table = getattr(estimator, "table_", None)
+    elif not precomputed:
+        table = encoder_of_frame(X)
     if table is not None:
         cells = cells_of(X, table.names)
         if reset:

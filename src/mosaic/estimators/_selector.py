@@ -308,7 +308,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None))
+        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None), self.table_)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` says which rows.
