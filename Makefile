@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-all lint format bench experiments experiments-all clean
+.PHONY: setup demo test test-all test-oldest lint format docs dist bench experiments experiments-all clean
 
 setup: $(VENV)/.dev
 
@@ -29,6 +29,11 @@ $(VENV)/.bench: pyproject.toml
 	$(PIP) --editable '.[bench]'
 	touch $@
 
+$(VENV)/.docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable '.[docs]'
+	touch $@
+
 demo: $(VENV)/.user
 	$(BIN)/mosaic demo
 
@@ -37,6 +42,11 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.all  # drawn examples are new ones every time
 	MOSAIC_EXAMPLES=random $(BIN)/python -m pytest -n auto --dist loadgroup -m ""
+
+test-oldest:  # with the lowest versions that pyproject.toml allows, in an environment of its own
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable '.[dev]'
+	.venv-oldest/bin/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -47,6 +57,20 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs  # the site, in docs/_build
+	$(BIN)/python docs/draw_architecture.py
+	$(BIN)/python docs/count_visits.py --write
+	$(BIN)/python docs/generate.py
+	rm -rf docs/_build
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build
+	$(BIN)/python docs/check_offline.py docs/_build
+
+dist: $(VENV)/.docs  # what is uploaded for a release, built and checked
+	$(PIP) build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/solvers.py
@@ -65,4 +89,4 @@ experiments-all: $(VENV)/.bench
 	$(BIN)/python -m experiments.paper.page
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) .venv-oldest docs/_build docs/_generated .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist

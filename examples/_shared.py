@@ -1,4 +1,4 @@
-"""What all examples do: find real data, name a folder for what they write, write a report and a table of the picks."""
+"""What all examples share: finding real data, the folder for output, writing a report and a table of the picks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosaic.report import write_report
 
 
 def real_data(file: str) -> Path | None:
-    """A file in the folder of real sets, MOSAIC_DATA or shared/data next to the repository; None if it is not there."""
+    """A file in the folder of real data, MOSAIC_DATA or shared/data next to the repository; None if it does not exist."""
     given = os.environ.get("MOSAIC_DATA")
     folder = Path(given).expanduser() if given else Path(__file__).resolve().parents[2] / "shared" / "data"
     path = folder / file

@@ -1,16 +1,15 @@
-"""Cells: a few that stand for all kinds, the rare ones included, and what to do about doublets.
+"""Cells: a few that stand for all types, the rare ones included, and what to do about doublets.
 
-What one learns here:
+What you learn here:
 
-- kinds of a hundredth of the cells get a representative, which a random draw mostly misses;
-- doublets, droplets with two cells in them, are **not** outliers: they lie between crowds, and there are several of a kind. So
-  they are not found by looking for the lonely, and some may be chosen;
-- what is known to be wrong can be told: rows in ``exclude`` are represented but never chosen. Here they come from a model of
-  doublets, made of the data itself;
-- with a label for each cell, ``groups`` and ``quotas`` give every kind its share.
+- types with one or two per cent of the cells get a representative; most random draws miss them;
+- doublets, droplets with two cells in them, are **not** outliers: they lie between groups, and several look alike. So they
+  are not found by their effective counts, and some may be chosen;
+- rows in ``exclude`` are represented but never chosen. Here they come from a model of doublets, made from the data;
+- with a label for each cell, ``groups`` and ``quotas`` give every type its share.
 
-The cells are 700 blood cells of ten types (PBMC, 10x Genomics) where ``pbmc68k_reduced.npz`` is in the folder of real sets,
-otherwise counts drawn at random for six types, the rarest of 12 cells in 792. Twenty doublets are mixed in.
+The cells are 700 blood cells of ten types (PBMC, 10x Genomics) where ``pbmc68k_reduced.npz`` is in the folder of real data,
+otherwise random counts for six types, the rarest with 12 of 792 cells. Twenty doublets are mixed in.
 """
 
 from __future__ import annotations
@@ -77,11 +76,11 @@ for name, size in zip(names[rare], sizes[rare], strict=True):
     chance, own = np.mean([name in draw for draw in draws]), (types[picks] == name).sum()
     print(f"{name}, {size} cells: {own} among the representatives; {chance:.0%} of random draws have one.")
 
-# 3. Doublets are not lonely.
+# 3. Doublets are not outliers.
 lonely = model.is_outlier_ & is_doublet
 print(f"\nDoublets among outliers: {lonely.sum()} of {DOUBLETS}; among the picks: {is_doublet[picks].sum()}.")
 
-# 4. So look for them as what they are: cells whose neighbours are mostly made-up mixtures of two cells.
+# 4. So model them: a cell is suspicious if its neighbours are mostly artificial mixtures of two cells.
 made_up = mixed(cells, *rng.integers(len(cells), size=(2, 2 * len(cells))))
 both = PCA(30, random_state=0).fit(cells).transform(np.vstack([cells, made_up]))
 near = NearestNeighbors(n_neighbors=31).fit(both).kneighbors(both[: len(cells)], return_distance=False)[:, 1:]

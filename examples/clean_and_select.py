@@ -1,14 +1,14 @@
-"""Deduplicate, clean and select: from a table as it is to a few rows that can be trusted.
+"""Clean and select: from a raw table to a few rows that can be trusted.
 
-What one learns here:
+What you learn here:
 
-- a table goes in as it is: ids and other text stay out of distances, units do not matter, columns come back;
-- copies, exact or nearly so, do not take two places;
+- a table is used as it is: ids and other text are not compared, units do not matter, and all columns come back;
+- exact and near copies are not chosen twice;
 - rows of noise are set aside, and the report says why;
-- as many as are worth it (``min_support``), or a number for each site (``groups``, ``quotas``).
+- as many picks as stand for enough rows (``min_support``), or a number for each site (``groups``, ``quotas``).
 
 The table is made here: readings of machines at four sites, one of them small, with 50 exact copies, 50 that differ in the
-fifth digit, and 20 rows of noise. It needs pandas; a Polars frame or an Arrow table would do as well.
+fifth digit, and 20 rows of noise. It needs pandas; a Polars frame or an Arrow table works as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ folder = out_folder("clean_and_select", __doc__)
 
 
 def readings(rng: np.random.Generator) -> pd.DataFrame:
-    """Machines at some load, sites with ways of their own; the column "truth" is for checking and is never looked at."""
+    """Readings of machines at different loads and sites; the column "truth" is for checking only."""
     number = np.repeat(np.arange(len(SITES)), list(SITES.values()))
     load = rng.beta(1.5, 1.5, len(number))
     exact = {
@@ -54,7 +54,7 @@ frame = readings(np.random.default_rng(0))
 seen = frame.drop(columns="truth")
 print(f"{len(frame)} rows: {frame['truth'].value_counts().to_dict()}; columns {', '.join(seen.columns)}.\n")
 
-# 2. Twenty-four rows. Columns of text are not measured, and come back with the picks.
+# 2. Twenty-four rows. Columns of text are not compared, and come back with the picks.
 model = MOSAIC(24).fit(seen)
 picks = model.select(frame)
 print(f"Twenty-four of them, {', '.join(picks['reading'][:5])} … first, with all columns: {list(picks.columns)}.")
@@ -63,20 +63,20 @@ flagged = frame.loc[model.is_outlier_, "truth"].value_counts().to_dict()
 print(f"Set aside as outliers: {flagged}, of 20 rows of noise.")
 print(f"  {model.explain(int(np.flatnonzero(model.is_outlier_)[0]))}")
 
-# 3. No reading twice: how far apart the two closest picks are, in deviations of each column.
+# 3. No copies: how far apart the two closest picks are, in standard deviations of each column.
 scaled = (picks[MEASURED] / frame.loc[~model.is_outlier_, MEASURED].std()).to_numpy()
 gaps = np.linalg.norm(scaled[:, None] - scaled[None], axis=2)[~np.eye(len(scaled), dtype=bool)]
 print(
     f"Copies among the picks: {picks[MEASURED].duplicated().sum()}; the two closest are {gaps.min():.2f} deviations apart.\n"
 )
 
-# 4. As many as are worth it: each stands for thirty rows at least.
+# 4. As many as can each stand for at least thirty rows.
 worth = MOSAIC(min_support=30).fit(seen)
 print(
     f"With min_support=30 there are {worth.n_representatives_}; the smallest stands for {stands_for(worth).min()} rows."
 )
 
-# 5. Six for each site, the small one included, which has few picks otherwise.
+# 5. Six for each site, including the small one, which has few picks otherwise.
 print(f"Without being asked, sites have {picks['site'].value_counts().to_dict()} picks.")
 fair = MOSAIC(24).fit(seen, groups=frame["site"], quotas="equal")
 chosen = fair.select(frame)

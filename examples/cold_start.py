@@ -1,13 +1,13 @@
 """Cold start: which images to label first, when nothing is labelled yet.
 
-What one learns here:
+What you learn here:
 
-- with few labels, what is labelled matters: representatives teach a classifier more than as many random images do;
-- images that nobody can label, noise here, do not eat the budget;
-- labels that are there already are kept: ``must_include`` makes the next choice go on from them.
+- with few labels it matters which rows are labelled: a classifier learns more from representatives than from random images;
+- images that nobody can label, here noise, do not use up the budget;
+- ``must_include`` keeps what is labelled already, and the next choice complements it.
 
 The images are scikit-learn's digits, 800 to choose from and 997 to test on, with 40 images of noise among the former. An
-image of noise that was chosen has been paid for and teaches nothing. The classifier is the same for everybody.
+image of noise that is chosen costs a label and teaches nothing. Both choices train the same classifier.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOISE = -1
 
 folder = out_folder("cold_start", __doc__)
 
-# 1. A pool without labels, as far as choosing goes, and a test set.
+# 1. A pool, whose labels are not used for choosing, and a test set.
 digits, labels = load_digits(return_X_y=True)
 pool, X_test, y_pool, y_test = train_test_split(digits, labels, train_size=800, random_state=0, stratify=labels)
 pool = np.vstack([pool, datasets.noise_images(40, pool)])
@@ -40,7 +40,7 @@ def accuracy(rows: np.ndarray) -> float:
     return float(classifier.score(X_test / 16, y_test))
 
 
-# 2. Budgets that grow: each choice keeps what is labelled already.
+# 2. Growing budgets: each choice keeps what is labelled already.
 print("labels  representatives  random (mean of 20 draws ± deviation)  noise paid for: representatives, random")
 chosen = None
 for budget in BUDGETS:
@@ -54,7 +54,7 @@ for budget in BUDGETS:
         f"  {(y_pool[chosen] == NOISE).sum():38d}, {wasted:.1f}"
     )
 
-# 3. Why, for one of them.
+# 3. The reason for one of them.
 print(f"\n{model.explain(int(chosen[-1]))}")
 shown = ["noise" if label == NOISE else str(label) for label in y_pool]
 write_answer(model, folder, "What to label first", images=pool.reshape(-1, 8, 8), columns={"label": shown})

@@ -1,15 +1,15 @@
 """Documents: which texts to read if there is time for fifteen.
 
-What one learns here:
+What you learn here:
 
-- texts need numbers first; word frequencies (TF-IDF) in a few directions (SVD) will do, a sentence embedding is better;
-- copies and quotations, of which every collection has some, take no second place;
-- whom each text stands for, and which of the chosen speaks for a text that is new;
-- how much the choice is worth: nearest-neighbour accuracy when only the chosen are labelled, against random ones.
+- texts need numbers first; word frequencies (TF-IDF) reduced to a few directions (SVD) will do, a sentence embedding is better;
+- copies and near copies are not chosen twice;
+- how many texts each chosen one stands for, and which of them stands for a new text;
+- what the choice is worth: nearest-neighbour accuracy when only the chosen texts are labelled, compared with random ones.
 
-The texts are postings to two newsgroups about baseball and hockey where ``text_basehock.npz`` is in the folder of real sets. It
-has word counts but no words. Otherwise they are what scikit-learn's own classes say about themselves, two hundred texts with the
-name of their module as subject, which come with every installation.
+The texts are postings to two newsgroups about baseball and hockey where ``text_basehock.npz`` is in the folder of real data. It
+has word counts but no words. Otherwise they are the docstrings of scikit-learn's classes, about two hundred texts with the name
+of their module as subject, which come with every installation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ else:
     subjects = np.array([thing.__module__.split(".")[1] for thing in classes])
     names = [thing.__name__ for thing in classes]
 
-# 2. Some texts are there twice, and some with a few words added.
+# 2. Add copies of some texts, half of them with a few more words.
 again = rng.choice(len(counts), COPIES, replace=False)
 copies = counts[again]
 copies[COPIES // 2 :] += rng.random(copies[COPIES // 2 :].shape) < 3 / copies.shape[1]
@@ -62,7 +62,7 @@ print(
     f"{len(names)} texts, {COPIES} of them copies or nearly so; {counts.shape[1]} words; {len(set(subjects))} subjects.\n"
 )
 
-# 3. Numbers that compare what texts are about, and not how long they are.
+# 3. Numbers that compare the subject of texts and not their length.
 to_points = make_pipeline(TfidfTransformer(sublinear_tf=True), TruncatedSVD(50, random_state=0), Normalizer())
 X = to_points.fit_transform(counts)
 
@@ -74,7 +74,7 @@ for row, size in zip(picks, stands_for(model), strict=True):
 print(f"No text twice: {len(set(original[picks]))} different ones. Subjects: {len(set(subjects[picks]))}.")
 print(model.certificate_)
 
-# 5. What the choice is worth: only the chosen are labelled, everybody else gets the subject of the nearest.
+# 5. What the choice is worth: only the chosen texts are labelled; every other text gets the subject of the nearest.
 rest = np.setdiff1d(np.arange(len(X)), picks)
 
 
@@ -86,7 +86,7 @@ def accuracy(rows: np.ndarray) -> float:
 draws = [accuracy(np.random.default_rng(seed).choice(rest, K, replace=False)) for seed in range(DRAWS)]
 print(f"\nAccuracy with {K} labels: chosen {accuracy(picks):.3f}, random {np.mean(draws):.3f} ± {np.std(draws):.3f}.")
 
-# 6. A text that is new: who speaks for it?
+# 6. Which of the chosen texts stands for a new one?
 if words is not None:
     place = model.predict(to_points.transform(words.transform([NEW]).toarray().astype(float)))[0]
     print(f"For “{NEW}” speaks: {names[picks[place]] if place >= 0 else 'nobody'}.")

@@ -1,14 +1,14 @@
-"""Faces: twelve frames that stand for a film, whatever else got into it.
+"""Faces: twelve frames that stand for a film, with images of noise among them.
 
-What one learns here:
+What you learn here:
 
-- pictures are points: one row each, no settings;
-- images of noise are neither chosen nor counted, and nobody has to say how many there are;
-- other numbers of representatives cost next to nothing after the fit;
-- representatives speak for frames that came later, and noise that came later is recognised, too.
+- an image is a row of pixels, and no settings are needed;
+- images of noise are not chosen, and you need not know how many there are;
+- another number of representatives costs next to nothing after the fit;
+- the model assigns frames that came later to a representative, and recognises noise that came later.
 
-The film is Frey Face, 1965 frames of one man's face, where ``frey_faces.npz`` is in the folder of real sets. Otherwise
-scikit-learn's digits stand in: they are pictures, too, and need no download.
+The film is Frey Face, 1965 frames of one man's face, where ``frey_faces.npz`` is in the folder of real data. Otherwise
+scikit-learn's digits are used, which need no download.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mosaic import MOSAIC, datasets
 
 folder = out_folder("faces", __doc__)
 
-# 1. The pictures. Every fifth is put aside: it will be the one that came later.
+# 1. The pictures. Every fifth is kept back, as a picture that came later.
 film = real_data("frey_faces.npz")
 if film is not None:
     print("Data: Frey Face, frames of a film of one face.")
@@ -32,13 +32,13 @@ else:
 later = np.arange(len(pictures)) % 5 == 4
 old, new = pictures[~later], pictures[later]
 
-# 2. Forty images of noise get in. In life nobody knows which they are; here it lets us check.
+# 2. Add forty images of noise. MOSAIC is not told which they are; the mask is for checking.
 images = np.concatenate([old, datasets.noise_images(40, old)])
 is_noise = np.arange(len(images)) >= len(old)
 X = images.reshape(len(images), -1)
 print(f"{len(old)} pictures of {old.shape[1]}×{old.shape[2]} pixels and {is_noise.sum()} images of noise.\n")
 
-# 3. Twelve of them.
+# 3. Choose twelve.
 model = MOSAIC(12).fit(X)
 picks = model.representative_indices_
 print(f"Chosen, best first: {', '.join(map(str, picks))}.")
@@ -50,13 +50,13 @@ found, wrong = model.is_outlier_ & is_noise, model.is_outlier_ & ~is_noise
 print(f"Outliers: {found.sum()} of {is_noise.sum()} images of noise, and {wrong.sum()} of {len(old)} pictures.")
 print(model.certificate_)
 
-# 4. Pictures that came later: who stands for them, and noise that came later.
+# 4. Pictures and noise that came later.
 print(f"\nOf {len(new)} new pictures the twelve explain {model.score(new.reshape(len(new), -1)):.0%}.")
 noise = datasets.noise_images(20, old, random_state=1)
 print(f"Of {len(noise)} new images of noise, {(model.predict(noise.reshape(20, -1)) == -1).sum()} are recognised.")
 
 write_answer(model, folder, "Frames that stand for a film", images=images)
 
-# 5. Another number, without solving again.
+# 5. Another number, without a new fit.
 few = model.rethreshold(n_representatives=6)
 print(f"\nSix would explain {few.coverage_:.0%}: {', '.join(map(str, few.representative_indices_))}.")

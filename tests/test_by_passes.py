@@ -176,7 +176,7 @@ def test_other_seeds_see_the_same_rows_and_solve_other_programs(plain):
     """The seed decides on the parts of the small programs and on the rounds, and not on who is in the sample."""
     other = clone(plain).set_params(random_state=1).fit(X)
     ours, theirs = plain.selection_.material, other.selection_.material
-    drawn = _strategy.SAMPLE
+    drawn = _strategy.DECISION_SAMPLE
     np.testing.assert_array_equal(theirs.row_numbers[:drawn], ours.row_numbers[:drawn])
     assert not np.array_equal(theirs.counting.places, ours.counting.places)
     assert not np.array_equal(theirs.proof.sketch.candidates, ours.proof.sketch.candidates)
@@ -200,9 +200,11 @@ def test_where_all_rows_are_in_the_sample_choosing_is_that_of_memory():
 def test_all_points_in_memory_are_looked_at_those_that_came_in_too():
     found = MOSAIC(20, **(SETTINGS | {"n_rounds": 2, "n_added": 20, "tol": 1e-9})).fit(X)
     material = found.selection_.material
-    assert len(material.row_numbers) > _strategy.SAMPLE
+    assert len(material.row_numbers) > _strategy.DECISION_SAMPLE
     assert not material.is_sampled
-    assert material.counting.places.max() < _strategy.SAMPLE  # programs are on what was drawn, which is like the data
+    assert (
+        material.counting.places.max() < _strategy.DECISION_SAMPLE
+    )  # programs are on what was drawn, which is like the data
 
 
 def test_rounds_candidates_and_additions_are_those_asked_for():
@@ -314,7 +316,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
 
 
 def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
-    monkeypatch.setattr(_strategy, "SAMPLE", 2000)
+    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 9999, 12_345, 29_000])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -344,7 +346,7 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
     whole = MOSAIC(5, gamma=0.02).fit(data)
-    monkeypatch.setattr(_strategy, "SAMPLE", 600)
+    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
     monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
     found = MOSAIC(5, gamma=0.02, strategy="sketch", n_initial=100).fit(data)
     ours, theirs = found.selection_.material.counting, whole.selection_.material.counting
@@ -354,7 +356,7 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
 
 
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
-    monkeypatch.setattr(_strategy, "SAMPLE", 600)
+    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
     monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 40.0, 27_000, axis=0)])
     for seed in range(3):
@@ -624,7 +626,9 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
         largest.clear()
         MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0])
         sizes.append(max(largest))
-    assert max(sizes) <= 2 * _strategy.SAMPLE * (4 * 4 + 3 * 8)  # of the sample and the counters, rows and numbers
+    assert max(sizes) <= 2 * _strategy.DECISION_SAMPLE * (
+        4 * 4 + 3 * 8
+    )  # of the sample and the counters, rows and numbers
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):

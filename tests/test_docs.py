@@ -5,23 +5,28 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 from doc_blocks import Block, blocks_of, commands_of, run_blocks
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
 FRONT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
-PAGES = sorted([*ROOT.glob("docs/**/*.md"), *FRONT])
+#: What is written by hand; the site adds pages that are made of these and of the code.
+PAGES = sorted(
+    [*FRONT, *(page for page in ROOT.glob("docs/**/*.md") if not page.relative_to(ROOT).parts[1].startswith("_"))]
+)
 BLOCKS = {page: blocks_of(page.read_text()) for page in PAGES}
 RUN = ("python", "console", "setup")
 #: What is not code, and says so.
-OTHER = ("", "text", "json", "html", "csv")
+OTHER = ("", "text", "json", "html", "csv", "{toctree}", "{image}", "{eval-rst}")
 #: Commands that a reader has anyway.
 TOOLS = {"cd", "cat", "git", "head", "ls", "open", "source"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -44,7 +49,7 @@ def _tests_of_pages() -> Iterator[object]:
             some = [block for block in blocks if not block.needs]
             yield pytest.param(page, some, id=f"{_name(page)}-slow", marks=pytest.mark.slow)
         for needs in sorted({block.needs for block in blocks if block.needs}):
-            these = [block for block in blocks if block in quick or block.needs == needs]
+            these = [block for block in blocks if block in quick or (block.needs and {*block.needs} <= {*needs})]
             here = all(block.runs_here for block in these)
             marks = [pytest.mark.skipif(not here, reason=f"{' and '.join(needs)} is not installed")]
             marks += [pytest.mark.slow] if any(block.slow for block in these) else []
@@ -253,3 +258,101 @@ def test_pages_that_do_not_are_caught(block, message, tmp_path, monkeypatch):
 )
 def test_commands_that_do_not_exist_are_caught(command, fault):
     assert [fault_of(words) for words in simple_commands(command)][-1] == fault
+
+
+def test_oldest_versions_are_allowed_by_the_project():
+    lines = (ROOT / "tests" / "oldest.txt").read_text().splitlines()
+    pinned = dict(line.split("#")[0].strip().split("==") for line in lines if line and not line.startswith("#"))
+    wanted = [*PROJECT["dependencies"], *requirements("dev")]
+    allowed = dict(re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", one).groups() for one in wanted)
+    allowed["distributed"] = allowed["dask"]  # which dask asks for in its own version
+    assert pinned.keys() >= allowed.keys()
+    assert [name for name in allowed if release(pinned[name]) < release(allowed[name])] == []
+
+
+def requirements(extra: str) -> Iterator[str]:
+    """What an extra installs, extras of ours that it names among it."""
+    for one in PROJECT["optional-dependencies"][extra]:
+        ours = re.fullmatch(rf"{PROJECT['name']}\[(.*)\]", one)
+        if ours:
+            for name in ours[1].split(","):
+                yield from requirements(name)
+        else:
+            yield one
+
+
+def release(version: str) -> tuple[int, ...]:
+    """A version without zeros at its end: 3 and 3.0.0 are the same."""
+    return tuple(int(part) for part in re.sub(r"(\.0)+$", "", version).split("."))
+
+
+@pytest.mark.parametrize(
+    ("text", "ending", "loads"),
+    [
+        ('<a href="https://example.org">read</a><img src="picture.png">', ".html", 0),
+        ('<script src="https://example.org/x.js"></script>', ".html", 1),
+        (
+            '<link rel="stylesheet" href="//example.org/x.css"><link rel="canonical" href="https://example.org">',
+            ".html",
+            1,
+        ),
+        (
+            '<style>@import "https://example.org/x.css";</style><p style="background: url(http://example.org/x)">',
+            ".html",
+            2,
+        ),
+        ('<object data="https://example.org/x"></object><iframe src="https://example.org"></iframe>', ".html", 2),
+        ("@font-face { src: url(https://example.org/x.woff2) } a { background: url(x.png) }", ".css", 1),
+    ],
+)
+def test_what_a_page_would_fetch_is_found(text, ending, loads):
+    from check_offline import remote_loads
+
+    assert len(remote_loads(text, ending)) == loads
+
+
+def test_the_architecture_page_has_a_place_for_every_count():
+    import count_visits
+
+    page = count_visits.PAGE.read_text()
+    for name in ("visits", "sizes", *(f"files of {call}" for call in count_visits.CALLS)):
+        changed = count_visits.replaced(page, name, "something else")
+        assert "something else" in changed
+        assert count_visits.replaced(changed, name, "again").count("again") == 1 + page.count("again")
+
+
+def test_every_package_has_a_box_in_the_picture():
+    import draw_architecture
+
+    picture = draw_architecture.picture()
+    entries = {
+        path.stem
+        for path in draw_architecture.SOURCE.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    for name in entries - {"__init__", "__main__"}:
+        assert f">{name}</text>" in picture
+
+
+def test_the_gallery_shows_every_example():
+    import generate
+
+    assert {*generate.EXAMPLES, "spark"} == {path.stem for path in (ROOT / "examples").glob("*.py")} - {"_shared"}
+
+
+def test_the_reference_names_everything_that_is_public():
+    import mosaic
+
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    documented = set(re.findall(r"\.\. auto\w+:: (?:mosaic\.)?(\w+)", pages))
+    assert documented == set(mosaic.__all__)
+
+
+def test_links_to_files_outside_of_the_pages_lead_to_pages_of_the_site():
+    from links import moved_links
+
+    page = PurePosixPath("docs/guides/clean.md")
+    assert moved_links("[a](../../examples/faces.py)", page) == "[a](/_generated/gallery/faces.md)"
+    assert moved_links("[a](../../benchmarks/results/door.md#x)", page) == "[a](/_generated/benchmarks/door.md#x)"
+    assert moved_links("[a](../cli.md#options)", page) == "[a](/cli.md#options)"
+    assert moved_links("[a](https://example.org)", page) == "[a](https://example.org)"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tracemalloc
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -58,7 +59,9 @@ def test_dates_durations_categories_lists_and_structs_are_identifiers():
     )
     X["l"] = [[1], [2]]
     assert list(numeric_part(X).columns) == ["x"]
-    Y = pl.DataFrame({"d": list(times.date), "u": list(times - times[0]), "l": [[1], [2]], "s": [{"a": 1}, {"a": 2}]})
+    Y = pl.DataFrame(
+        {"d": list(times.date), "u": [timedelta(0), timedelta(1)], "l": [[1], [2]], "s": [{"a": 1}, {"a": 2}]}
+    )
     Y = Y.with_columns(
         c=pl.Series(["a", "b"], dtype=pl.Categorical), b=pl.Series([b"", b"1"]), n=pl.lit(None), x=pl.lit(1)
     )

@@ -89,8 +89,8 @@ BAD = [
     ("coverage", "most", "got 'most'"),
     ("min_support", 0.5, "min_support must be a finite number >= 1 .*; got 0.5"),
     ("min_support", 1000, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
-    ("alpha", 1.0, "alpha must be > 1 .*; got 1.0. At 1 or below nothing is selected"),
-    ("alpha", np.nan, "alpha must be > 1"),
+    ("alpha", 1.0, "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
+    ("alpha", np.nan, "alpha must be a finite number > 1"),
     ("lam", 0.0, "lam must be a finite number > 0; got 0"),
     ("kernel", "sigmoid", "kernel must be 'rbf', .*; got 'sigmoid'"),
     ("kernel", 3, "kernel must be 'rbf', .*; got 3"),
@@ -124,7 +124,7 @@ def test_bad_parameters_are_refused_with_the_value(name, value, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"alpha": 5.0, "lam": 1.0}, "alpha=5 and lam=1 both say the strength. Give one"),
+        ({"alpha": 5.0, "lam": 1.0}, "give alpha or lam, not both; got alpha=5.0 and lam=1.0. Leave one"),
         ({"n_representatives": 3, "coverage": 0.5}, "coverage=0.5 and n_representatives=3 each say how many"),
         ({"coverage": 0.5, "min_support": 3}, "coverage=0.5 and min_support=3 each say how many"),
         (
@@ -134,8 +134,8 @@ def test_bad_parameters_are_refused_with_the_value(name, value, message):
         ({"mode": "paper", "op_threshold": 2.0}, "between 0 and 1 .*; got 2"),
         ({"mode": "paper", "op_threshold": 0.0}, "nothing is left: .* Raise op_threshold"),
         ({"kernel": "polynomial", "degree": 1.5}, "degree must be a whole number >= 1; got 1.5"),
-        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be >= 0"),
-        ({"kernel": "diffusion", "n_neighbors": 0}, "must be >= 1; got 0"),
+        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be a finite number >= 0"),
+        ({"kernel": "diffusion", "n_neighbors": 0}, "n_neighbors must be a whole number >= 1; got 0"),
     ],
 )
 def test_parameters_that_exclude_one_another_are_refused(settings, message):
