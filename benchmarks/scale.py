@@ -196,7 +196,7 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
 
     from mosaic import datasets
     from mosaic.choosing.geometry import bandwidth
-    from mosaic.engines import open_source
+    from mosaic.data import open_source
     from mosaic.kernels import RBF
     from mosaic.program import encode
     from mosaic.sketch import draw, run_sketch

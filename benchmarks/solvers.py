@@ -29,7 +29,11 @@ from mosaic._arrays import FloatArray
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel, make_kernel
 from mosaic.problem import DesignProblem, RowProgram
-from mosaic.solvers import ADMM, FISTA, InteriorPoint, Solution, run, solve_reference
+from mosaic.solvers.admm import ADMM
+from mosaic.solvers.base import Solution, run
+from mosaic.solvers.fista import FISTA
+from mosaic.solvers.interior_point import InteriorPoint
+from mosaic.solvers.reference import solve_reference
 from problems import PROBLEMS, Problem, make_problem
 
 ALPHA = 10.0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,20 +68,36 @@ def command(*words: object, options: Sequence[str] = ()) -> list[str]:
     return [sys.executable, *options, "-m", "mosaic", *(str(word) for word in words)]
 
 
+@contextmanager
+def default_signals() -> Iterator[None]:
+    """Within, other processes start with SIGINT and SIGHUP as on a terminal, also where the tests run under nohup or by a
+    script's ``&``, which ignore them, and whose children would too.
+    """
+    ignored = [number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
 class Terminal:
     """A command that sees a terminal."""
 
     def __init__(self, words: list[str], folder: Path):
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (50, COLUMNS))
-        self.process = subprocess.Popen(
-            words,
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-        )
+        with default_signals():
+            self.process = subprocess.Popen(
+                words,
+                cwd=folder,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=theirs,
+                stderr=theirs,
+            )
         os.close(theirs)
         self.screen, self.seen = ours, ""
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
-from mosaic.engines import open_source
+from mosaic.data import open_source
 from mosaic.estimators import _passes, _strategy
 from mosaic.inspection import summary
 

@@ -15,7 +15,7 @@ import pytest
 import mosaic
 from mosaic import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.solvers import Status
+from mosaic.solvers.base import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
 #: What the independent solver may miss of the optimum, and rounding of the plain formulas here: eps of the value of R = 0.

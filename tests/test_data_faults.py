@@ -291,7 +291,10 @@ def test_arrays_have_no_columns_to_name(tmp_path):
         assert f"(`{option}`)" in fault.fault
 
 
-@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet", "x.feather", "x.zip", "x.h5ad", "x.mtx", "x.csv.gz"])
+@pytest.mark.parametrize(
+    "name",
+    ["x.npy", "x.npz", "x.parquet", "x.feather", "x.zip", "x.h5ad", "x.mtx", "x.csv.gz", "x.jsonl.gz", "x.txt.gz"],
+)
 def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, tmp_path):
     if name == "x.npy":
         np.save(tmp_path / name, np.ones((100, 3)))
@@ -300,9 +303,9 @@ def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, 
         (tmp_path / name).write_bytes((tmp_path / "x.npz").read_bytes())
     elif name == "x.mtx":
         scipy.io.mmwrite(tmp_path / name, np.ones((100, 3)))
-    elif name == "x.csv.gz":
+    elif name.endswith(".gz"):
         with pa.CompressedOutputStream(str(tmp_path / name), "gzip") as stream:
-            stream.write(b"a,b\n" + b"1,2\n" * 9000)
+            stream.write(b'{"x": 1}\n' * 9000 if "json" in name else b"a,b\n" + b"1,2\n" * 9000)
     else:
         pq.write_table(pa.table({"x": np.ones(100)}), tmp_path / name)
         if name == "x.feather":
@@ -311,7 +314,8 @@ def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, 
     if name == "x.h5ad":
         pytest.importorskip("anndata")
     for content in (whole[: len(whole) // 2], b"\x93garbage\x01\x02" * 9):
-        fault = fault_of(write(tmp_path, content, name))
+        options = {"embeddings": tmp_path / "numbers.npy"} if name == "x.txt.gz" else {}
+        fault = fault_of(write(tmp_path, content, name), **options)
         assert fault.file == str(tmp_path / name)
         assert fault.remedy.endswith(".")
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 import pytest
 
+from cli_runs import default_signals
 from mosaic.data import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
 
 pa = pytest.importorskip("pyarrow")
@@ -201,9 +202,8 @@ def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
 
 
 CHILD = """
-import signal, sys, time
+import sys, time
 from mosaic.data import replacing
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests under nohup ignores it
 with replacing(sys.argv[1], force=True) as temporary:
     with temporary.open("w") as file:
         file.write("half of it")
@@ -219,9 +219,10 @@ with replacing(sys.argv[1], force=True) as temporary:
 def test_killed_while_writing_the_old_file_is_whole(name, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("old")
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    with default_signals():
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
     try:
         assert child.stdout.readline() == "writing\n"
         assert len(os.listdir(tmp_path)) == 2

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mosaic.engines import open_source
+from mosaic.data import open_source
 from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS

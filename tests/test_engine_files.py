@@ -16,8 +16,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 
-from mosaic.data import FileFault, open_table
-from mosaic.engines import open_source
+from mosaic.data import FileFault, open_source, open_table
 from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.passes import BLOCK_ROWS, TakeRows

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic.engines import open_source
+from mosaic.data import open_source
 from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS

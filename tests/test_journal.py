@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, datasets
-from mosaic.data import open_table
-from mosaic.engines import Journal, open_source
+from mosaic.data import open_source, open_table
+from mosaic.engines import Journal
 from mosaic.estimators._strategy import memory_by_passes
 from mosaic.passes import BLOCK_ROWS
 from mosaic.sketch import GramSum

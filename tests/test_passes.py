@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosaic.engines import open_source
+from mosaic.data import open_source
 from mosaic.engines.base import map_run, merge_last, merge_runs
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError

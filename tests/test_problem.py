@@ -15,7 +15,9 @@ from mosaic.problem import (
     project_out,
     screen,
 )
-from mosaic.solvers import FISTA, InteriorPoint, run
+from mosaic.solvers.base import run
+from mosaic.solvers.fista import FISTA
+from mosaic.solvers.interior_point import InteriorPoint
 from oracles import exact_factor, objective
 
 

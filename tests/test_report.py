@@ -13,7 +13,7 @@ import pytest
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic._arrays import BLOCK_ENTRIES
-from mosaic.data.stacks import thumbnail, thumbnails
+from mosaic.data.images import thumbnail, thumbnails
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
 from mosaic.kernels import make_kernel

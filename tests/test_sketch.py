@@ -8,8 +8,8 @@ from scipy.linalg import solve_triangular
 
 from mosaic import datasets
 from mosaic._arrays import Prepare
+from mosaic.data import open_source
 from mosaic.encoding import DesignRows
-from mosaic.engines import open_source
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.posing import Roles
 from mosaic.program import encode

@@ -9,7 +9,8 @@ from sklearn.datasets import make_swiss_roll
 from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.problem import DesignProblem, critical_lam
-from mosaic.solvers import InteriorPoint, Status, run, run_interior_point
+from mosaic.solvers.base import Status, run
+from mosaic.solvers.interior_point import InteriorPoint, run_interior_point
 from mosaic.working_set import solve_design
 
 

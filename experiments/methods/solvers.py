@@ -19,7 +19,8 @@ from mosaic.exceptions import MosaicError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF
 from mosaic.problem import RowProgram
-from mosaic.solvers import ADMM, run
+from mosaic.solvers.admm import ADMM
+from mosaic.solvers.base import run
 
 #: (P − D) / P(0) that everybody proves, for K itself.
 TOL = 1e-3

@@ -1,4 +1,7 @@
-"""Checks of settings that are single values: each returns the value, or says what was given, what is wrong and what to do."""
+"""Checks of settings that are single values: each returns the value, or says what was given, what is wrong and what to do.
+
+Also the words that settings take: the command line offers them before NumPy is imported.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,16 @@ from numbers import Integral, Real
 from typing import Any
 
 from mosaic.exceptions import InvalidInputError
+
+#: Names that ``mosaic.kernels.make_kernel`` knows.
+KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
+#: Values of other parameters that take one of a few words.
+CHOICES = {
+    "mode": ("auto", "paper"),
+    "outliers": ("reject", "keep", "report"),
+    "objective": ("similar", "explained"),
+    "strategy": ("auto", "exact", "low-rank", "sketch"),
+}
 
 
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:

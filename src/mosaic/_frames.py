@@ -9,13 +9,13 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic.exceptions import InvalidInputError
@@ -171,11 +171,16 @@ def to_matrix(X: Any, name: str = "X") -> Any:
         matrix = frame.to_native().sparse.to_coo().tocsr()
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
     single = columns and all(column.dtype == nw.Float32 for column in columns)
-    matrix = np.empty((len(frame), len(columns)), np.float32 if single else np.float64)
+    return row_major(len(frame), columns, _numpy_column, np.float32 if single else np.float64)
+
+
+def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
+    """A matrix in C order of n rows, from columns of which ``numbers`` gives the values; eight are held at a time."""
+    matrix = np.empty((n, len(columns)), dtype)
     # Cache line by cache line: one column after the other would fetch every line of the matrix once for each column.
     for start in range(0, len(columns), COLUMNS_AT_ONCE):
-        group = [_numpy_column(column) for column in columns[start : start + COLUMNS_AT_ONCE]]
-        for rows in row_blocks(len(matrix), COLUMNS_AT_ONCE, 1 << 15):
+        group = [numbers(column) for column in columns[start : start + COLUMNS_AT_ONCE]]
+        for rows in row_blocks(n, COLUMNS_AT_ONCE, 1 << 15):
             for offset, values in enumerate(group):
                 matrix[rows, start + offset] = values[rows]
     return matrix

@@ -34,7 +34,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
-from mosaic.solvers import Solution
+from mosaic.solvers.base import Solution
 from mosaic.working_set import solve_design
 
 #: Scores and lengths that are kept, largest first; those that come after count as much as the last one kept.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.posing import Posed, Roles
 from mosaic.problem import DesignProblem, RowNorm, RowProgram, project_out
-from mosaic.solvers import ADMM, FISTA, Solution, Solver, Status, run, solve_reference
+from mosaic.solvers import SolverName, first_order
+from mosaic.solvers.base import Solution, Status, run
+from mosaic.solvers.reference import solve_reference
 from mosaic.working_set import solve_design
-
-SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper", "reference"]
 
 #: Share of the tolerance that the solver may leave of the gap; the rest is for the kernel's factor.
 SOLVER_SHARE = 0.6
@@ -106,8 +106,8 @@ class CertifiedRun:
         if solver == "reference":
             found = solve_reference(program, tol=tol)
         else:
-            method: Solver[RowProgram, Any] = FISTA() if solver == "fista" else ADMM()
-            found = run(method, program, tol=tol, max_iter=self.max_iter, callback=self._reporter("iteration"))
+            report = self._reporter("iteration")
+            found = run(first_order(solver), program, tol=tol, max_iter=self.max_iter, callback=report)
         if self.row_norm == "linf":
             return found
         # η = ‖w_j‖ and its own W are at least as good: one more half-step of the alternating minimisation over (W, η).

@@ -33,7 +33,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.problem import SPANNED_SHARE, DesignProblem, RowNorm, weighted_gram
-from mosaic.solvers import Status
+from mosaic.solvers.base import Status
 
 #: Eps of the value of R = 0 that a certificate allows for. In 40 problems of 200 to 1500 points in single precision, primal and
 #: dual contradicted those of double precision by at most a twenty-fifth of that.

@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike
 
 from mosaic._arrays import EqualRows, Seed, as_points, equal_rows
 from mosaic._checks import check_seed, check_strength, one_of, real_number, whole_number
-from mosaic.certifying import CertifiedRun, Progress, SolverName
+from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Gamma, Kernel, make_kernel
 from mosaic.posing import Posed, Roles
 from mosaic.problem import RowNorm
-from mosaic.solvers import Status
+from mosaic.solvers import SolverName
+from mosaic.solvers.base import Status
 
 __all__ = ["Progress", "encode", "solve"]
 
@@ -64,7 +65,7 @@ def solve(
     Parameters
     ----------
     X : array or CSR matrix of points, or the similarity matrix when ``kernel="precomputed"``
-    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or a function f(A, B)
+    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, or a function f(A, B) of two sets of points
     gamma : bandwidth, or a rule for it: "scale", "median", EffectiveCount(m0)
     degree, coef0 : of the polynomial kernel
     n_neighbors, time : of the diffusion kernel

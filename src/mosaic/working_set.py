@@ -22,7 +22,8 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
-from mosaic.solvers import Record, Solution, Status, run_interior_point
+from mosaic.solvers.base import Record, Solution, Status
+from mosaic.solvers.interior_point import run_interior_point
 
 #: Problems of this many candidates are solved whole, and so are those of up to ``MOST_SOLVED_WHOLE`` and of high rank. Larger
 #: ones start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 where that is more: then steps on the

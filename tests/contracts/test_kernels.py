@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from sklearn.gaussian_process import kernels as gaussian_process
 from sklearn.metrics import pairwise
 
-from mosaic.kernels import make_kernel
+from mosaic.kernels import KERNELS, POINT_KERNELS, make_kernel
 
 X = np.random.default_rng(1).normal(size=(40, 5))
 WIDE = np.random.default_rng(1).normal(size=(40, 30))  # more features than the coordinate loop takes
 SPARSE = sp.csr_array(np.where(np.abs(WIDE) > 0.8, WIDE, 0.0))
 SINGLE = X.astype(np.float32)
 KINDS = pytest.mark.parametrize("data", [X, WIDE, SPARSE, SINGLE], ids=["few", "many", "sparse", "single"])
-NAMES = ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed", "callable"]
+NAMES = [*KERNELS, "callable"]
 
 
 def product(A, B):
@@ -36,6 +36,10 @@ def build(name, X):
 
 def matrix(kernel):
     return kernel.columns(np.arange(kernel.n))
+
+
+def test_every_kernel_has_a_name_that_users_can_write():
+    assert set(KERNELS) == {*POINT_KERNELS, "diffusion", "precomputed"}
 
 
 @pytest.mark.parametrize("name", NAMES)

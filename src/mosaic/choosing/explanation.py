@@ -15,7 +15,6 @@ from mosaic.choosing.reasons import (
     TableColumns,
     columns_of,
     odd_columns,
-    power_of,
     row_of_point,
     shares_of_columns,
     typical_columns,
@@ -23,7 +22,7 @@ from mosaic.choosing.reasons import (
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import is_auto, is_whole
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, Laplacian
+from mosaic.kernels import StationaryKernel
 from mosaic.outliers import outlier_probability
 
 #: Representatives, members and features that an explanation names, at most.
@@ -221,10 +220,10 @@ def _differences(
 ) -> tuple[tuple[str, float], ...]:
     """Shares of the features in the distance that the kernel measures."""
     kernel = selection.kernel
-    if label < 0 or point < 0 or not isinstance(kernel, RBF | Laplacian):
+    if label < 0 or point < 0 or not isinstance(kernel, StationaryKernel):
         return ()
     pair = in_double(kernel.X[np.array([point, selection.chosen[label]])])
-    apart = np.abs(pair[0] - pair[1]) ** power_of(kernel)
+    apart = np.abs(pair[0] - pair[1]) ** kernel.order
     shares = {f"x{j}": float(apart[j] / apart.sum()) for j in np.flatnonzero(apart)}
     if columns is not None:
         shares = shares_of_columns(apart, columns)

@@ -27,7 +27,14 @@ from mosaic._arrays import FloatArray, Prepare, in_double, row_blocks, row_norms
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import RBF, EffectiveCount, Kernel, Laplacian, make_kernel, resolve_gamma
+from mosaic.kernels import (
+    STATIONARY_KERNELS,
+    EffectiveCount,
+    Kernel,
+    StationaryKernel,
+    make_kernel,
+    resolve_gamma,
+)
 
 #: Bandwidth: a point in a dense place, denser than three quarters of all are, resembles this share of all points.
 RESEMBLED_SHARE, DENSE_QUANTILE = 0.2, 0.75
@@ -54,7 +61,6 @@ MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.
 DIRECTION_SAMPLE = 2000
 #: Columns that a sentence names with what they were divided by.
 NAMED_COLUMNS = 3
-STATIONARY: dict[str, type[RBF] | type[Laplacian]] = {"rbf": RBF, "laplacian": Laplacian}
 
 
 @dataclass(frozen=True)
@@ -234,9 +240,9 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
     rows = X[points.first]
     if is_auto(gamma):
         gamma = "scale"
-        if isinstance(name, str) and name in STATIONARY and points.n > 1:
+        if isinstance(name, str) and name in STATIONARY_KERNELS and points.n > 1:
             some = points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)
-            kind = STATIONARY[name]
+            kind = STATIONARY_KERNELS[name]
             gamma = paper_gamma(rows) if settings.mode == "paper" else bandwidth(kind(rows[some]))
             # Rows were checked when they were read. Divided ones may have overflowed, and sparse ones are put in order.
             if prepare.scale is None and not sp.issparse(rows):
@@ -253,12 +259,13 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
     )
 
 
-def bandwidth(kernel: RBF | Laplacian) -> float:
+def bandwidth(kernel: StationaryKernel) -> float:
     """γ at which a point that lies denser than three quarters of all resembles a fifth of all points.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from mosaic.kernels import RBF
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
     >>> counts = (RBF(X, bandwidth(RBF(X))).columns(np.arange(400)) ** 2).sum(axis=0)
     >>> round(float(np.quantile(counts, 0.75)))
@@ -297,7 +304,7 @@ def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
     if not hasattr(kernel, "gamma"):
         return f"Similarity: {settings.kernel if isinstance(settings.kernel, str) else 'as given'}, which has no bandwidth."
     ours = is_auto(settings.gamma)
-    if ours and settings.mode == "auto" and isinstance(kernel, RBF | Laplacian):
+    if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
         return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."
     return f"Bandwidth {kernel.gamma:.3g}, {'by the rule of the mode' if ours else 'as it was set'}."

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing.selection import Selection
-from mosaic.kernels import RBF, Laplacian, PointKernel
+from mosaic.kernels import PointKernel, StationaryKernel
 
 #: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
 MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
@@ -120,7 +120,7 @@ class UsualRows:
     def of(cls, selection: Selection) -> UsualRows | None:
         """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
         kernel, material = selection.kernel, selection.material
-        if not isinstance(kernel, RBF | Laplacian) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
+        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
             return None
         usual = ~selection.sample_outliers
         points, weights = material.sample[usual], material.sample_weights[usual]
@@ -130,14 +130,9 @@ class UsualRows:
         for part in row_blocks(len(middle), len(points)):  # of columns
             X = in_double(kernel.X[points, part])
             middle[part] = np.average(X, axis=0, weights=weights)
-            apart[part] = np.average(np.abs(X - middle[part]) ** power_of(kernel), axis=0, weights=weights)
+            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
             low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0)
         return cls(points, kernel.take(points), middle, apart, low, high)
-
-
-def power_of(kernel: RBF | Laplacian) -> int:
-    """The p of the distance |x_j − y_j|^p that a kernel sums."""
-    return 2 if isinstance(kernel, RBF) else 1
 
 
 def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
@@ -176,7 +171,7 @@ def odd_columns(
     if not np.isfinite(distances.min()):
         return ()
     nearest = in_double(usual.kernel.X[[int(distances.argmin())]]).ravel()
-    shares = shares_of_columns(np.abs(row - nearest) ** power_of(usual.kernel), columns)
+    shares = shares_of_columns(np.abs(row - nearest) ** usual.kernel.order, columns)
     found: list[ColumnReason] = []
     for name in sorted(shares, key=lambda name: -shares[name])[:MOST_NAMED_COLUMNS]:
         if shares[name] > 0 and sum(reason.share for reason in found) < MOST_OF_DISTANCE:
@@ -191,7 +186,7 @@ def typical_columns(
     usual = selection.usual
     if columns is None or usual is None:
         return ()
-    apart = np.abs(row - usual.middle) ** power_of(usual.kernel)
+    apart = np.abs(row - usual.middle) ** usual.kernel.order
     shares = shares_of_columns(apart, columns)
     far = [name for name, block in columns.blocks.items() if apart[block].sum() > usual.apart[block].sum()]
     far.sort(key=lambda name: -shares[name])

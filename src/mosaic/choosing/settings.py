@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
-from mosaic._checks import check_strength, one_of, real_number
-from mosaic.certifying import SolverName
+from mosaic._checks import CHOICES, check_strength, one_of, real_number
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import STATIONARY_KERNELS
+from mosaic.solvers import SolverName
 
 #: Bytes in each unit that a memory budget may be given in.
 BYTES_IN_UNIT = {
@@ -32,13 +33,6 @@ BYTES_IN_UNIT = {
     "mib": 2**20,
     "gib": 2**30,
     "tib": 2**40,
-}
-#: Values of the parameters that take one of a few words.
-CHOICES = {
-    "mode": ("auto", "paper"),
-    "outliers": ("reject", "keep", "report"),
-    "objective": ("similar", "explained"),
-    "solver": get_args(SolverName),
 }
 #: Lowest and highest value, and meaning, of the parameters that are numbers and may be left open.
 RANGES = {
@@ -102,8 +96,9 @@ class Settings:
     max_samples: int | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in CHOICES.items():
-            one_of(name, getattr(self, name), allowed)
+        for name in ("mode", "outliers", "objective"):
+            one_of(name, getattr(self, name), CHOICES[name])
+        one_of("solver", self.solver, get_args(SolverName))
         k = self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
             fault = "must be a whole number >= 1, a share between 0 and 1, or 'auto'"
@@ -161,7 +156,7 @@ class Settings:
     def similarity_is_ours(self) -> bool:
         """Whether kernel and bandwidth are left to us."""
         names = isinstance(self.kernel, str) and is_auto(self.gamma)
-        return names and self.kernel in ("rbf", "laplacian") and self.mode == "auto"
+        return names and self.kernel in STATIONARY_KERNELS and self.mode == "auto"
 
     def number(self, n_rows: float) -> int | None:
         """K, if it is said."""

@@ -20,9 +20,8 @@ from mosaic.cli.select import answer_of
 from mosaic.cli.session import Session, opened
 from mosaic.cli.terminal import width, write, write_end, write_wrapped
 from mosaic.data import check_output, write_rows
-from mosaic.data.records import InMemory
-from mosaic.data.stacks import thumbnail
-from mosaic.data.table import Table
+from mosaic.data.images import thumbnail
+from mosaic.data.table import InMemory, Table
 from mosaic.estimators import MOSAIC
 from mosaic.report import write_report
 

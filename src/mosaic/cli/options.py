@@ -11,7 +11,10 @@ import json
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+from mosaic._checks import CHOICES, KERNELS
+from mosaic.solvers import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
 
@@ -144,8 +147,7 @@ def _option(*flags: str, **settings: Any) -> Option:
     return Option(flags, settings)
 
 
-KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
-SOLVERS = ("auto", "interior-point", "admm", "fista", "admm-paper", "reference")
+SOLVERS = get_args(SolverName)
 _LIST: dict[str, Any] = {"type": names, "action": "extend", "metavar": "A,B,C*"}
 _ROWS: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "ROW"}
 
@@ -186,7 +188,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option("--min-group", type=number, metavar="ROWS", help="this many odd rows close together are a rare kind"),
         _option(
-            "--outliers", choices=("reject", "keep", "report"),
+            "--outliers", choices=CHOICES["outliers"],
             help="never choose them (default), do not look for them, or mark them only",
         ),
     ),
@@ -195,10 +197,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance, 0 to 1, of two picks"
         ),
         _option(
-            "--objective", choices=("similar", "explained"),
+            "--objective", choices=CHOICES["objective"],
             help="every row near to a pick (default), or most explained by all picks together",
         ),
-        _option("--mode", choices=("auto", "paper"), help="paper: Algorithm 1 as written"),
+        _option("--mode", choices=CHOICES["mode"], help="paper: Algorithm 1 as written"),
         _option("--op-threshold", type=number, metavar="P", help="paper mode: outlier probability that is rejected"),
     ),
     "similarity": (
@@ -232,7 +234,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--random-state", "--seed", type=int, metavar="SEED", help="same seed, same answer (default: 0)"),
         _option("--max-samples", type=int, metavar="N", help="rows that a program compares (default: 128)"),
         _option(
-            "--strategy", choices=("auto", "exact", "low-rank", "sketch"),
+            "--strategy", choices=CHOICES["strategy"],
             help="all rows at full or lower rank, or by passes",
         ),
         _option("--n-initial", type=int, metavar="N", help="passes: candidates at first"),
@@ -246,6 +248,31 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 }  # fmt: skip
 #: Of those of them that are in one group, only one may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+_TITLE = _option("--title", help="of the report")
+#: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
+COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
+    "path": (
+        _option(
+            "--max-representatives", type=int, default=100, metavar="N",
+            help="length of the curve, at most (default: 100)",
+        ),
+    ),
+    "explain": (
+        _option(
+            "--row", type=int, action="append", default=[], metavar="N",
+            help="a row by its number, from 0; may be repeated",
+        ),
+    ),
+}  # fmt: skip
+OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
+    "select": (
+        _option("--report", metavar="report.html", help="and the HTML page about them"),
+        _option("--labels", metavar="labels.csv", help="and for every row who stands for it, and its effective count"),
+        _TITLE,
+    ),
+    "report": (_TITLE,),
+    "outliers": (_option("--all", action="store_true", help="all rows, in the order of the file"),),
+}
 
 
 def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
@@ -275,7 +302,8 @@ def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...
 # ----------------------------------------------------------------------------------------------------------------- words
 
 _OPTIONS: dict[str, Option] = {option.dest: option for options in GROUPS.values() for option in reversed(options)}
-_OPTIONS |= {option.dest: option for option in map(_option, ("--max-representatives", "--report", "--row", "--title"))}
+for _options in (*COMMAND_OPTIONS.values(), *OUTPUT_OPTIONS.values()):
+    _OPTIONS |= {option.dest: option for option in _options}
 _OPTIONS["force"] = _option("--force", action="store_true")
 #: Arguments of ``fit`` whose options have other names.
 _OPTIONS |= {"sample_weight": _OPTIONS["weight"], "groups": _OPTIONS["group"]}

@@ -15,8 +15,7 @@ from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
 from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
 from mosaic.cli.terminal import MOST_ROWS, write, write_bytes, write_end, write_table, write_wrapped
-from mosaic.data import csv_bytes, write_rows
-from mosaic.engines import is_source
+from mosaic.data import csv_bytes, is_source, write_rows
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import explain, summary

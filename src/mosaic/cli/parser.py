@@ -8,7 +8,16 @@ import textwrap
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
-from mosaic.cli.options import CONSTRAINTS, DETECTOR_SETTINGS, FILE_OPTIONS, GROUPS, SETTINGS, add_group
+from mosaic.cli.options import (
+    COMMAND_OPTIONS,
+    CONSTRAINTS,
+    DETECTOR_SETTINGS,
+    FILE_OPTIONS,
+    GROUPS,
+    OUTPUT_OPTIONS,
+    SETTINGS,
+    add_group,
+)
 
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
@@ -238,7 +247,7 @@ def build_parser() -> Parser:
 
 
 def _add_positional(parser: Parser, command: str) -> None:
-    """What stands after the command, and options that are no parameters of the library."""
+    """What stands after the command, and options of its own."""
     add = parser.add_argument
     if command == "demo":
         add("folder", nargs="?", default="mosaic-demo", metavar="FOLDER", help="(default: mosaic-demo)")
@@ -251,11 +260,8 @@ def _add_positional(parser: Parser, command: str) -> None:
         add("file", metavar="FILE", help="table, array, or folder or zip of images")
     if command == "explain":
         add("rows", nargs="*", metavar="ROW", help="ids, or row numbers where there are no ids")
-        about = "a row by its number, from 0; may be repeated"
-        add("--row", type=int, action="append", default=[], metavar="N", help=about)
-    if command == "path":
-        about = "length of the curve, at most (default: 100)"
-        add("--max-representatives", type=int, default=100, metavar="N", help=about)
+    for option in COMMAND_OPTIONS.get(command, ()):
+        add(*option.flags, **option.settings)
 
 
 def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) -> None:
@@ -269,10 +275,5 @@ def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) ->
     add("--json", action="store_true", help="one JSON object on stdout, and nothing else (mosaic schema)")
     add("-q", "--quiet", action="store_true", help="no progress and no notes on stderr; errors remain")
     add("--debug", action="store_true", help="show the traceback of a fault, as MOSAIC_DEBUG=1 does")
-    if command == "select":
-        add("--report", metavar="report.html", help="and the HTML page about them")
-        add("--labels", metavar="labels.csv", help="and for every row who stands for it, and its effective count")
-    if command in ("select", "report"):
-        add("--title", help="of the report")
-    if command == "outliers":
-        add("--all", action="store_true", help="all rows, in the order of the file")
+    for option in OUTPUT_OPTIONS.get(command, ()):
+        add(*option.flags, **option.settings)

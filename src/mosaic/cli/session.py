@@ -19,9 +19,8 @@ from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible
-from mosaic.data import check_output, open_table
+from mosaic.data import check_output, is_source, open_table
 from mosaic.data.opening import kind_of
-from mosaic.engines import is_source
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary

@@ -12,15 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._files import Library, listed
-from mosaic.data.columns import add_groups_and_weights, check_beside
+from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
-from mosaic.data.missing import MissingNumbers, kept_rows
-from mosaic.data.records import Bare, InMemory, native
-from mosaic.data.scratch import Scratch
+from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
-from mosaic.data.stacks import StackTable, is_stack
-from mosaic.data.table import Table
+from mosaic.data.table import Bare, InMemory, Table, native
+from mosaic.data.writing import Scratch
 from mosaic.engines.local import ArraySource
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
@@ -50,7 +48,7 @@ def open_npz(request: Request) -> Table:
         shapes = _shapes(path)
         if set(shapes) >= SPARSE_MARKS and request.array is None:
             return array_table(request, sp.load_npz(path).tocsr(), kind="sparse matrix (npz)")
-    name = _chosen(request, shapes)
+    name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
     check_array(request, shape, dtype, f"array {name!r}")
     beside = _beside(path, shapes, shape[0])
@@ -95,7 +93,11 @@ def open_zarr(request: Request) -> Table:
         store = zarr.open(str(path), mode="r")
         if hasattr(store, "members") and store.attrs.get("encoding-type") == "anndata":
             return _annotated(request, "AnnData folder (Zarr)", store)
-        node = _member(request, store) if hasattr(store, "members") else store
+        node = store
+        if hasattr(store, "members"):
+            members = dict(store.members(max_depth=None))
+            shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
+            node = members[_chosen(request, shapes, "is a Zarr group with", others=False)]
         check_array(request, node.shape, node.dtype)
         if _bytes(node) <= request.budget / 4:
             return array_table(request, node[:])
@@ -143,7 +145,8 @@ def array_table(
         check_array(request, X.shape, X.dtype)
         if is_stack(X.shape):
             size = " × ".join(str(side) for side in X.shape[1:])
-            stack, shown, X = X, X.reshape(len(X), -1), X.reshape(len(X), -1)
+            stack, X = X, X.reshape(len(X), -1)
+            shown = X
             notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
         if sp.issparse(X):
             shown = X = sp.csr_array(X)
@@ -156,41 +159,39 @@ def array_table(
         what = "array of one entry for each row"
         check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
     records = InMemory(beside) if annotated else Bare(shown, names, beside)
-    missing = MissingNumbers(request, names, records.place)
-    X, n = _without_missing(request, X, missing)
-    table = (Table if stack is None else StackTable)(
+    seen = FeatureRows(request, names, records.place, records.n)
+    X = _without_missing(request, X, seen)
+    table = Table(
         request.path,
         request.kind if kind is None else kind,
         X,
         records,
         feature_names=names,
         id_name=id_name or (None if beside is None else request.id),
-        notes=[*notes, *missing.notes(n)],
-        dropped=missing.dropped,
+        notes=[*notes, *seen.notes],
+        dropped=seen.dropped,
+        pictures=None if stack is None else lambda numbers, side: thumbnails(stack[numbers], side),
         clean=clean,
     )
-    if isinstance(table, StackTable):
-        table.stack = stack
     if beside is not None:
         add_groups_and_weights(table, request, InMemory(beside))
     return table
 
 
-def _without_missing(request: Request, X: Any, missing: MissingNumbers) -> tuple[Any, int]:
-    """X without rows in which numbers are missing, which stay where they are if X is large; and how many rows there were."""
+def _without_missing(request: Request, X: Any, seen: FeatureRows) -> Any:
+    """X without rows in which numbers are missing, which stay where they are if X is large."""
     if isinstance(X, StoredArray):
         if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
             for start, stop in X.pieces():
-                missing.see(X.read(start, stop), X.n)
-        return (SelectedRows(X, missing.dropped) if len(missing.dropped) else X), X.n
-    n = X.shape[0]
-    missing.see(X, n)
-    dropped = missing.dropped
+                seen.see(X.read(start, stop))
+        return SelectedRows(X, seen.dropped) if len(seen.dropped) else X
+    seen.see(X)
+    n, dropped = X.shape[0], seen.dropped
     if not len(dropped):
-        return X, n
+        return X
     if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
-        return X[kept_rows(n, dropped)], n
-    return SelectedRows(ArraySource(X, "memory map"), dropped), n
+        return X[np.delete(np.arange(n), dropped)]
+    return SelectedRows(ArraySource(X, "memory map"), dropped)
 
 
 def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
@@ -259,41 +260,25 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return shape, dtype
 
 
-def _chosen(request: Request, shapes: Shapes) -> str:
-    """The name of the array of an archive that is asked for."""
+def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "has", others: bool = True) -> str:
+    """The name of the array that is asked for, or of the only one of two dimensions; if there is none, one of ``others``.
+
+    These are pictures, and a single array of any shape, which is refused elsewhere with a remedy.
+    """
     if request.array is not None:
         if request.array not in shapes:
             raise unknown_name(request.path, "array", request.array, list(shapes))
         return request.array
-    tables = [name for name, (shape, _) in shapes.items() if len(shape) == 2]
-    tables = tables or [name for name, (shape, _) in shapes.items() if is_stack(shape)]
+    tables = [name for name, shape in shapes.items() if len(shape) == 2]
+    if others and not tables:
+        tables = [name for name, shape in shapes.items() if is_stack(shape) or len(shapes) == 1]
     if len(tables) == 1:
         return tables[0]
-    if len(shapes) == 1:
-        return next(iter(shapes))  # its shape is refused elsewhere, with a remedy
-    inside = listed([f"{name} {shape}" for name, (shape, _) in shapes.items()]) or "none"
+    inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
     raise FileFault(
         request.path,
-        f"has {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
+        f"{said} {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
         "Name the one that is meant with `array`." if shapes else "Save one in it.",
-    )
-
-
-def _member(request: Request, group: Any) -> Any:
-    """The array of a Zarr group that is asked for."""
-    arrays = {name: member for name, member in group.members(max_depth=None) if hasattr(member, "chunks")}
-    if request.array is not None:
-        if request.array not in arrays:
-            raise unknown_name(request.path, "array", request.array, sorted(arrays))
-        return arrays[request.array]
-    tables = [name for name, member in arrays.items() if len(member.shape) == 2]
-    if len(tables) == 1:
-        return arrays[tables[0]]
-    inside = listed([f"{name} {arrays[name].shape}" for name in sorted(arrays)]) or "none"
-    raise FileFault(
-        request.path,
-        f"is a Zarr group with {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
-        "Name the one that is meant with `array`.",
     )
 
 

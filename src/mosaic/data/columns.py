@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import mmap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library
-from mosaic.data.faults import FileFault, unknown_name
+from mosaic._frames import row_major
+from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
     Request,
     all_different,
+    check_names,
     check_weight,
     is_list,
     is_text,
     lay_out,
     without_categories,
 )
-from mosaic.data.missing import MissingNumbers, Place, kept_rows
-from mosaic.data.parquet import ParquetRecords, ParquetSource, converted, matrix_of
-from mosaic.data.records import Columns, InMemory, Records, place_of
-from mosaic.data.scratch import Scratch
-from mosaic.data.sources import SelectedRows
-from mosaic.data.table import Table
+from mosaic.data.table import InMemory, Records, Table, shape_of
+from mosaic.data.writing import Scratch
 
-pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
+pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
+
+#: Numbers of an array that are looked at together.
+NUMBERS_AT_ONCE = 1 << 22
 
 
 def table_in_memory(
     request: Request,
     records: InMemory,
     notes: Sequence[str] = (),
-    check_cells: Callable[[Layout, Any], None] | None = None,
-    index: Sequence[str] = (),
-    categories: Sequence[str] = (),
+    check_cells: Callable[[list[str]], None] | None = None,
 ) -> Table:
     """A table of columns in memory.
 
@@ -45,173 +46,223 @@ def table_in_memory(
     request : what the user asks for
     records : the columns
     notes : what was assumed so far
-    check_cells : of a text file, refuses text that is mostly numbers
-    index, categories : columns that the file itself says name rows, and those that stand for categories
+    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
     """
     memory = records.table
-    layout = lay_out(request, memory.schema, lambda name: all_different(memory.column(name)), index, categories)
+    layout = lay_out(request, memory.schema, lambda name: all_different(memory.column(name)), check_cells)
     if request.id is not None:
         check_ids(request, records, memory.column(request.id))
-    refuse_text(request, layout, memory, check_cells)
-    seen = FeatureRows(request, layout, records.place, records.n)
-    X = seen.see(memory.select(layout.features)) if layout.features else np.zeros((records.n, 0))
-    dropped = seen.missing.dropped
-    if len(dropped):
-        X = X[kept_rows(records.n, dropped)]
-    return _finished(request, records, layout, X, seen, notes)
+    seen = FeatureRows(request, layout.features, records.place, records.n)
+    X = seen.see_columns(memory.select(layout.features)) if layout.features else np.zeros((records.n, 0))
+    if len(seen.dropped):
+        X = np.delete(X, seen.dropped, axis=0)
+    return finished_table(request, records, layout, X, seen, notes)
 
 
-def table_of_parquet(
+def finished_table(
     request: Request,
-    records: ParquetRecords,
+    records: Records,
     layout: Layout,
-    seen: FeatureRows | None = None,
-    notes: Sequence[str] = (),
+    X: Any,
+    seen: FeatureRows,
+    notes: Sequence[str],
     scratch: Scratch | None = None,
 ) -> Table:
-    """A table whose rows stay in Parquet files. Missing numbers are left to the fit, unless rows are to be left out.
-
-    Parameters
-    ----------
-    request, records : what the user asks for, and the rows
-    layout : what the columns are for
-    seen : what is known about the features, if all rows were looked at already
-    notes : what was assumed so far
-    scratch : the temporary folder that the files are in
-    """
-    if request.id is not None:
-        layout.notes.append(
-            f"Whether the values of {request.id!r} are all different was not checked in a file of this size."
-        )
-    if seen is None:
-        seen = FeatureRows(request, layout, records.place, records.n)
-        if layout.features and (request.drop_missing or request.embedding is not None):
-            for batch in records.batches(layout.features):
-                seen.see(batch)
-    X: Any = np.zeros((records.n, 0))
-    if layout.features:
-        X = ParquetSource(request.kind, records.files, layout.features, seen.width)
-        X.owner = scratch
-        if len(seen.missing.dropped):
-            X = SelectedRows(X, seen.missing.dropped)
-        if scratch is not None and 8.0 * X.n * X.n_features <= request.budget / 4:
-            X = X.read(0, X.n)
-    return _finished(request, records, layout, X, seen, notes, scratch)
-
-
-def table_by_conversion(
-    request: Request,
-    layout: Layout,
-    batches: Iterator[Any],
-    expected: float,
-    *,
-    schema: Any = None,
-    shown: Callable[[Any], Any] | None = None,
-    line: Callable[[int], int | None] | None = None,
-    notes: Sequence[str] = (),
-) -> Table:
-    """A table of a file that is read only from its beginning to its end: it is converted to a temporary Parquet file first.
-
-    Parameters
-    ----------
-    request : what the user asks for
-    layout : what the columns are for
-    batches : all rows
-    expected : bytes that they will take, roughly
-    schema, shown : the columns as they are shown, and how they are made of those in the batches
-    line : of a row number, the line in a text file
-    notes : what was assumed so far
-    """
-    seen = FeatureRows(request, layout, lambda number: place_of(number, line))
-
-    def looked_at() -> Iterator[Any]:
-        for batch in batches:
-            if layout.features and batch.num_rows:
-                seen.see(batch.select(layout.features))
-            yield batch
-
-    files, scratch = converted(request, looked_at(), expected)
-    try:
-        records = ParquetRecords(files, schema, shown, line)
-        said = f"The file is large: its {files.n:,} rows were converted to a temporary Parquet file."
-        return table_of_parquet(request, records, layout, seen, [*notes, said], scratch)
-    except BaseException:
-        scratch.close()
-        raise
+    """A table of columns whose features are X; ``scratch`` is the temporary folder that it reads from."""
+    notes = [*notes, *layout.notes]
+    if request.embedding is not None:
+        notes.append(f"The numbers are those of column {request.embedding!r}, {shape_of(X)[1]:,} for each row.")
+    table = Table(
+        request.path,
+        request.kind,
+        X,
+        records,
+        feature_names=None if request.embedding is not None or request.elsewhere else layout.features,
+        id_name=layout.id_name,
+        notes=[*notes, *seen.notes],
+        dropped=seen.dropped,
+        left_out=layout.ids,
+        clean=None if scratch is None else scratch.close,
+    )
+    add_groups_and_weights(table, request, records)
+    return table
 
 
 class FeatureRows:
-    """Looks at the features of all rows, block by block: lists must be equally long, numbers must be there.
+    """Looks at the features of all rows, block by block: numbers must be there, the lists of an embedding equally long.
+
+    Missing and infinite numbers are refused, or their rows are left out.
+
+    Parameters
+    ----------
+    request : says which of the two (``drop_missing``)
+    names : of the features, None where they have none
+    place : of a row number, where it is, as arguments of a fault
+    n : number of all rows, where that is known
 
     Attributes
     ----------
-    missing : which rows are left out because numbers are missing in them
     width : length of the lists of an embedding, None without one
     """
 
-    def __init__(self, request: Request, layout: Layout, place: Place, n: int | None = None):
-        names = None if request.embedding is not None else layout.features
-        self.missing = MissingNumbers(request, names, place)
-        self.width: int | None = None
+    def __init__(
+        self,
+        request: Request,
+        names: Sequence[str] | None,
+        place: Callable[[int], dict[str, Any]],
+        n: int | None = None,
+    ):
         self._request, self._place, self._n = request, place, n
+        self._names = None if request.embedding is not None else names
+        self._dropped: list[IntArray] = []
+        self._seen = 0
+        self.width: int | None = None
 
-    def see(self, data: Any) -> FloatArray:
-        """The features of some rows, those after the rows that were seen before, as a matrix."""
+    def see_columns(self, data: Any) -> FloatArray:
+        """Look at the features of the rows that come after those seen before, and return them as a matrix."""
         if self._request.embedding is not None:
-            self.width = self._length(data.column(0), self._request.embedding, self.missing.seen)
+            first = self._seen
+            self.width = _list_length(self._request, data.column(0), self.width, lambda row: self._place(first + row))
         rows = matrix_of(data)
-        self.missing.see(rows, self._n)
+        self.see(rows)
         return rows
 
-    def _length(self, column: Any, name: str, first: int) -> int:
-        """How many numbers the lists of a column hold, all of them the same number."""
-        request, kind = self._request, column.type
-        if not is_list(kind):
+    def see(self, rows: Any) -> None:
+        """Look at the rows that come after those seen before."""
+        bad = bad_rows(rows)
+        if len(bad) and not self._request.drop_missing:
+            raise self._refused(rows[int(bad[0])], self._seen + int(bad[0]), len(bad), self._seen + rows.shape[0])
+        self._dropped.append(self._seen + bad)
+        self._seen += rows.shape[0]
+
+    @property
+    def dropped(self) -> IntArray:
+        """Numbers of the rows that are left out, in order. Refused if no row remains."""
+        dropped = np.concatenate(self._dropped) if self._dropped else np.zeros(0, np.intp)
+        if len(dropped) and len(dropped) == self._seen:
             raise FileFault(
-                request.path,
-                f"holds {kind}, no lists of numbers (`embedding`)",
-                "Name a column of lists, or give the numbers in a file of their own with `embeddings`.",
-                column=name,
+                self._request.path,
+                "every row has a missing or infinite number, so that none is left",
+                "Leave out the columns that are empty with `exclude_columns`.",
             )
-        if not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
-            raise FileFault(
-                request.path,
-                f"holds lists of {kind.value_type}, not of numbers (`embedding`)",
-                "Name another column.",
-                column=name,
-            )
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False))
-        length = int(lengths[0]) if self.width is None else self.width
-        odd = np.flatnonzero((lengths != length) | (lengths <= 0))
-        if len(odd):
-            row, found = int(odd[0]), int(lengths[odd[0]])
-            said = "has no list" if found < 0 else f"has {found:,} numbers"
-            raise FileFault(
-                request.path,
-                f"{said}, other rows have {length:,}" if found != length else f"{said} in its list",
-                "All lists of an embedding must have the same length, at least 1. Compute it again for this row.",
-                column=name,
-                **self._place(first + row),
-            )
-        return length
+        return dropped
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said of the rows that were left out."""
+        dropped = len(self.dropped)
+        if not dropped:
+            return []
+        rows = "1 row was" if dropped == 1 else f"{dropped:,} rows were"
+        return [f"{rows} left out of {self._seen:,}, because of missing or infinite numbers."]
+
+    def _refused(self, row: Any, number: int, n_bad: int, n_seen: int) -> FileFault:
+        values = (row.toarray() if sp.issparse(row) else np.asarray(row)).ravel()
+        j = int(np.flatnonzero(~np.isfinite(values))[0])
+        what = "a number is missing" if np.isnan(values[j]) else "a number is infinite"
+        among = "" if n_seen == self._n else f" of the first {n_seen:,}"
+        others = f"; {n_bad:,} rows{among} have missing or infinite numbers" if n_bad > 1 else ""
+        place, column = self._place(number), None if self._names is None else self._names[j]
+        if column is None:
+            place["where"] = ", ".join([*([place["where"]] if "where" in place else []), f"feature {j}"])
+        leave = "" if column is None else f", leave the column out with `exclude_columns={column!r}`"
+        remedy = f"Fill it in{leave}, or leave such rows out with `drop_missing=True`."
+        return FileFault(self._request.path, f"{what}{others}", remedy, column=column, **place)
 
 
-def refuse_text(
-    request: Request, layout: Layout, table: Any, check_cells: Callable[[Layout, Any], None] | None = None
-) -> None:
-    """Refuse columns of text that should be numbers, in text files because of a single cell; and a lack of features."""
-    if check_cells is not None:
-        check_cells(layout, table)
-    exact = [name for name in layout.texts if name in (request.columns or ())]
-    if exact:
+def _list_length(request: Request, column: Any, expected: int | None, place: Callable[[int], dict[str, Any]]) -> int:
+    """How many numbers the lists of the embedding hold, all of them the same number: ``expected``, if it is known.
+
+    ``place`` says where a row is of those in the column.
+    """
+    name, kind = request.embedding, column.type
+    if not is_list(kind):
         raise FileFault(
             request.path,
-            "holds text, no numbers (`columns`)",
-            "Convert it to numbers and write the file again; text needs an embedding (`embedding` or `embeddings`).",
-            column=exact[0],
+            f"holds {kind}, no lists of numbers (`embedding`)",
+            "Name a column of lists, or give the numbers in a file of their own with `embeddings`.",
+            column=name,
         )
-    if layout.nothing is not None:
-        raise layout.nothing
+    if not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        raise FileFault(
+            request.path,
+            f"holds lists of {kind.value_type}, not of numbers (`embedding`)",
+            "Name another column.",
+            column=name,
+        )
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False))
+    length = int(lengths[0]) if expected is None else expected
+    odd = np.flatnonzero((lengths != length) | (lengths <= 0))
+    if len(odd):
+        row, found = int(odd[0]), int(lengths[odd[0]])
+        said = "has no list" if found < 0 else f"has {found:,} numbers"
+        raise FileFault(
+            request.path,
+            f"{said}, other rows have {length:,}" if found != length else f"{said} in its list",
+            "All lists of an embedding must have the same length, at least 1. Compute it again for this row.",
+            column=name,
+            **place(row),
+        )
+    return length
+
+
+def bad_rows(X: Any) -> IntArray:
+    """Numbers of the rows that hold a missing or infinite number.
+
+    Examples
+    --------
+    >>> bad_rows(np.array([[1.0, 2.0], [np.nan, 0.0], [np.inf, 1.0]]))
+    array([1, 2])
+    """
+    if sp.issparse(X):
+        return np.unique(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[~np.isfinite(X.data)])
+    if X.dtype.kind != "f":
+        return np.zeros(0, np.intp)
+    found, step = [np.zeros(0, np.intp)], max(1, NUMBERS_AT_ONCE // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        finite = np.isfinite(np.asarray(X[start : start + step]))
+        if not finite.all():
+            found.append(start + np.flatnonzero(~finite.all(axis=1)))
+        # Pages of a memory map that have been read count as memory of the process until they are handed back.
+        if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    return np.concatenate(found)
+
+
+def matrix_of(data: Any) -> FloatArray:
+    """A table or batch of columns of numbers as a row-major matrix, missing values as NaN; float32 where all columns are.
+
+    A single column of lists of equally many numbers is a matrix, too. Integers that float64 does not hold are rounded.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> matrix_of(pa.table({"age": [36, None], "member": [True, False]}))
+    array([[36.,  1.],
+           [nan,  0.]])
+    >>> matrix_of(pa.table({"embedding": [[1.0, 2.0], [3.0, 4.0]]}))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    dtype = number_type([column.type for column in data.columns])
+    kind = "float" if dtype == np.float32 else "double"
+    if data.num_columns == 1 and is_list(data.schema.field(0).type):
+        numbers = pc.list_flatten(data.column(0)).cast(kind, safe=False).to_numpy(zero_copy_only=False)
+        return np.ascontiguousarray(numbers.reshape(data.num_rows, -1))
+    return row_major(
+        data.num_rows,
+        data.columns,
+        lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False),
+        dtype,
+    )
+
+
+def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
+    """The type of NumPy that holds columns of these types: float32 where all are of single precision or less."""
+    inner = [kind.value_type for kind in kinds if is_list(kind)]
+    if inner:
+        return np.dtype(np.float32 if all(types.is_float32(k) or types.is_float16(k) for k in inner) else np.float64)
+    return np.dtype(np.float32 if kinds and all(types.is_float32(kind) for kind in kinds) else np.float64)
 
 
 def check_ids(request: Request, records: Records, column: Any) -> None:
@@ -255,15 +306,13 @@ def check_beside(request: Request, table: Any, what: str, remedy: str) -> None:
             "its numbers are an array, of which no columns are chosen (`columns`, `exclude_columns`, `embedding`)",
             remedy,
         )
-    for column, parameter in request.roles.items():
-        if column not in table.column_names:
-            raise unknown_name(request.path, what, column, table.column_names, parameter)
+    check_names(request, table.column_names, what)
     check_weight(request, {field.name: field.type for field in table.schema})
     if request.id is not None:
         check_ids(request, InMemory(table), table.column(request.id))
 
 
-def add_groups_and_weights(table: Table, request: Request, records: Columns) -> None:
+def add_groups_and_weights(table: Table, request: Request, records: Records) -> None:
     """Give a table the values of the columns of groups and weights, for the rows that were not left out."""
     kept = table.numbers(np.arange(table.n)) if table.n_dropped else None
     if request.group is not None:
@@ -294,35 +343,3 @@ def _checked_weights(request: Request, records: Records, weights: FloatArray, ke
             **records.place(row),
         )
     return weights[kept]
-
-
-def _finished(
-    request: Request,
-    records: Columns,
-    layout: Layout,
-    X: Any,
-    seen: FeatureRows,
-    notes: Sequence[str],
-    scratch: Scratch | None = None,
-) -> Table:
-    notes = [*notes, *layout.notes]
-    names: list[str] | None = layout.features
-    if request.embedding is not None:
-        width = X.n_features if hasattr(X, "n_features") else X.shape[1]
-        notes.append(f"The numbers are those of column {request.embedding!r}, {width:,} for each row.")
-    if request.embedding is not None or request.elsewhere:
-        names = None
-    table = Table(
-        request.path,
-        request.kind,
-        X,
-        records,
-        feature_names=names,
-        id_name=layout.id_name,
-        notes=[*notes, *seen.missing.notes(records.n)],
-        dropped=seen.missing.dropped,
-        left_out=layout.ids,
-        clean=None if scratch is None else scratch.close,
-    )
-    add_groups_and_weights(table, request, records)
-    return table

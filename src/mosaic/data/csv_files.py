@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mosaic._files import Library, listed
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory
+from mosaic.data.columns import table_in_memory
 from mosaic.data.csv_style import (
     DELIMITERS,
     LONGEST_ROW,
@@ -28,10 +29,10 @@ from mosaic.data.csv_style import (
     names_of,
     records_of,
 )
-from mosaic.data.faults import FileFault, readable
-from mosaic.data.features import Layout, Request, check_names, is_number, lay_out
-from mosaic.data.records import InMemory
-from mosaic.data.table import Table
+from mosaic.data.faults import FileFault, no_rows, readable
+from mosaic.data.features import Request, check_names, is_number, lay_out
+from mosaic.data.parquet import table_by_conversion
+from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
 
 pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
@@ -42,7 +43,7 @@ PARSED_BYTES = 1 << 22
 MOSTLY_NUMBERS = 0.5
 #: Line breaks within a row of the wrong length that show an open quotation mark.
 BREAKS_OF_AN_OPEN_QUOTE = 5
-NO_ROWS = "has a header and no rows", "Write it again with its rows, or name another one."
+NO_ROWS = "has a header and no rows"
 #: What pyarrow says of a row that it cannot parse or convert.
 PARSE_ERROR = re.compile(
     r"Row #(?P<row>\d+): (?:Expected \d+ columns, got (?P<cells>\d+)(?:: (?P<text>.*))?"
@@ -229,23 +230,19 @@ class TextTable:
                     return
                 row += bool(record)  # an empty line is no row
 
-    def check_cells(self, layout: Layout, table: Any) -> None:
+    def check_cells(self, table: Any, names: Sequence[str]) -> None:
         """Refuse text that is numbers but for some cells: computing without that column is hardly what is wanted."""
-        for name in layout.texts:
+        for name in names:
             column = table.column(name)
             number, missing = cell_kinds(column, self.decimal)
-            filled, good = len(column) - _count(missing), _count(number)
+            filled, good = len(column) - (pc.sum(missing).as_py() or 0), pc.sum(number).as_py() or 0
             if name in (self.request.columns or ()) or (filled and good >= MOSTLY_NUMBERS * filled):
                 row = pc.index(pc.or_(number, missing), False).as_py()
                 if row >= 0:
                     share = f", as {good:,} of {filled:,} cells of this column are" if good else ""
                     raise self.odd_cell(name, column[row].as_py(), row, f"not a number{share}")
 
-    def codes_of(self, table: Any, raw: Any, columns: Sequence[str]) -> list[str]:
-        """Columns that were read as numbers and have lost digits by that; raw has them as they are written."""
-        return [name for name in columns if loses_digits(raw.column(name), table.schema.field(name).type)]
-
-    def may_be_codes(self, table: Any, zeros: bool = True) -> list[str]:
+    def may_be_codes(self, table: Any, zeros: bool) -> list[str]:
         """Columns of numbers that may have lost digits: long whole numbers are read as floats, and zeros, if any, are dropped."""
         found = []
         for column in table.schema:
@@ -303,40 +300,28 @@ def open_text_table(request: Request) -> Table:
     if 8 * size / text.row_bytes * len(text.names) > request.budget / 8 or size > request.budget / 6:
         return _open_large(text, size)
     quotes, zeros = text.has_quotes_and_zeros()
-    table = text.read(dict.fromkeys(text.as_written, pa.string()), quotes=quotes)
-    suspects = text.may_be_codes(table, zeros)
-    raw: Any = text.read(dict.fromkeys(suspects, pa.string()), suspects, quotes) if suspects else None
-    codes = text.codes_of(table, raw, suspects)
-    for name in codes:
-        table = table.set_column(table.schema.get_field_index(name), name, raw.column(name))
-    _refuse_bytes(text, table)
-    table = text.as_shown(table, text.as_written)
+    text, table = _read_types(text, partial(text.read, quotes=quotes), zeros)
     if request.progress is not None:
         request.progress(request.path.stat().st_size, request.path.stat().st_size)
     if not table.num_rows:
-        raise FileFault(request.path, *NO_ROWS)
-    notes = [*text.notes, *_codes_note([*text.codes, *codes])]
-    return table_in_memory(request, InMemory(table, text.line_of), notes, text.check_cells)
+        raise no_rows(request.path, NO_ROWS)
+    return table_in_memory(request, InMemory(table, text.line_of), text.notes, partial(text.check_cells, table))
 
 
 def _open_large(text: TextTable, size: float) -> Table:
     """A file that is converted to Parquet: features and weights as numbers, all other columns as they are written."""
     request = text.request
-    first = next(text.batches(dict.fromkeys(text.as_written, pa.string())), None)
-    if first is None or not first.num_rows:
-        raise FileFault(request.path, *NO_ROWS)
-    _refuse_bytes(text, first)
-    suspects = text.may_be_codes(first)
-    raw: Any = next(text.batches(dict.fromkeys(suspects, pa.string()), suspects)) if suspects else None
-    codes = text.codes_of(first, raw, suspects)
-    sample = text.as_shown(pa.Table.from_batches([first]), text.as_written)
-    text = replace(text, codes=(*text.codes, *codes))
-    for name in codes:
-        sample = sample.set_column(sample.schema.get_field_index(name), name, [raw.column(name)])
+
+    def first_block(kinds: dict[str, Any], columns: Sequence[str] | None = None) -> Any:
+        block = next(text.batches(kinds, columns), None)
+        if block is None or not block.num_rows:
+            raise no_rows(request.path, NO_ROWS)
+        return pa.Table.from_batches([block])
+
+    text, sample = _read_types(text, first_block)
     for name, found in _types_further_down(text, sample.schema).items():
         sample = sample.set_column(sample.schema.get_field_index(name), name, pa.nulls(sample.num_rows, found))
-    layout = lay_out(request, sample.schema, None)
-    refuse_text(request, layout, sample, text.check_cells)
+    layout = lay_out(request, sample.schema, check_cells=partial(text.check_cells, sample))
     counted = {*layout.features, *([] if request.weight is None else [request.weight])} - {request.embedding}
     # Whole numbers of the first block may have fractions further down.
     kinds = {name: pa.float64() if name in counted else pa.string() for name in text.names}
@@ -352,11 +337,35 @@ def _open_large(text: TextTable, size: float) -> Table:
         layout,
         text.batches(kinds, text.names, told=True),
         size,
-        schema=sample.schema,
         shown=shown,
         line=text.line_of,
-        notes=[*text.notes, *_codes_note(text.codes)],
+        notes=text.notes,
     )
+
+
+def _read_types(
+    text: TextTable, read: Callable[[dict[str, Any], Sequence[str] | None], Any], zeros: bool = True
+) -> tuple[TextTable, Any]:
+    """A table with the types that pyarrow finds, apart from columns of whole numbers that would lose digits: they stay text.
+
+    Parameters
+    ----------
+    text : how the file is written; it is returned with the columns that stay text
+    read : reads some columns, all if None, with the types that are given, and others with those that pyarrow finds
+    zeros : whether numbers with leading zeros may be among the cells
+    """
+    table = read(dict.fromkeys(text.as_written, pa.string()), None)
+    if any(types.is_binary(field.type) for field in table.schema):  # what is not UTF-8 is read as bytes
+        raise not_utf8(text.request.path)
+    suspects, codes = text.may_be_codes(table, zeros), list(text.codes)
+    raw: Any = read(dict.fromkeys(suspects, pa.string()), suspects) if suspects else None
+    for name in suspects:
+        if loses_digits(raw.column(name), table.schema.field(name).type):
+            codes.append(name)
+            table = table.set_column(table.schema.get_field_index(name), name, raw.column(name))
+    table = text.as_shown(table, text.as_written)
+    said = f"Read as text, since their whole numbers would lose digits or zeros: {listed(codes)}."
+    return replace(text, codes=tuple(codes), notes=(*text.notes, *([said] if codes else []))), table
 
 
 def _whole_again(table: Any, columns: Sequence[str]) -> Any:
@@ -383,22 +392,6 @@ def _types_further_down(text: TextTable, schema: Any) -> dict[str, Any]:
     return found
 
 
-def _codes_note(names: Sequence[str]) -> list[str]:
-    """What is said of whole numbers that are kept as text."""
-    said = f"Read as text, since their whole numbers would lose digits or zeros: {listed(list(names))}."
-    return [said] if names else []
-
-
-def _refuse_bytes(text: TextTable, table: Any) -> None:
-    """What is not UTF-8 is read as bytes."""
-    if any(types.is_binary(field.type) for field in table.schema):
-        raise not_utf8(text.request.path)
-
-
-def _count(mask: Any) -> int:
-    return int(pc.sum(mask, min_count=0).as_py())
-
-
 def how_it_is_written(request: Request) -> TextTable:
     """Find out how a text table is written, from its first lines."""
     path = request.path
@@ -420,7 +413,7 @@ def how_it_is_written(request: Request) -> TextTable:
         notes.append("Numbers are written with a decimal comma.")
     names, has_header = names_of(records[0], decimal, notes)
     if has_header and whole and len(records) == 1:
-        raise FileFault(path, *NO_ROWS)
+        raise no_rows(path, NO_ROWS)
     body = records[1:] if has_header else records
     codes = [name for j, name in enumerate(names) if has_leading_zeros([row[j] for row in body if j < len(row)])]
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))

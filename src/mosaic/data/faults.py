@@ -85,6 +85,11 @@ def not_permitted(file: str | Path) -> FileFault:
     return FileFault(file, "may not be read by you (permission denied)", remedy)
 
 
+def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
+    """The fault of a table without rows."""
+    return FileFault(file, fault, "Write it again with its rows, or name another one.")
+
+
 def check_there(path: Path) -> None:
     """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
     try:

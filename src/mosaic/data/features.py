@@ -64,18 +64,14 @@ class Layout:
     ----------
     features : columns that are computed with, in their order; the column of lists, if an embedding is asked for
     id_name : column that names the rows, None without one
-    texts : columns of text that might have been meant as features: of these, text that is mostly numbers is a fault
     ids : columns of numbers that are no features because they are called as ids are
     notes : what was assumed
-    nothing : raised where there is no feature, unless cells say why
     """
 
     features: list[str]
     id_name: str | None = None
-    texts: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    nothing: FileFault | None = None
 
 
 def is_number(kind: Any) -> bool:
@@ -115,11 +111,10 @@ def all_different(column: Any) -> bool:
 def lay_out(
     request: Request,
     schema: Any,
-    distinct: Callable[[str], bool] | None,
-    index: Sequence[str] = (),
-    categories: Sequence[str] = (),
+    distinct: Callable[[str], bool] | None = None,
+    check_cells: Callable[[list[str]], None] | None = None,
 ) -> Layout:
-    """Decide what every column is for.
+    """Decide what every column is for. Refused are columns of text that should be numbers, and a lack of features.
 
     Columns of numbers are features, except those that are called as ids are, that mosaic itself has added, that pandas has
     stored as the index of a frame or as categories, and those that the request gives another role or leaves out. A column
@@ -130,10 +125,11 @@ def lay_out(
     request : what the user says of the columns
     schema : ``pyarrow.Schema``
     distinct : whether all values of a column are there and different; None where not all rows can be looked at
-    index, categories : columns that the file itself says name rows, and those that stand for categories
+    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
     """
     names = list(schema.names)
     check_names(request, names)
+    index, categories = _pandas_columns(schema)
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
@@ -153,12 +149,22 @@ def lay_out(
     inside = free if request.columns is None else [name for name in free if name in chosen]
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
-    layout.texts = [name for name in inside if is_text(kinds[name]) and name not in ids]
+    texts = [name for name in inside if is_text(kinds[name]) and name not in ids]
     inside = [name for name in inside if name in exact or name != layout.id_name]
     layout.features = [name for name in inside if name in numbers and name not in ids]
     layout.ids = [name for name in ids if is_number(kinds[name])]
+    if check_cells is not None:
+        check_cells(texts)
+    for name in texts:
+        if name in exact:
+            raise FileFault(
+                request.path,
+                "holds text, no numbers (`columns`)",
+                "Convert it to numbers and write the file again; text needs an embedding (`embedding` or `embeddings`).",
+                column=name,
+            )
     if not layout.features:
-        layout.nothing = _nothing_left(request, schema, numbers)
+        raise _nothing_left(request, schema, numbers)
     ids = [name for name in ids if name != layout.id_name]
     if added:
         layout.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
@@ -173,8 +179,15 @@ def lay_out(
     return layout
 
 
-def check_names(request: Request, names: list[str]) -> None:
-    """Refuse two columns of one name, and columns in the request that are not there."""
+def _pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
+    """Columns that pandas has written as the index of a frame, and those that are categories in it."""
+    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
+    return index, [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
+
+
+def check_names(request: Request, names: list[str], what: str = "column") -> None:
+    """Refuse two columns of one name, and columns in the request that are not there; ``what`` is one of them called."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise FileFault(
@@ -184,7 +197,7 @@ def check_names(request: Request, names: list[str]) -> None:
         )
     for name, parameter in request.roles.items():
         if name not in names:
-            raise unknown_name(request.path, "column", name, names, parameter)
+            raise unknown_name(request.path, what, name, names, parameter)
 
 
 def check_weight(request: Request, kinds: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Pictures in a folder or in a zip file: every picture is a row, its pixels are the features."""
+"""Pictures in a folder, in a zip file or in an array: every picture is a row, its pixels are the features."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import io
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from mosaic._arrays import IntArray
 from mosaic._files import Library, listed
 from mosaic.data.columns import add_groups_and_weights
 from mosaic.data.faults import FileFault, not_permitted, readable
 from mosaic.data.features import Request, refuse_columns
-from mosaic.data.records import InMemory
-from mosaic.data.scratch import Scratch
-from mosaic.data.table import Table
+from mosaic.data.table import InMemory, Table
+from mosaic.data.writing import Scratch
 from mosaic.exceptions import InvalidInputError
 
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
@@ -30,16 +29,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 LARGEST_PICTURE = 1 << 29
 #: Pictures whose numbers are handed on together.
 PICTURES_AT_ONCE = 256
-
-
-class PictureTable(Table):
-    """Pictures by their file names."""
-
-    album: Album
-
-    def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
-        """The pictures themselves, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
-        return [self.album.thumbnail(self.album.names[number], side) for number in self.numbers(rows)]
+#: Values of a pixel: grey, red-green-blue, and the latter with opacity.
+CHANNELS = (1, 3, 4)
 
 
 class Album:
@@ -98,14 +89,16 @@ class Album:
                 where, f"cannot be read as a picture ({said[:200]})", "It is damaged: copy it again, or remove it."
             ) from error
 
-    def thumbnail(self, name: str, side: int) -> bytes:
-        """A small picture as a file."""
-        picture = self.picture(name, side)
-        small = max(picture.size) <= side
-        picture.thumbnail((side, side))
-        stream = io.BytesIO()
-        picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
-        return stream.getvalue()
+    def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
+        """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
+        files = []
+        for number in numbers:
+            picture, stream = self.picture(self.names[number], side), io.BytesIO()
+            small = max(picture.size) <= side
+            picture.thumbnail((side, side))
+            picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
+            files.append(stream.getvalue())
+        return files
 
     def _open(self, name: str) -> IO[bytes]:
         if self._zip is None:
@@ -156,8 +149,7 @@ def open_images(request: Request) -> Table:
             scratch.close()
 
     records = InMemory(pa.table(columns))
-    table = PictureTable(path, request.kind, X, records, id_name="file", notes=notes, clean=clean)
-    table.album = album
+    table = Table(path, request.kind, X, records, id_name="file", notes=notes, pictures=album.thumbnails, clean=clean)
     add_groups_and_weights(table, request, records)
     return table
 
@@ -216,3 +208,56 @@ def _hidden(name: str) -> bool:
     """Whether it was put there by a system and not by a person."""
     parts = PurePosixPath(name).parts
     return any(part in ("__MACOSX", "Thumbs.db") or (part[0] == "." and part != "..") for part in parts)
+
+
+def is_stack(shape: Sequence[int]) -> bool:
+    """Whether an array of this shape is a row of pictures.
+
+    Examples
+    --------
+    >>> is_stack((1965, 28, 20)), is_stack((50, 32, 32, 3)), is_stack((50, 7)), is_stack((5, 4, 4, 9))
+    (True, True, False, False)
+    """
+    flat = len(shape) == 3 or (len(shape) == 4 and shape[3] in CHANNELS)
+    return flat and min(shape[1:3]) > 1
+
+
+def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
+    """PNG of pictures in arrays: height × width, or × 3 or × 4.
+
+    Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
+    """
+    pictures = [np.asarray(pixels) for pixels in images]
+    if any(picture.dtype != np.uint8 for picture in pictures):
+        pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
+        low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
+        high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
+        pictures = [(picture - low) / (high - low) for picture in pictures]
+    return [thumbnail(picture, side) for picture in pictures]
+
+
+def thumbnail(pixels: Any, side: int) -> bytes:
+    """PNG of a picture in an array of 8 bits, or of numbers from 0 to 1.
+
+    Small ones are enlarged by whole pixels, so that they stay sharp.
+    """
+    pixels = np.asarray(pixels)
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in CHANNELS):
+        raise InvalidInputError(
+            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
+            "Reshape images, as in images=X.reshape(-1, 8, 8).",
+        )
+    if pixels.dtype != np.uint8:
+        pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)
+    picture = image.fromarray(pixels)
+    longer = max(picture.size)
+    if longer > side:
+        picture.thumbnail((side, side))
+    elif side // longer > 1:
+        times = side // longer
+        picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
+    out = io.BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return out.getvalue()

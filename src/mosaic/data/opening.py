@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
-from mosaic.data.arrow import open_feather, open_parquet
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.faults import FileFault, check_there
 from mosaic.data.features import Progress, Request
 from mosaic.data.images import PICTURES, open_images
+from mosaic.data.parquet import open_feather, open_parquet
 from mosaic.data.table import Table
 from mosaic.data.text import COMPRESSIONS, ending_of, open_json_lines, open_text
 from mosaic.exceptions import InvalidInputError

@@ -1,7 +1,8 @@
-"""Parquet: the one place that reads it, for all that asks for columns, rows or blocks; and writes it for large files of text."""
+"""Tables that know their types: Parquet, Feather and Arrow. Larger files of other kinds are converted to Parquet, too."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -9,37 +10,143 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._arrays import IntArray
 from mosaic._files import Library
-from mosaic.data.faults import FileFault, readable
-from mosaic.data.features import Progress, Request, is_list
-from mosaic.data.records import Columns
-from mosaic.data.scratch import Scratch
+from mosaic.data.columns import FeatureRows, finished_table, matrix_of, number_type, table_in_memory
+from mosaic.data.faults import FileFault, no_rows, readable
+from mosaic.data.features import Layout, Progress, Request, is_number, lay_out
+from mosaic.data.sources import SelectedRows
+from mosaic.data.table import InMemory, Records, Table, place_of
+from mosaic.data.writing import Scratch
 from mosaic.engines.local import LocalSource
 from mosaic.passes import BLOCK_ROWS
 
-pa, pc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".parquet", ".types"))
+pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
 
 #: Columns of a row group are read in small parts, not as a whole before the first row is decoded.
 SMALL_READS = {"pre_buffer": False, "buffer_size": 1 << 16}
-#: Columns that are written side by side into a row-major matrix: one cache line of float64.
-COLUMNS_AT_ONCE = 8
 
 
-def parquet_files(path: Path) -> list[Path]:
-    """The files of a folder, in the order of their names; a file alone."""
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
-    files = [file for file in files if file.name[0] not in "._"]
-    nested = next((file for file in files if file.parent != path), None)
-    if nested is not None:
-        raise FileFault(
-            path,
-            f"has Parquet files in folders of its own, {nested.relative_to(path)} for one, whose names may be data",
-            "Write it without partitions, all files in one folder.",
+def open_parquet(request: Request) -> Table:
+    """A Parquet file, or the files of a folder in the order of their names.
+
+    Numbers or columns that take more than a quarter of the budget stay in the file: X is then a source that is read in
+    passes.
+    """
+    files = ParquetFiles(request.path, _parquet_files(request.path))
+    n_numbers = sum(is_number(field.type) for field in files.schema)
+    if 8 * files.n * n_numbers > request.budget / 4 or files.size > request.budget / 4:
+        layout = lay_out(request, files.schema)
+        return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
+    return table_in_memory(request, InMemory(files.read_all()))
+
+
+def open_feather(request: Request) -> Table:
+    """A Feather or Arrow file. Files of more than a sixth of the budget, which may be compressed, are converted to Parquet."""
+    path = request.path
+    size = path.stat().st_size
+    with readable(path), _open_batches(path) as reader:
+        schema = _without_views(reader.schema)
+        if size <= request.budget / 6:
+            table = reader.read_all().cast(schema)
+            if not table.num_rows:
+                raise no_rows(path)
+            return table_in_memory(request, InMemory(table))
+    layout = lay_out(request, schema)
+
+    def batches() -> Iterator[Any]:
+        with readable(path), _open_batches(path) as reader:
+            indexed = hasattr(reader, "num_record_batches")
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader:
+                if batch.num_rows:
+                    yield batch.cast(schema)
+
+    return table_by_conversion(request, layout, batches(), size)
+
+
+def table_of_parquet(
+    request: Request,
+    records: ParquetRecords,
+    layout: Layout,
+    seen: FeatureRows | None = None,
+    notes: Sequence[str] = (),
+    scratch: Scratch | None = None,
+) -> Table:
+    """A table whose rows stay in Parquet files. Missing numbers are left to the fit, unless rows are to be left out.
+
+    Parameters
+    ----------
+    request, records : what the user asks for, and the rows
+    layout : what the columns are for
+    seen : what is known about the features, if all rows were looked at already
+    notes : what was assumed so far
+    scratch : the temporary folder that the files are in
+    """
+    if request.id is not None:
+        layout.notes.append(
+            f"Whether the values of {request.id!r} are all different was not checked in a file of this size."
         )
-    return files
+    if seen is None:
+        seen = FeatureRows(request, layout.features, records.place, records.n)
+        if layout.features and (request.drop_missing or request.embedding is not None):
+            for batch in records.batches(layout.features):
+                seen.see_columns(batch)
+    X: Any = np.zeros((records.n, 0))
+    if layout.features:
+        X = ParquetSource(request.kind, records.files, layout.features, seen.width)
+        X.owner = scratch
+        if len(seen.dropped):
+            X = SelectedRows(X, seen.dropped)
+        if scratch is not None and 8.0 * X.n * X.n_features <= request.budget / 4:
+            X = X.read(0, X.n)
+    return finished_table(request, records, layout, X, seen, notes, scratch)
+
+
+def table_by_conversion(
+    request: Request,
+    layout: Layout,
+    batches: Iterator[Any],
+    expected: float,
+    *,
+    shown: Callable[[Any], Any] | None = None,
+    line: Callable[[int], int | None] | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """A table of a file that is read only from its beginning to its end: it is converted to a temporary Parquet file first.
+
+    Parameters
+    ----------
+    request : what the user asks for
+    layout : what the columns are for
+    batches : all rows
+    expected : bytes that they will take, roughly
+    shown : turns the columns of the batches into columns as they are shown
+    line : of a row number, the line in a text file
+    notes : what was assumed so far
+    """
+    seen, writer = FeatureRows(request, layout.features, lambda number: place_of(number, line)), None
+    with Scratch(request.path, expected) as scratch:
+        file = scratch.folder / "rows.parquet"
+        try:
+            for batch in batches:
+                if layout.features and batch.num_rows:
+                    seen.see_columns(batch.select(layout.features))
+                with scratch.writing():
+                    if writer is None:
+                        writer = pq.ParquetWriter(
+                            file, batch.schema, compression="none", use_dictionary=False, write_statistics=False
+                        )
+                    writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+        finally:
+            if writer is not None:
+                with scratch.writing():
+                    writer.close()
+        if writer is None:
+            raise no_rows(request.path)
+        files = ParquetFiles(request.path, [file])
+        said = f"The file is large: its {files.n:,} rows were converted to a temporary Parquet file."
+        records = ParquetRecords(files, shown, line)
+        return table_of_parquet(request, records, layout, seen, [*notes, said], scratch)
 
 
 class ParquetFiles:
@@ -67,12 +174,12 @@ class ParquetFiles:
                 )
         filled = [one for one in opened if one[1].num_rows]
         if not filled:
-            raise FileFault(path, "has no rows", "Write it again with its rows, or name another one.")
+            raise no_rows(path)
         schemas = [one[2] for one in filled]
         with readable(path):
             # Two columns of one name are refused later, with their name.
             alike = all(schema.equals(schemas[0]) for schema in schemas)
-            self.schema = without_views(
+            self.schema = _without_views(
                 schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             )
         self._files = [(file, head) for file, head, _ in filled]
@@ -105,26 +212,17 @@ class ParquetFiles:
                 tables.append(opened.read(use_threads=False))
         return pa.concat_tables(tables, promote_options="permissive").cast(self.schema)
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """Whole row groups, as many as make a block."""
-        begin = 0
-        for end in self.ends.tolist():
-            if end - begin >= BLOCK_ROWS or end == self.n > begin:
-                yield begin, end
-                begin = end
-
     def file_bytes(self) -> int:
         """Bytes of the files on disk."""
         return sum(file.stat().st_size for file, _ in self._files)
 
 
-class ParquetRecords(Columns):
+class ParquetRecords(Records):
     """Rows of Parquet files: only the row groups that hold them are read.
 
     Parameters
     ----------
     files : the files
-    schema : names and types of the columns as they are shown; those of the files, if None
     shown : turns columns as they are stored into columns as they are shown
     line : of a row number, the line in the text file that the rows come from
     progress : is told how far ``batches`` is
@@ -133,23 +231,21 @@ class ParquetRecords(Columns):
     def __init__(
         self,
         files: ParquetFiles,
-        schema: Any = None,
         shown: Callable[[Any], Any] | None = None,
         line: Callable[[int], int | None] | None = None,
         progress: Progress | None = None,
     ):
-        super().__init__(files.schema if schema is None else schema, files.n, line)
+        super().__init__(files.schema.names, files.n, line)
         self.files, self._shown, self._progress = files, shown, progress
 
-    def take(self, numbers: IntArray, columns: Sequence[str] | None = None) -> Any:
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """By the row groups that they are in."""
-        names = self.columns if columns is None else list(columns)
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        parts = [self.files.schema.empty_table().select(names)]
+        parts = [self.files.schema.empty_table().select(list(columns))]
         ends = self.files.ends
         for group in np.unique(np.searchsorted(ends, wanted, "right")):
             start = int(ends[group - 1]) if group else 0
-            for batch in self.files.read(start, int(ends[group]), names):
+            for batch in self.files.read(start, int(ends[group]), columns):
                 here = wanted[(wanted >= start) & (wanted < start + batch.num_rows)] - start
                 parts.append(pa.Table.from_batches([batch.take(pa.array(here))]))
                 start += batch.num_rows
@@ -189,14 +285,16 @@ class ParquetSource(LocalSource):
 
     def pieces(self) -> Iterator[tuple[int, int]]:
         """Whole row groups, as many as make a block."""
-        return self._files.pieces()
+        begin = 0
+        for end in self._files.ends.tolist():
+            if end - begin >= BLOCK_ROWS or end == self.n > begin:
+                yield begin, end
+                begin = end
 
     def read(self, start: int, stop: int) -> Any:
         """Rows of the groups that hold them."""
-        rows = np.full(
-            (stop - start, self.n_features), np.nan, self._dtype
-        )  # what a damaged file holds back is missing
-        known = 0
+        # What a damaged file holds back is missing.
+        rows, known = np.full((stop - start, self.n_features), np.nan, self._dtype), 0
         for batch in self._files.read(start, stop, self._columns):
             rows[known : known + batch.num_rows] = matrix_of(batch)
             known += batch.num_rows
@@ -206,48 +304,7 @@ class ParquetSource(LocalSource):
         return self.__dict__ | {"owner": None}
 
 
-def matrix_of(data: Any) -> FloatArray:
-    """A table or batch of columns of numbers as a row-major matrix, missing values as NaN; float32 where all columns are.
-
-    A single column of lists of equally many numbers is a matrix, too. Integers that float64 does not hold are rounded.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> matrix_of(pa.table({"age": [36, None], "member": [True, False]}))
-    array([[36.,  1.],
-           [nan,  0.]])
-    >>> matrix_of(pa.table({"embedding": [[1.0, 2.0], [3.0, 4.0]]}))
-    array([[1., 2.],
-           [3., 4.]])
-    """
-    dtype = number_type([column.type for column in data.columns])
-    kind = "float" if dtype == np.float32 else "double"
-    if data.num_columns == 1 and is_list(data.schema.field(0).type):
-        numbers = pc.list_flatten(data.column(0)).cast(kind, safe=False).to_numpy(zero_copy_only=False)
-        return np.ascontiguousarray(numbers.reshape(data.num_rows, -1))
-    matrix = np.empty((data.num_rows, data.num_columns), dtype)
-    # Cache line by cache line: one column after the other would fetch every line of the matrix once for each column.
-    for start in range(0, data.num_columns, COLUMNS_AT_ONCE):
-        columns = [
-            column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
-            for column in data.columns[start : start + COLUMNS_AT_ONCE]
-        ]
-        for rows in row_blocks(len(matrix), COLUMNS_AT_ONCE, 1 << 15):
-            for offset, values in enumerate(columns):
-                matrix[rows, start + offset] = values[rows]
-    return matrix
-
-
-def number_type(kinds: Sequence[Any]) -> np.dtype[Any]:
-    """The type of NumPy that holds columns of these types: float32 where all are of single precision or less."""
-    inner = [kind.value_type for kind in kinds if is_list(kind)]
-    if inner:
-        return np.dtype(np.float32 if all(types.is_float32(k) or types.is_float16(k) for k in inner) else np.float64)
-    return np.dtype(np.float32 if kinds and all(types.is_float32(kind) for kind in kinds) else np.float64)
-
-
-def without_views(schema: Any) -> Any:
+def _without_views(schema: Any) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
 
     def simple(kind: Any) -> Any:
@@ -264,29 +321,31 @@ def without_views(schema: Any) -> Any:
     return pa.schema([field.with_type(simple(field.type)) for field in schema], schema.metadata)
 
 
-def converted(request: Request, batches: Iterator[Any], expected: float) -> tuple[ParquetFiles, Scratch]:
-    """Batches of a file that cannot be read in parts, written to a temporary Parquet file in row groups of a block.
+def _parquet_files(path: Path) -> list[Path]:
+    """The files of a folder, in the order of their names; a file alone."""
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
+    files = [file for file in files if file.name[0] not in "._"]
+    nested = next((file for file in files if file.parent != path), None)
+    if nested is not None:
+        raise FileFault(
+            path,
+            f"has Parquet files in folders of its own, {nested.relative_to(path)} for one, whose names may be data",
+            "Write it without partitions, all files in one folder.",
+        )
+    return files
 
-    Parameters
-    ----------
-    request : what is read, for messages
-    batches : all rows
-    expected : bytes that they will take, roughly
-    """
-    with Scratch(request.path, expected) as scratch:
-        file, writer = scratch.folder / "rows.parquet", None
-        try:
-            for batch in batches:
-                with scratch.writing():
-                    if writer is None:
-                        writer = pq.ParquetWriter(
-                            file, batch.schema, compression="none", use_dictionary=False, write_statistics=False
-                        )
-                    writer.write_batch(batch, row_group_size=BLOCK_ROWS)
-        finally:
-            if writer is not None:
-                with scratch.writing():
-                    writer.close()
-        if writer is None:
-            raise FileFault(request.path, "has no rows", "Write it again with its rows, or name another one.")
-        return ParquetFiles(request.path, [file]), scratch
+
+def _open_batches(path: Path) -> Any:
+    """Reader of the batches of an Arrow file, with or without an index of them."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    if head[:4] == b"FEA1":
+        raise FileFault(
+            path,
+            "is a Feather file of version 1, which is read no more",
+            "Write it again with an older pyarrow: write_feather(read_table(file), file, version=2); or as Parquet.",
+        )
+    stored = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
+    return ipc.open_file(stored) if head == b"ARROW1" else ipc.open_stream(stored)

@@ -1,9 +1,11 @@
-"""Rows that stay in their file and are read in passes: stored arrays, and sources without some of their rows."""
+"""From what a user has to a source of rows; stored arrays, which stay in their file, and sources without some of their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,62 @@ from mosaic.passes import BLOCK_ROWS
 
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
+
+
+def is_source(X: Any) -> bool:
+    """Whether X is read in passes and not taken into memory as a whole: a path, a collection on a cluster …
+
+    Memory maps are arrays; whether they are taken into memory depends on their size.
+    """
+    if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
+        return False
+    return isinstance(X, (str, PathLike, Source)) or _owner(X) in ("dask", "ray", *ARRAY_KINDS)
+
+
+def open_source(X: Any, n_jobs: int | None = None) -> Source:
+    """A source of the rows of X.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, memory map; path of any file that :func:`mosaic.data.open_table` reads; Zarr array, HDF5 data set,
+        AnnData; Dask array or data frame; Ray data set
+    n_jobs : threads of this machine; clusters have their own workers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = open_source(np.eye(3))
+    >>> source.kind, source.n, source.n_features
+    ('array', 3, 3)
+    """
+    names = None
+    if isinstance(X, (str, PathLike)):
+        from mosaic.data.opening import read_file
+
+        X, names = read_file(X)[:2]
+    if isinstance(X, LocalSource) and n_jobs is not None:
+        X = copy(X)
+        X.n_jobs = n_jobs
+    if isinstance(X, Source):
+        return X
+    if _owner(X) == "dask":
+        from mosaic.engines.dask import DaskSource
+
+        return DaskSource.of(X)
+    if _owner(X) == "ray":
+        from mosaic.engines.ray import RaySource
+
+        return RaySource.of(X)
+    if _owner(X) in ARRAY_KINDS:
+        return _open_stored(X, n_jobs)
+    if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
+        source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
+        source.names = names
+        return source
+    raise InvalidInputError(
+        f"X must be a table of numbers that rows can be read of; got {type(X).__name__}",
+        "Pass an array with two dimensions, a path, or a Dask or Ray collection.",
+    )
 
 
 class StoredArray(ArraySource):
@@ -66,7 +124,7 @@ class StoredArray(ArraySource):
     def __getstate__(self) -> dict[str, Any]:
         # HDF5 handles belong to a process; another one opens the file itself when it reads.
         handle = _handle(self.X)
-        in_file = type(handle).__module__.partition(".")[0] == "h5py"
+        in_file = _owner(handle) == "h5py"
         X = InFile(handle.file.filename, handle.name) if in_file else self.X
         return self.__dict__ | {"X": X}
 
@@ -95,12 +153,8 @@ class SelectedRows(LocalSource):
     """
 
     def __init__(self, source: LocalSource, dropped: IntArray):
-        self.kind, self.names, self.n_jobs, self.n_features = (
-            source.kind,
-            source.names,
-            source.n_jobs,
-            source.n_features,
-        )
+        self.kind, self.names, self.n_jobs = source.kind, source.names, source.n_jobs
+        self.n_features = source.n_features
         self.files = source.files
         self.n, self._source, self._dropped = source.n - len(dropped), source, np.asarray(dropped)
         # For every dropped row, how many of the rows that are left come before it.
@@ -126,39 +180,6 @@ class SelectedRows(LocalSource):
     def _number(self, row: int) -> int:
         """Number in the other source of a row that is left."""
         return row + int(np.searchsorted(self._kept_before, row, side="right"))
-
-
-def open_object(X: Any, n_jobs: int | None = None) -> Source:
-    """A source of the rows of an array that another library has opened.
-
-    Parameters
-    ----------
-    X : ``zarr.Array``, ``h5py.Dataset``, ``anndata.AnnData``, array, sparse matrix
-    n_jobs : threads that read and map
-
-    Notes
-    -----
-    1. Of AnnData only X is read, CSR or dense.
-    """
-    owner = type(X).__module__.partition(".")[0]
-    if hasattr(X, "var_names"):
-        return _open_anndata(X, n_jobs)
-    if owner == "zarr" and hasattr(X, "members"):
-        raise _is_group(
-            "a Zarr group", [name for name, member in X.members(max_depth=None) if hasattr(member, "chunks")]
-        )
-    if owner == "h5py" and hasattr(X, "visititems"):
-        arrays: list[str] = []
-        X.visititems(lambda name, member: arrays.append(name) if hasattr(member, "chunks") else None)
-        raise _is_group("an HDF5 group", arrays)
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        return StoredArray(X.tocsr() if sp.issparse(X) else X, "array", "X", n_jobs)
-    if owner not in ARRAY_KINDS or not hasattr(X, "shape"):
-        raise InvalidInputError(
-            f"X is a {type(X).__name__}, of which no rows are read",
-            "Pass a path, a Zarr array, an HDF5 data set or an AnnData.",
-        )
-    return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
 
 
 def check_stored(X: Any, where: str | Path) -> None:
@@ -190,18 +211,51 @@ def check_stored(X: Any, where: str | Path) -> None:
     check_shape(*shape, str(where))
 
 
+def _open_stored(X: Any, n_jobs: int | None) -> Source:
+    """A source of the rows of a ``zarr.Array``, ``h5py.Dataset`` or ``anndata.AnnData``, or of an array that AnnData holds.
+
+    Notes
+    -----
+    1. Of AnnData only X is read, CSR or dense.
+    """
+    owner = _owner(X)
+    if hasattr(X, "var_names"):
+        return _open_anndata(X, n_jobs)
+    if owner == "zarr" and hasattr(X, "members"):
+        raise _is_group(
+            "a Zarr group", [name for name, member in X.members(max_depth=None) if hasattr(member, "chunks")]
+        )
+    if owner == "h5py" and hasattr(X, "visititems"):
+        arrays: list[str] = []
+        X.visititems(lambda name, member: arrays.append(name) if hasattr(member, "chunks") else None)
+        raise _is_group("an HDF5 group", arrays)
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        return StoredArray(X.tocsr() if sp.issparse(X) else X, "array", "X", n_jobs)
+    if not hasattr(X, "shape"):
+        raise InvalidInputError(
+            f"X is a {type(X).__name__}, of which no rows are read",
+            "Pass a path, a Zarr array, an HDF5 data set or an AnnData.",
+        )
+    return StoredArray(X, ARRAY_KINDS[owner], "X", n_jobs)
+
+
 def _open_anndata(adata: Any, n_jobs: int | None) -> Source:
     X = adata.X
     if X is None:
         raise InvalidInputError(
             "adata.X is None", "Put what is to be read there, for example adata.X = adata.layers['counts']."
         )
-    if not (isinstance(X, np.ndarray) or sp.issparse(X) or type(X).__module__.partition(".")[0] in ARRAY_KINDS):
+    if not (isinstance(X, np.ndarray) or sp.issparse(X) or _owner(X) in ARRAY_KINDS):
         raise InvalidInputError(
             f"adata.X is a {type(X).__name__}, no array in memory or in a file", "Pass adata.X itself."
         )
     X = X.tocsr() if sp.issparse(X) else X
     return StoredArray(X, "AnnData", "adata.X", n_jobs, [str(name) for name in adata.var_names])
+
+
+def _owner(X: Any) -> str:
+    """The package that the type of X comes from."""
+    return type(X).__module__.partition(".")[0]
 
 
 def _handle(X: Any) -> Any:

@@ -1,8 +1,9 @@
-"""A table: numbers to compute with, and for every row its name and all its columns."""
+"""A table: numbers to compute with, and for every row its name and all its columns, in memory or read again when asked for."""
 
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +17,122 @@ from mosaic._files import Library
 from mosaic._frames import row_numbers
 from mosaic.data.faults import FileFault, close_to
 from mosaic.data.features import without_categories
-from mosaic.data.records import Records
 from mosaic.exceptions import InvalidInputError
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
 #: Names of rows that are compared with one that is not there.
 COMPARED_NAMES = 100_000
+#: Features of a bare array are shown as columns if there are no more of them.
+SHOWN_FEATURES = 50
+
+
+class Records(ABC):
+    """Rows of a file with all their columns, by their number in it, counted from 0.
+
+    Parameters
+    ----------
+    columns : names of the columns
+    n : number of rows
+    line : of a row number, the line of a text file that the row begins on; None for files without lines
+    """
+
+    def __init__(self, columns: Sequence[str], n: int, line: Callable[[int], int | None] | None = None):
+        self.columns, self.n, self._line = list(columns), n, line
+
+    @abstractmethod
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        """Some columns of these rows, in that order, as a ``pyarrow.Table``."""
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """All rows of some columns, as ``pyarrow.RecordBatch`` or ``pyarrow.Table``, in the order of the file."""
+
+    def line(self, number: int) -> int | None:
+        """The line of a text file that a row begins on, counted from 1; None for files without lines."""
+        return None if self._line is None else self._line(number)
+
+    def place(self, number: int) -> dict[str, Any]:
+        """Where a row is, as arguments of a fault: its line in a text file, otherwise its number."""
+        return place_of(number, self._line)
+
+
+class InMemory(Records):
+    """A ``pyarrow.Table``."""
+
+    def __init__(self, table: Any, line: Callable[[int], int | None] | None = None):
+        super().__init__(table.column_names, table.num_rows, line)
+        self.table = table
+
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        """By number."""
+        if not columns:  # without columns pyarrow forgets how many rows are taken
+            return _no_columns(len(numbers))
+        return self.table.select(list(columns)).take(pa.array(numbers))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """All of them at once."""
+        yield self.table.select(list(columns))
+
+
+class Bare(Records):
+    """An array or a source: its features are the columns, unless there are too many without names to look at.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, or source of rows that stay in their file
+    names : of its columns
+    beside : ``pyarrow.Table`` of further columns, which come first
+    """
+
+    def __init__(self, X: Any, names: Sequence[str] | None, beside: Any = None):
+        self._X, self._beside = X, beside
+        n, width = shape_of(X)
+        self._names = [f"x{j}" for j in range(width)] if names is None else list(names)
+        others = [] if beside is None else list(beside.column_names)
+        super().__init__([*others, *(x for x in self._names if width <= SHOWN_FEATURES and x not in others)], n)
+
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        """A slice of the array, and rows of the table beside it."""
+        others = set() if self._beside is None else set(self._beside.column_names)
+        features = [name for name in columns if name not in others]
+        table = _no_columns(len(numbers))
+        if others:
+            table = InMemory(self._beside).take(numbers, [name for name in columns if name in others])
+        if features:
+            rows = self._rows(np.asarray(numbers))
+            for name in features:
+                table = table.append_column(name, pa.array(native(rows[:, self._names.index(name)])))
+        return table.select(list(columns))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Columns of the table beside the array, one of which may name the rows."""
+        yield self._beside.select(list(columns))
+
+    def _rows(self, numbers: IntArray) -> Any:
+        if hasattr(self._X, "shape"):
+            rows = self._X[numbers]
+            return rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
+        empty = np.zeros((0, self._X.n_features))
+        return np.concatenate([empty, *(self._X.read(int(i), int(i) + 1) for i in numbers)])
+
+
+def place_of(number: int, line: Callable[[int], int | None] | None) -> dict[str, Any]:
+    """Where a row is, as arguments of a fault: its line, if ``line`` knows it, otherwise its number."""
+    found = None if line is None else line(number)
+    return {"line": found} if found is not None else {"where": f"row {number:,} (counted from 0)"}
+
+
+def _no_columns(n: int) -> Any:
+    """A table of n rows and no columns, to which columns can be appended."""
+    return pa.table({"": np.zeros(n, bool)}).select([])
+
+
+def native(values: Any) -> Any:
+    """Numbers as pyarrow takes them: in the order of bytes of this machine, and of no more than 64 bits."""
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        return values.astype(np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 class Table:
@@ -60,18 +170,18 @@ class Table:
         group_name: str | None = None,
         weights: FloatArray | None = None,
         left_out: Sequence[str] = (),
+        pictures: Callable[[IntArray, int], list[bytes]] | None = None,
         clean: Callable[[], None] | None = None,
     ):
         self.path, self.kind, self.X = path, kind, X
-        self.n, self.n_features = _shape(X)
+        self.n, self.n_features = shape_of(X)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
         self.group_name, self.left_out = group_name, list(left_out)
-        self._records = records
+        self._records, self._pictures = records, pictures
         first = [] if id_name is None else [id_name]
         self.columns = first + [name for name in records.columns if name != id_name]
-        # For every dropped row, in order, how many of the rows that are left come before it.
-        self._kept_before = None if dropped is None or not len(dropped) else np.sort(dropped) - np.arange(len(dropped))
+        self._dropped = np.sort(np.zeros(0, np.intp) if dropped is None else dropped)
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
 
@@ -132,18 +242,18 @@ class Table:
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
         """Small pictures of these rows as PNG or JPEG, no larger than side × side; None where rows are no pictures."""
-        return None
+        return None if self._pictures is None else self._pictures(self.numbers(rows), side)
 
     @property
     def n_dropped(self) -> int:
         """Rows of the file that were left out, because numbers are missing in them."""
-        return 0 if self._kept_before is None else len(self._kept_before)
+        return len(self._dropped)
 
     def take_numbers_of(self, other: Table) -> None:
         """Take over the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
         self._cleaners.append(other.close)
         self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
-        self._kept_before = other._kept_before
+        self._dropped = other._dropped
         kept = other.numbers(np.arange(other.n))
         self.groups = None if self.groups is None else self.groups[kept]
         self.weights = None if self.weights is None else self.weights[kept]
@@ -187,17 +297,14 @@ class Table:
     def numbers(self, rows: ArrayLike) -> IntArray:
         """Row numbers in the file, counted from 0, of rows of X; they differ where rows were left out."""
         numbers = row_numbers(rows, self.n)
-        if self._kept_before is None:
-            return numbers
-        return numbers + np.searchsorted(self._kept_before, numbers, side="right")
+        # For every dropped row, how many of the rows that are left come before it.
+        kept_before = self._dropped - np.arange(len(self._dropped))
+        return numbers + np.searchsorted(kept_before, numbers, side="right")
 
     def _row_of(self, number: int) -> int | None:
         """Row of X of a row of the file; None where it was dropped."""
-        if self._kept_before is None:
-            return number
-        dropped = self._kept_before + np.arange(len(self._kept_before))
-        place = int(np.searchsorted(dropped, number))
-        return None if place < len(dropped) and dropped[place] == number else number - place
+        place = int(np.searchsorted(self._dropped, number))
+        return None if number in self._dropped[place : place + 1] else number - place
 
     def _id_batches(self) -> Iterator[Any]:
         return (batch.column(0) for batch in self._records.batches([str(self.id_name)]))
@@ -222,7 +329,8 @@ class Table:
         )
 
 
-def _shape(X: Any) -> tuple[int, int]:
+def shape_of(X: Any) -> tuple[int, int]:
+    """Rows and features of an array, a matrix or a source."""
     if hasattr(X, "n_features"):
         return int(X.n), int(X.n_features)
     return int(X.shape[0]), int(X.shape[1])

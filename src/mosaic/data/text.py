@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 from mosaic._files import Library
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import refuse_text, table_by_conversion, table_in_memory
+from mosaic.data.columns import table_in_memory
 from mosaic.data.faults import FileFault, readable
 from mosaic.data.features import Request, lay_out
-from mosaic.data.records import InMemory
-from mosaic.data.table import Table
+from mosaic.data.parquet import table_by_conversion
+from mosaic.data.table import InMemory, Table
 
 pa, arrow, types = Library("pyarrow"), Library("pyarrow.json"), Library("pyarrow.types")
 
@@ -94,6 +94,15 @@ def not_utf8(path: Path) -> FileFault:
     return wrong_encoding(path) or FileFault(path, "is not UTF-8", "Write it again in UTF-8.")
 
 
+def _check_encoding(path: Path) -> None:
+    """Refuse a file that is not text in UTF-8."""
+    with readable(path):
+        with open_stream(path) as stream:
+            decoded(path, stream.read(FIRST_BYTES))
+        if (fault := wrong_encoding(path)) is not None:
+            raise fault
+
+
 def open_text(request: Request) -> Table:
     """A .txt file: one text a line. Its numbers come from another file."""
     path = request.path
@@ -104,13 +113,9 @@ def open_text(request: Request) -> Table:
             "Text needs an embedding: numbers made of it by a language model, a row for every line, in a file of their own: "
             "`embeddings='FILE.npy'`.",
         )
-    with open_stream(path) as stream:
-        decoded(path, stream.read(FIRST_BYTES))
+    _check_encoding(path)
     with readable(path), open_stream(path) as stream:
-        try:
-            lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
-        except UnicodeDecodeError as error:
-            raise not_utf8(path) from error
+        lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:
@@ -121,10 +126,7 @@ def open_text(request: Request) -> Table:
 def open_json_lines(request: Request) -> Table:
     """A .jsonl file. Files of more than an eighth of the budget are converted to a temporary Parquet file."""
     path = request.path
-    with open_stream(path) as stream:
-        decoded(path, stream.read(FIRST_BYTES))
-    if (fault := wrong_encoding(path)) is not None:  # pyarrow takes strings of JSON as they come
-        raise fault
+    _check_encoding(path)  # pyarrow takes strings of JSON as they come
     size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
     is_small = size <= request.budget / 8
 
@@ -158,8 +160,7 @@ def _open_large(request: Request, sample: Any, size: float) -> Table:
         return pa.float64() if whole or types.is_null(field.type) else field.type
 
     kinds = {field.name: kind_of(field) for field in sample.schema}
-    layout = lay_out(request, _decimals_as_text(pa.schema(list(kinds.items())).empty_table()).schema, None)
-    refuse_text(request, layout, sample)
+    layout = lay_out(request, _decimals_as_text(pa.schema(list(kinds.items())).empty_table()).schema)
 
     def batches() -> Iterator[Any]:
         total = path.stat().st_size

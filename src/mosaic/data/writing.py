@@ -1,4 +1,7 @@
-"""Writing files: under a temporary name first, renamed when all is written, so that nobody ever sees half a file."""
+"""Writing files: under a temporary name first, renamed when all is written, so that nobody ever sees half a file.
+
+And a temporary folder for what does not fit into memory.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,34 @@ import csv
 import json
 import os
 import secrets
-import signal
-import threading
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from types import FrameType
+from types import TracebackType
 from typing import Any
 
-from mosaic._files import Library
+from mosaic._files import Library, exit_on_signal
 from mosaic.data.faults import FileFault
 from mosaic.data.features import is_text, without_categories
 
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
 
-#: Endings that rows are written with.
-WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".json", ".jsonl")
+#: What writes a table of rows to a path, by the ending of its name.
+WRITERS: dict[str, Callable[[Any, Path], Any]] = {
+    ".csv": lambda table, path: path.write_bytes(csv_bytes(table)),
+    ".tsv": lambda table, path: path.write_bytes(csv_bytes(table, "\t")),
+    ".parquet": lambda table, path: pq.write_table(table, path),
+    ".feather": lambda table, path: feather.write_feather(table, str(path)),
+    ".arrow": lambda table, path: feather.write_feather(table, str(path)),
+    ".json": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=False)),
+    ".jsonl": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=True)),
+}
+MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
@@ -46,10 +59,10 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     """
     target = Path(path)
     check_output(target, force, rows=True)
-    write = _writer(target)
+    ending = target.suffix.lower()
     with replacing(target, force=force) as temporary:
-        write(table, temporary)
-    return [] if target.suffix.lower() not in (".csv", ".tsv") else _unwritable(table)
+        WRITERS[ending](table, temporary)
+    return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
 def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool = False) -> None:
@@ -78,9 +91,14 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
         raise FileFault(target, f"its folder {folder} may not be written to by you", "Name a file in another folder.")
     if target.exists() and not os.access(target, os.W_OK):
         raise FileFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
-    _check_ending(target)
-    if rows:
-        _writer(target)
+    ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
+    if ending in (".npy", ".npz"):
+        raise FileFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
+    if ending not in (*WRITERS, ".html", ".htm"):
+        said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
+        raise FileFault(target, f"{said} does not say how to write it", f"{known} or .html.")
+    if rows and ending not in WRITERS:
+        raise FileFault(target, f"rows are not written to {ending} files", f"{known}.")
 
 
 @contextmanager
@@ -104,7 +122,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
         raise FileFault(path, "exists already", REPLACE)
     # The ending is kept, since some writers look at it; the rest is not, since the name may be as long as names can be.
     temporary = target.with_name(f".mosaic-{secrets.token_hex(4)}.part{target.suffix}")
-    with _ending_on_signal():
+    with exit_on_signal():
         try:
             # Opened here, so that a folder that is closed or full is known before anything is written to it.
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -156,29 +174,6 @@ def _resolved(path: Path) -> Path:
     return path.resolve()
 
 
-@contextmanager
-def _ending_on_signal() -> Iterator[None]:
-    """SIGTERM and SIGHUP leave the block as Ctrl-C does, by an exception, so that temporary files are removed."""
-    names = ("SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    # Handlers of others, and signals that are ignored (nohup), are left alone.
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
-    for number in ours:
-        signal.signal(number, leave)
-    try:
-        yield
-    finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
-
-
 def _sync(path: Path) -> None:
     """What is written reaches the disk before it gets its name; folders cannot be synced on every system."""
     try:
@@ -192,38 +187,6 @@ def _sync(path: Path) -> None:
             raise
     finally:
         os.close(handle)
-
-
-def _check_ending(target: Path) -> None:
-    ending = target.suffix.lower()
-    if ending in (".npy", ".npz"):
-        raise FileFault(
-            target,
-            f"{ending} files hold numbers only; ids and other columns would be lost",
-            f"Name a file that ends in {', '.join(WRITABLE)}.",
-        )
-    if ending not in (*WRITABLE, ".html", ".htm"):
-        said = (
-            f"the ending {target.suffix!r} does not say how" if ending else "a name without an ending does not say how"
-        )
-        raise FileFault(target, f"{said} to write it", f"Name a file that ends in {', '.join(WRITABLE)} or .html.")
-
-
-def _writer(target: Path) -> Callable[[Any, Path], Any]:
-    """What writes a table to a path, by the ending of the target."""
-    ending = target.suffix.lower()
-    if ending not in WRITABLE:
-        raise FileFault(
-            target, f"rows are not written to {ending} files", f"Name a file that ends in {', '.join(WRITABLE)}."
-        )
-    if ending in (".csv", ".tsv"):
-        delimiter = "," if ending == ".csv" else "\t"
-        return lambda table, path: path.write_bytes(csv_bytes(table, delimiter))
-    if ending == ".parquet":
-        return lambda table, path: pq.write_table(table, path)
-    if ending in (".feather", ".arrow"):
-        return lambda table, path: feather.write_feather(table, str(path))
-    return lambda table, path: path.write_bytes(_json_bytes(table, ending == ".jsonl"))
 
 
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
@@ -306,3 +269,56 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+class Scratch:
+    """A temporary folder in TMPDIR. ``close`` removes it; so do an error within its block and the end of Python.
+
+    Parameters
+    ----------
+    path : the file that the numbers come from, for messages
+    expected : bytes that will be written; refused where the disk has less
+    """
+
+    def __init__(self, path: Path, expected: float):
+        place = Path(tempfile.gettempdir())
+        free = shutil.disk_usage(place).free
+        if expected > 0.95 * free:
+            raise FileFault(
+                path,
+                f"about {expected / 1e9:.1f} GB of numbers must be laid out on disk; {place} has {free / 1e9:.1f} GB left",
+                f"{MORE_ROOM} Or convert it to .parquet or .npy.",
+            )
+        self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
+        self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
+
+    def close(self) -> None:
+        """Remove the folder. What is mapped from it may not be used any more."""
+        self._finalizer()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turn an error of the disk into a fault that says what to do."""
+        try:
+            yield
+        except OSError as error:
+            raise FileFault(
+                self.path,
+                f"its numbers cannot be laid out in {self.folder.parent} ({error.strerror or error})",
+                MORE_ROOM,
+            ) from error
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the folder after an error; otherwise it is still needed."""
+        if kind is not None:
+            self.close()
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # a fork ends before its parent does
+        shutil.rmtree(folder, ignore_errors=True)

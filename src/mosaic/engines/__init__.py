@@ -2,6 +2,5 @@
 
 from mosaic.engines.base import Source, Watch
 from mosaic.engines.journal import Journal
-from mosaic.engines.open import is_source, open_source
 
-__all__ = ["Journal", "Source", "Watch", "is_source", "open_source"]
+__all__ = ["Journal", "Source", "Watch"]

@@ -14,7 +14,7 @@ from mosaic.exceptions import ConvergenceWarning
 from mosaic.metrics import unexplained
 from mosaic.posing import Roles
 from mosaic.program import encode
-from mosaic.solvers import Status
+from mosaic.solvers.base import Status
 
 #: A certificate weaker than this is worth a warning, even if all that limits it is memory.
 WEAK_GAP = 0.25

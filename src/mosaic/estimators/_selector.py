@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
 from mosaic._frames import n_rows, take_rows
 from mosaic.choosing import Decisions, Explanation, Selection, SelectionCertificate, Settings, choose, explain_point
-from mosaic.engines import is_source, open_source
+from mosaic.data import is_source, open_source
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
@@ -345,7 +345,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Instead: as many as can each be the nearest one for at least this number of points.
     alpha, lam : float, optional
         Strength of the program, as a multiple of the critical one or itself. By default alpha = 100, in paper mode 10.
-    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or function of two sets of points
+    kernel : str or function of two sets of points, default "rbf"
+        "precomputed", if X is the matrix of similarities; "cosine", if only directions count; all names are in
+        ``mosaic.kernels.KERNELS``.
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
         Bandwidth. "auto": a point in a dense place, denser than three quarters of all are, resembles a fifth of all. It does not
         depend on the number of representatives, so that numbers of different fits can be compared.
@@ -373,7 +375,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
-    solver : "auto", "interior-point", "admm", "fista", "admm-paper" or "reference"
+    solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
     tol : float, default 0.001
         Relative gap to certify.
     max_iter : int

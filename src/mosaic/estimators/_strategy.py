@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from mosaic._checks import CHOICES, one_of
 from mosaic._frames import numeric_part
 from mosaic.budget import (
     DECISION_SAMPLE,
@@ -24,15 +25,15 @@ from mosaic.budget import (
     useful_rank,
 )
 from mosaic.choosing import Settings
-from mosaic.engines import Source, is_source, open_source
+from mosaic.data import is_source, open_source
+from mosaic.engines import Source
 from mosaic.estimators._reading import NamedRows, rows_of_file, rows_of_frame
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.kernels import POINT_KERNELS
 from mosaic.passes import BLOCK_ROWS
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
-STRATEGIES = ("auto", "exact", "low-rank", "sketch")
-#: Kernels between points that a pass can put new points to, and the solvers of its programs.
-KERNELS_BY_PASSES = ("rbf", "laplacian", "polynomial", "linear", "cosine")
+#: Solvers of the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
 #: Points in memory for each representative that is wanted, beyond ``DECISION_SAMPLE``; fewer, if they take more than these bytes.
 SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
@@ -51,10 +52,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     Of ``auto``, what is left to decide is the rank (``rank_for``).
     """
     asked: Strategy = estimator.strategy
-    if not (isinstance(asked, str) and asked in STRATEGIES):
-        raise InvalidInputError(
-            "must be 'auto', 'exact', 'low-rank' or 'sketch'", "Leave it at 'auto'.", parameter="strategy", value=asked
-        )
+    one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
     read: NamedRows | None = None
     if isinstance(X, (str, PathLike)):
         if asked == "auto" and estimator.checkpoint is not None:  # only passes keep checkpoints
@@ -74,9 +72,9 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     ):
         return asked, X if read is None else read
     instead = "Use `strategy='low-rank'` on an array in memory."
-    if isinstance(settings.kernel, str) and settings.kernel not in KERNELS_BY_PASSES:
+    if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         raise InvalidInputError(
-            f"`strategy='sketch'` takes the kernels {', '.join(map(repr, KERNELS_BY_PASSES))} or a function of two sets of "
+            f"`strategy='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
             f"points; got {settings.kernel!r}, which needs all points at once",
             instead,
         )
@@ -91,7 +89,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     """Whether points and a useful factor of them are more than the budget, and passes are possible."""
-    possible = callable(settings.kernel) or settings.kernel in KERNELS_BY_PASSES
+    possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
     possible = possible and settings.solver in SOLVERS_BY_PASSES and settings.max_rank is None
     shape = getattr(X, "shape", None)
     if not possible or sample_weight is not None or sp.issparse(X) or shape is None or len(shape) != 2:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double
 from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
-from mosaic.kernels import RBF, Diffusion, Kernel, Laplacian, make_kernel
+from mosaic.kernels import Diffusion, Kernel, StationaryKernel, make_kernel
 
 #: Share of a thinned map that is for the lowest counts.
 LOW_COUNT_SHARE = 0.25
@@ -107,7 +107,7 @@ def plane_of(
     rng : draws further landmarks
     """
     kernel, chosen = selection.kernel, selection.chosen
-    if isinstance(kernel, RBF | Laplacian | Diffusion):
+    if isinstance(kernel, StationaryKernel | Diffusion):
         features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
         plane, scale = (
             plane_of_features(features[points], belongs, names, rng),

@@ -4,11 +4,14 @@ A kernel is bound to its points, so other modules need row numbers only: ``kerne
 K[rows][:, columns], computed when called. Similarities to new points are ``kernel.cross(Y)``.
 """
 
+from mosaic._checks import KERNELS
 from mosaic.kernels.diffusion import Diffusion, heat_features
 from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma
 from mosaic.kernels.points import (
     FEW_FEATURES,
+    POINT_KERNELS,
     RBF,
+    STATIONARY_KERNELS,
     Cosine,
     FromCallable,
     Kernel,
@@ -17,13 +20,17 @@ from mosaic.kernels.points import (
     PointKernel,
     Polynomial,
     Rows,
+    StationaryKernel,
 )
 from mosaic.kernels.precomputed import DEFINITENESS_TEST_SIZE, Precomputed
 
 __all__ = [
     "DEFINITENESS_TEST_SIZE",
     "FEW_FEATURES",
+    "KERNELS",
+    "POINT_KERNELS",
     "RBF",
+    "STATIONARY_KERNELS",
     "Cosine",
     "Diffusion",
     "EffectiveCount",
@@ -36,6 +43,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Rows",
+    "StationaryKernel",
     "heat_features",
     "make_kernel",
     "resolve_gamma",

@@ -11,10 +11,19 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic._arrays import Seed, as_points, subsample
-from mosaic._checks import real_number
+from mosaic._checks import KERNELS, real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
-from mosaic.kernels.points import RBF, Cosine, FromCallable, Kernel, Laplacian, Linear, Polynomial, normalised_rows
+from mosaic.kernels.points import (
+    POINT_KERNELS,
+    STATIONARY_KERNELS,
+    Cosine,
+    FromCallable,
+    Kernel,
+    Polynomial,
+    StationaryKernel,
+    normalised_rows,
+)
 from mosaic.kernels.precomputed import Precomputed
 
 #: ``gamma="median"`` is found from the distances between this many points.
@@ -69,9 +78,9 @@ def make_kernel(
     Parameters
     ----------
     X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
-    kernel : "rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed" or callable
+    kernel : one of ``mosaic.kernels.KERNELS``, or a function of two sets of points
     gamma : float, "scale", "median" or EffectiveCount
-        For rbf, laplacian and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
+        For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
         ``"median"`` is 1 / median distance, both as the kernel measures distance.
     degree, coef0 : for polynomial
     n_neighbors, time : for diffusion
@@ -90,16 +99,13 @@ def make_kernel(
     match kernel:
         case "precomputed":
             return Precomputed(X)
-        case "linear":
-            return Linear(X)
         case "cosine":
             return Cosine(normalised_rows(X))
         case "diffusion":
             return Diffusion.over(X, n_neighbors, time)
-        case "rbf":
-            return RBF(X, resolve_gamma(RBF(X), gamma, random_state))
-        case "laplacian":
-            return Laplacian(X, resolve_gamma(Laplacian(X), gamma, random_state))
+        case str() if kernel in STATIONARY_KERNELS:
+            kind = STATIONARY_KERNELS[kernel]
+            return kind(X, resolve_gamma(kind(X), gamma, random_state))
         case "polynomial" | "poly":
             if not isinstance(gamma, (int, float)):
                 if gamma != "scale":
@@ -108,23 +114,23 @@ def make_kernel(
                 spread = variance(X)
                 gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
             return Polynomial(X, float(gamma), degree, coef0)
+        case str() if kernel in POINT_KERNELS:
+            return POINT_KERNELS[kernel](X)
     raise InvalidInputError(
-        "must be 'rbf', 'laplacian', 'polynomial', 'linear', 'cosine', 'diffusion', 'precomputed' "
-        "or a function of two sets of points",
-        parameter="kernel",
-        value=kernel,
+        f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points", parameter="kernel", value=kernel
     )
 
 
-def resolve_gamma(kernel: RBF | Laplacian, gamma: Gamma, random_state: Seed = 0) -> float:
+def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
     """The number γ behind a bandwidth rule. Constant data has no scale: any bandwidth serves, 1 is returned.
 
-    ``"scale"`` is 1 / (d · variance) for the rbf and 1 / (d · deviation) for the laplacian, ``"median"`` is
-    1 / median distance, both as the kernel measures distance; ``EffectiveCount`` is solved for.
+    ``"scale"`` is 1 / (d · variance) where the kernel adds up squares and 1 / (d · deviation) where it adds up absolute
+    differences, ``"median"`` is 1 / median distance as the kernel measures it; ``EffectiveCount`` is solved for.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from mosaic.kernels import RBF
     >>> resolve_gamma(RBF(np.array([[0.0], [2.0]])), "median")
     0.25
     """
@@ -132,7 +138,7 @@ def resolve_gamma(kernel: RBF | Laplacian, gamma: Gamma, random_state: Seed = 0)
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
     if isinstance(gamma, str):
         if gamma == "scale":
-            spread = variance(kernel.X) if isinstance(kernel, RBF) else float(np.sqrt(variance(kernel.X)))
+            spread = variance(kernel.X) if kernel.order == 2 else float(np.sqrt(variance(kernel.X)))
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
@@ -144,8 +150,8 @@ def resolve_gamma(kernel: RBF | Laplacian, gamma: Gamma, random_state: Seed = 0)
     return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
 
 
-def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; on a subsample sums are scaled up to n."""
+def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
+    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; on a subsample sums are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
@@ -162,8 +168,8 @@ def _effective_count_gamma(kernel: RBF | Laplacian, rule: EffectiveCount, rng: n
     values = np.empty_like(D)
 
     def excess(log_gamma: float) -> float:
-        np.multiply(D, np.float32(-2.0 * np.exp(log_gamma)), out=values)
-        counts = 1.0 + scale * np.exp(values, out=values).sum(axis=0, dtype=np.float64)
+        squares = kernel.profile(D, float(np.exp(log_gamma)), power=2, out=values)
+        counts = 1.0 + scale * squares.sum(axis=0, dtype=np.float64)
         return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
 
     low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical) - np.log(float(positive.min())), LARGEST_LOG_GAMMA)

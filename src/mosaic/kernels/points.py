@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -156,37 +156,47 @@ class PointKernel(Kernel):
         return self._with_itself(self._prepared(Y))
 
 
-class _StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · distance(x, y)), with unit diagonal."""
+@dataclass(frozen=True)
+class StationaryKernel(PointKernel):
+    """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
-    gamma: float
+    A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
+    """
+
+    gamma: float = 1.0
+    order: ClassVar[int]
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> FloatArray:
-        """The distance in the exponent, as a new array."""
+        """D between rows, as a new array."""
+
+    @staticmethod
+    def profile(D: FloatArray, gamma: float, power: int = 1, out: FloatArray | None = None) -> FloatArray:
+        """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
+        scaled = np.multiply(D, -power * gamma, out=out)
+        return np.asarray(np.exp(scaled, out=scaled))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """The distance in the exponent between own points."""
+        """D between own points."""
         return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
-        """The distance in the exponent between new points and own ones."""
+        """D between new points and own ones."""
         return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         D = self._distances(A, B)
-        D *= -self.gamma
-        return np.exp(D, out=D)
+        return self.profile(D, self.gamma, out=D)
 
     def _with_itself(self, A: Any) -> FloatArray:
         return np.ones(A.shape[0])
 
 
 @dataclass(frozen=True)
-class RBF(_StationaryKernel):
+class RBF(StationaryKernel):
     """k(x, y) = exp(−γ ‖x − y‖₂²)."""
 
-    gamma: float = 1.0
+    order: ClassVar[int] = 2
 
     @cached_property
     def _centre(self) -> FloatArray:
@@ -206,10 +216,10 @@ class RBF(_StationaryKernel):
 
 
 @dataclass(frozen=True)
-class Laplacian(_StationaryKernel):
+class Laplacian(StationaryKernel):
     """k(x, y) = exp(−γ ‖x − y‖₁)."""
 
-    gamma: float = 1.0
+    order: ClassVar[int] = 1
 
     def _distances(self, A: Any, B: Any) -> FloatArray:
         if not sp.issparse(A):
@@ -270,6 +280,17 @@ class Polynomial(Linear):
 
     def explicit_factor(self) -> Any | None:
         return None
+
+
+#: Kernels that are a formula of two points, by name. New points can be put to them, so that passes take them; those that are
+#: stationary have a bandwidth that is found by the same rules. A further one is a class, a line here and a name in ``KERNELS``.
+STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
+POINT_KERNELS: dict[str, type[PointKernel]] = {
+    **STATIONARY_KERNELS,
+    "polynomial": Polynomial,
+    "linear": Linear,
+    "cosine": Cosine,
+}
 
 
 @dataclass(frozen=True)

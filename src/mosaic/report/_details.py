@@ -12,7 +12,7 @@ import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._frames import columns_as_lists, n_rows
-from mosaic.data.stacks import thumbnails
+from mosaic.data.images import thumbnails
 from mosaic.exceptions import InvalidInputError
 
 #: Characters of a name that are shown, and that are saved; characters of a cell; number of columns.

@@ -37,7 +37,7 @@ from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric, triangle
 from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
-from mosaic.solvers import Solution, Status
+from mosaic.solvers.base import Solution, Status
 from mosaic.working_set import solve_design
 
 Rule: TypeAlias = Literal["violation", "error"]
@@ -226,7 +226,7 @@ def run_sketch(
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.engines import open_source
+    >>> from mosaic.data import open_source
     >>> from mosaic.kernels import RBF
     >>> from mosaic.sketch import draw
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
