@@ -24,7 +24,7 @@ Ours; ``docs/decisions/0025`` has the measurements.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
@@ -65,6 +65,8 @@ CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
 COPY_ROWS, COPY_DIGITS = 64, 6
 #: Letters of a text that an explanation quotes.
 QUOTED_LETTERS = 40
+#: Levels that another table may write otherwise.
+SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
 #: Texts that stand for a missing value.
 MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 #: Column names that say that numbers are codes.
@@ -86,7 +88,8 @@ class Values:
 
     Attributes
     ----------
-    kind : "number", "moment" (numbers are days since 1970), "text", "level" (categories), "truth" (true or false), "other"
+    kind : "number", "moment" (numbers are days since 1970), "text", "code" (text that is no number whatever it looks like),
+        "level" (categories), "truth" (true or false), "other"
     numbers : of every row, unless it is text
     levels : the different texts
     codes : of every row its place among the levels
@@ -425,7 +428,8 @@ class Category:
         """The numbers of every row. Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
-        table = np.array([known.get(level, len(known)) for level in levels] + [len(known) + 1], np.intp)
+        found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
+        table = np.array([*found, len(known) + 1], np.intp)
         places = table[codes]  # -1 is the last one
         return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
 
@@ -606,7 +610,13 @@ class TableEncoder:
 
     @classmethod
     def of(
-        cls, cells: Mapping[str, Values], *, keep: Sequence[str] = (), ids: Sequence[str] | None = None
+        cls,
+        cells: Mapping[str, Values],
+        *,
+        keep: Sequence[str] = (),
+        ids: Sequence[str] | None = None,
+        place: Callable[[int], str] = "row {}".format,
+        told: Sequence[str] = (),
     ) -> TableEncoder:
         """The rule for every column.
 
@@ -615,6 +625,8 @@ class TableEncoder:
         cells : of the columns
         keep : columns that are not left out unless they are constant
         ids : columns that name rows; by default those that are called as ids are
+        place : of a row number, what the row is called in notes
+        told : columns of which nothing is said if cells of them are no numbers, since it was said already
         """
         ids = [name for name in cells if not is_feature_name(name)] if ids is None else ids
         columns: list[Column] = []
@@ -633,7 +645,8 @@ class TableEncoder:
                 continue
             alike.append((name, block))
             columns.append(rule)
-        notes = tuple(note for column in columns if (note := _unread(column, cells[column.name])) is not None)
+        asked = [column for column in columns if column.name not in told]
+        notes = tuple(note for column in asked if (note := _unread(column, cells[column.name], place)) is not None)
         return cls(tuple(columns), tuple(left_out), notes)
 
     @property
@@ -666,6 +679,18 @@ class TableEncoder:
         unreadable = [c for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
         return replace(self, texts={c.name: cells[c.name] for c in unreadable if cells[c.name].codes is not None})
 
+    def with_gaps(self, names: Collection[str]) -> TableEncoder:
+        """The same, for columns in which values are missing in rows that it was not found with."""
+
+        def with_gap(column: Column) -> Column:
+            if column.name not in names:
+                return column
+            if isinstance(column, Moment):
+                return replace(column, days=replace(column.days, missing=column.days.missing or NEVER_SEEN))
+            return column if isinstance(column, Category) else replace(column, missing=column.missing or NEVER_SEEN)
+
+        return replace(self, columns=tuple(map(with_gap, self.columns)))
+
     def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
         """The cell of a row as it is read: "61", "'premium'", "missing"; z are the numbers of this column."""
         known = self.texts.get(name)
@@ -694,7 +719,12 @@ class TableEncoder:
         return next(column for column in self.columns if column.name == name)
 
 
-def encoder_of(columns: Iterable[tuple[str, Callable[[], Values]]], keep: Sequence[str] = ()) -> TableEncoder | None:
+def encoder_of(
+    columns: Iterable[tuple[str, Callable[[], Values]]],
+    keep: Sequence[str] = (),
+    place: Callable[[int], str] = "row {}".format,
+    told: Sequence[str] = (),
+) -> TableEncoder | None:
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
     false among them, so that they are taken as they are.
 
@@ -702,11 +732,12 @@ def encoder_of(columns: Iterable[tuple[str, Callable[[], Values]]], keep: Sequen
     ----------
     columns : name and cells of each; the cells are asked for twice, so that not all of them need to be in memory
     keep : columns that are not left out unless they are constant
+    place, told : of a row number, what the row is called in notes; columns whose cells are not noted
     """
     columns = list(columns)
     if all(_is_plain(name, cells(), name in keep) for name, cells in columns):
         return None
-    return TableEncoder.of({name: cells() for name, cells in columns}, keep=keep)
+    return TableEncoder.of({name: cells() for name, cells in columns}, keep=keep, place=place, told=told)
 
 
 def _is_plain(name: str, values: Values, forced: bool) -> bool:
@@ -781,13 +812,13 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
     used = np.flatnonzero(counts)
     if len(used) == 1 and there == len(codes):
         return LeftOut(name, "is the same in every row")
-    if values.kind == "text":
-        written = None if CODE_NAMES.search(name) else Numbers.of(levels, counts)
+    if values.kind in ("text", "code"):
+        written = None if values.kind == "code" or CODE_NAMES.search(name) else Numbers.of(levels, counts)
         if written is not None:
             numbers = _of_levels(written.read(levels), codes)
             if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
                 return Number.of(name, numbers, written)
-        dates = Dates.of(levels, counts)
+        dates = None if values.kind == "code" else Dates.of(levels, counts)
         if dates is not None:
             days = _of_levels(dates.read(levels), codes)
             if len(np.unique(days[np.isfinite(days)])) > 1:
@@ -812,13 +843,13 @@ def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
 
 
-def _unread(column: Column, values: Values) -> str | None:
+def _unread(column: Column, values: Values, place: Callable[[int], str]) -> str | None:
     """What is said of text in a column of numbers or dates, and of infinite numbers."""
     found = unread_cells(column, values)
     if found is not None:
         row, text, count = found
         what = "date" if isinstance(column, Moment) else "number"
-        return f"{as_missing(count, f'no {what}', column.name)}: {_quoted(text)} in row {row}."
+        return f"{as_missing(count, f'no {what}', column.name)}: {_quoted(text)} in {place(row)}."
     infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
     return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
 

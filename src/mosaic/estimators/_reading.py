@@ -19,6 +19,7 @@ from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, wi
 from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
 from mosaic.data.mixed import LeftOut, TableEncoder, cells_of, encoder_of_frame
 from mosaic.data.opening import read_file
+from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 
@@ -34,12 +35,23 @@ class NamedRows(NamedTuple):
     table: TableEncoder | None = None
 
 
-def rows_of_file(path: str | PathLike[str], memory_budget: float | None = None, warn: bool = True) -> NamedRows:
-    """The features of a file; the rows are a source where the file is large for the budget."""
-    X, names, left_out = read_file(path, memory_budget)
-    if warn:
-        warn_of_ids(left_out, f"choose the columns: mosaic.data.open_table({str(path)!r}, columns=[…]).X")
-    return NamedRows(X, names)
+def rows_of_file(file: Any, memory_budget: float | None = None, fitted: Any = None) -> NamedRows | None:
+    """The rows of a path or an open table; None for all else. They are a source where the file is large for the budget.
+
+    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit.
+    """
+    if isinstance(file, Table):
+        return NamedRows(file.X, file.feature_names, file.encoder)
+    if not isinstance(file, (str, PathLike)):
+        return None
+    if fitted is not None:
+        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
+    else:
+        table = read_file(file, memory_budget)
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
+        if table.encoder is not None:
+            warn_of_left_out(table.encoder.left_out)
+    return NamedRows(table.X, table.feature_names, table.encoder)
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:
@@ -102,11 +114,10 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     Data frames and files give their columns as numbers; ``table_`` of the estimator says how, None if as they are.
     """
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-    if isinstance(X, (str, PathLike)):
-        X = rows_of_file(X, warn=reset)
-        X = X._replace(rows=X.rows.read(0, X.rows.n)) if isinstance(X.rows, LocalSource) else X
     if not isinstance(X, NamedRows):
-        X = rows_of_frame(estimator, X, reset=reset) or X
+        X = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset) or X
+    if isinstance(X, NamedRows) and isinstance(X.rows, LocalSource):
+        X = X._replace(rows=X.rows.read(0, X.rows.n))
     if isinstance(X, NamedRows):
         known = None if reset else getattr(estimator, "feature_names_in_", None)
         if known is not None and X.names is not None and list(known) != X.names:

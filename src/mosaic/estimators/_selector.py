@@ -17,7 +17,7 @@ from mosaic.data import is_source, open_source
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import read_rows, without_scaling
+from mosaic.estimators._reading import read_rows, rows_of_file, without_scaling
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import PerRow, Small, TakeRows
@@ -480,11 +480,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         if not is_source(X):
             prepare = self.selection_.material.geometry.prepare
             return getattr(self.selection_, question)(prepare(read_rows(self, X, reset=False)))
-        source = open_source(X, self.n_jobs)
-        if source.n_features != self.n_features_in_:
-            fault = f"has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}"
+        read = rows_of_file(X, fitted=self)
+        source = open_source(X if read is None else read.rows, self.n_jobs)
+        n_features = self.n_features_in_ if self.table_ is None else self.table_.width
+        if source.n_features != n_features:
+            fault = f"has {source.n_features} columns of numbers, the data of fit had {n_features}"
             raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
         names = getattr(self, "feature_names_in_", None)
+        if read is not None:
+            source.names = read.names
         if names is not None and source.names is not None and list(names) != list(source.names):
             given, known = (", ".join(map(repr, some)) for some in (source.names, names))
             raise InvalidInputError(

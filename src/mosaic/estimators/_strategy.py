@@ -25,7 +25,7 @@ from mosaic.budget import (
     useful_rank,
 )
 from mosaic.choosing import Settings
-from mosaic.data import is_source, open_source
+from mosaic.data import Table, is_source, open_source
 from mosaic.engines import Source
 from mosaic.estimators._reading import NamedRows, rows_of_file, rows_of_frame
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
@@ -53,12 +53,11 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     """
     asked: Strategy = estimator.strategy
     one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
-    read: NamedRows | None = None
-    if isinstance(X, (str, PathLike)):
-        if asked == "auto" and estimator.checkpoint is not None:  # only passes keep checkpoints
-            asked = "sketch"
-        read = rows_of_file(X, settings.memory_budget)
-    elif not is_source(X):
+    # Only passes keep checkpoints.
+    if isinstance(X, (str, PathLike, Table)) and asked == "auto" and estimator.checkpoint is not None:
+        asked = "sketch"
+    read = rows_of_file(X, settings.memory_budget)
+    if read is None and not is_source(X):
         read = rows_of_frame(estimator, X, reset=True)
     X = X if read is None else read.rows
     outside = is_source(X)
