@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import pickle
 import warnings
 
@@ -10,11 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from sklearn.base import clone
 
+from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, visits
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
+from mosaic.data import open_table
 from mosaic.data.mixed import Category, Moment, Number, TableEncoder, Text, cells_of
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
@@ -392,7 +396,7 @@ def test_reason_of_an_outlier_is_in_the_units_of_the_user():
     assert reasons[2].startswith("rejected as an outlier: signup 1900-01-01, usual 2019-")
     assert reasons[3].startswith("rejected as an outlier: city 'Atlantis', which is rare")
     assert reasons[4].count(" missing") == 3
-    assert reasons[5].startswith("rejected as an outlier: income 9,999,999, usual 11,")
+    assert reasons[5].startswith("rejected as an outlier: income 9,999,999, usual 12,")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
@@ -467,3 +471,131 @@ def test_reasons_are_the_same_in_summary_and_report(tmp_path):
     assert "age 999, usual " in page
     assert "Compared as number" in page
     assert "to the mean similarity of the points" not in page
+
+
+# Files
+
+
+def write(frame, folder, kind):
+    path = folder / f"table.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        pa.parquet.write_table(arrow(frame), path)
+    else:
+        frame.to_json(path, orient="records", lines=True, date_format="iso")
+    return path
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_path, capsys):
+    frame = TABLES[name]()
+    path = write(frame, tmp_path, kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        expected, model = MOSAIC(8).fit(frame), MOSAIC(8).fit(path)
+    np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
+    np.testing.assert_array_equal(model.is_outlier_, expected.is_outlier_)
+    assert model.table_.names == expected.table_.names
+    ran = run(capsys, "select", path, "-k", "8", "--json")
+    answer = json.loads(ran.out)
+    assert [pick["row"] for pick in answer["picks"]] == expected.representative_indices_.tolist()
+    for pick in answer["picks"]:
+        assert pick["reason"] == expected.explain(pick["row"]).reason
+    for one in answer["outliers"]["lowest"]:
+        assert one["reason"] == expected.explain(one["row"]).reason
+    assert answer["file"]["feature_names"] == expected.table_.names
+    assert any(note.startswith("Compared as ") for note in answer["notes"])
+
+
+def test_command_writes_reasons_in_columns(tmp_path, capsys):
+    frame, oddities = planted(0)
+    path = write(frame, tmp_path, "csv")
+    assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv").code == 0
+    odd = pd.read_csv(tmp_path / "odd.csv").set_index("mosaic_row")
+    assert odd.loc[oddities[0][0], "mosaic_reason"].startswith("an outlier: age 999, usual 20 to 62. No other row")
+    for row, columns in oddities:
+        assert any(odd.loc[row, "mosaic_reason"].startswith(f"an outlier: {name} ") for name in columns)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
+    frame = customers(3000, missing=0.1)
+    path = write(frame, tmp_path, kind)
+    with open_table(path, memory_budget=1e5) as table:
+        assert not isinstance(table.X, np.ndarray)
+        assert table.feature_names == ["age", "income", "segment", "city", "signup", "active", "note"]
+        expected = TableEncoder.of(cells_of(frame))
+        assert [type(column) for column in table.encoder.columns] == [type(column) for column in expected.columns]
+        X = table.X.read(0, table.n)
+        np.testing.assert_allclose(X, table.encoder.encode(cells_of(frame)), atol=1e-12)
+        np.testing.assert_allclose(X, expected.encode(cells_of(frame)), atol=1e-12)
+        np.testing.assert_allclose(table.X.read(700, 900), X[700:900], atol=1e-12)
+
+
+def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.data.parquet.DECIDING_ROWS", 1000)
+    frame = customers(6000, missing=0.1)
+    frame.loc[5990, "segment"] = "never seen in the part"
+    with open_table(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
+        assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
+        np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
+        whole = TableEncoder.of(cells_of(frame))
+        assert table.encoder.names == whole.names
+        assert table.encoder.columns[0].spread == pytest.approx(whole.columns[0].spread, rel=0.1)
+
+
+def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.data.parquet.DECIDING_ROWS", 500)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
+    frame.loc[8000, "x"] = np.nan
+    with open_table(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
+        X = table.X.read(0, 9000)
+    assert table.encoder.blocks["x"] == slice(0, 2)
+    assert np.flatnonzero(X[:, 1]).tolist() == [8000]
+
+
+def test_large_file_is_fitted_in_passes_and_answers_for_new_files(tmp_path):
+    frame = customers(4000, missing=0.1).drop(columns="age_months")
+    path = write(frame, tmp_path, "csv")
+    model = MOSAIC(8, strategy="sketch", n_initial=100).fit(path)
+    np.testing.assert_array_equal(model.predict(path), model.labels_)
+    np.testing.assert_array_equal(model.predict(frame), model.labels_)
+    new = frame.drop(columns="customer_id").head(50).assign(city="Reykjavík", signup=None)
+    again = write(new, tmp_path, "parquet")
+    np.testing.assert_array_equal(model.predict(again), model.predict(new))
+    detector = MOSAICOutlierDetector().fit(path)
+    np.testing.assert_allclose(detector.score_samples(again), detector.score_samples(new))
+    with pytest.raises(InvalidInputError, match="column 'income': was there in fit and is missing now"):
+        model.predict(write(new.drop(columns="income"), tmp_path, "parquet"))
+
+
+def test_model_of_numbers_refuses_a_file_with_gaps(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["x", "y"])
+    model = MOSAIC(5).fit(write(frame, tmp_path, "csv"))
+    assert model.table_ is None
+    frame.loc[3, "y"] = np.nan
+    with pytest.raises(InvalidInputError, match=r"line 5, column 'y': a number is missing"):
+        model.predict(write(frame, tmp_path, "csv"))
+
+
+def test_rows_with_missing_numbers_are_dropped_if_asked_for(tmp_path):
+    frame = customers(500).drop(columns="age_months")
+    frame.loc[[3, 7], "age"] = None
+    frame.loc[9, "city"] = None
+    with open_table(write(frame, tmp_path, "csv"), drop_missing=True) as table:
+        assert table.n == 498
+        assert table.numbers([2, 3, 7]).tolist() == [2, 4, 9]
+        np.testing.assert_allclose(table.X, table.encoder.encode(cells_of(frame.drop(index=[3, 7]))), atol=1e-12)
+
+
+def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
+    days = pd.date_range("2020-01-01", periods=200).strftime("%d.%m.%Y")
+    frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
+    with open_table(write(frame, tmp_path, "csv")) as table:
+        assert table.id_name is None
+        assert table.feature_names == ["amount", "day", "kind"]

@@ -163,7 +163,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "file": (
         _option("--id", metavar="COLUMN", help="column that names the rows (default: a column that looks like it)"),
-        _option("--columns", help="columns of numbers to compare (default: all of them)", **_LIST),
+        _option("--columns", help="columns to compare rows by (default: all of them)", **_LIST),
         _option("--exclude-columns", help="columns not to compare", **_LIST),
         _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
         _option("--embeddings", metavar="ARRAY", help="another file with the vectors to compare, a row for each"),
