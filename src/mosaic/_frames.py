@@ -171,7 +171,7 @@ def to_matrix(X: Any, name: str = "X") -> Any:
         matrix = frame.to_native().sparse.to_coo().tocsr()
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
     single = columns and all(column.dtype == nw.Float32 for column in columns)
-    return row_major(len(frame), columns, _numpy_column, np.float32 if single else np.float64)
+    return row_major(len(frame), columns, numpy_column, np.float32 if single else np.float64)
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
@@ -403,7 +403,7 @@ def _float_column(column: Any, values: FloatArray | None, frame: Any) -> Any:
     return nw.new_series(column.name, values, nw.Float64, backend=frame.implementation)
 
 
-def _numpy_column(column: Any) -> FloatArray:
+def numpy_column(column: Any) -> FloatArray:
     """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 

@@ -238,7 +238,7 @@ def oddities(reasons: Sequence[ColumnReason]) -> str:
 
 def contrasts(reasons: Sequence[ColumnReason]) -> str:
     """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
-    return ", ".join(reason.as_contrast for reason in reasons) or "near the middle in every column"
+    return ", ".join(reason.as_contrast for reason in reasons) or "not far from the middle in any column"
 
 
 class Decisions(tuple[str, ...]):

@@ -131,7 +131,7 @@ class UsualRows:
             X = in_double(kernel.X[points, part])
             middle[part] = np.average(X, axis=0, weights=weights)
             apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
-            low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0)
+            low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0, method="nearest")
         return cls(points, kernel.take(points), middle, apart, low, high)
 
 

@@ -37,7 +37,7 @@ from scipy.special import ndtri
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic._files import listed
-from mosaic._frames import frame_columns, is_feature_name
+from mosaic._frames import frame_columns, is_feature_name, numpy_column
 from mosaic.choosing.reasons import figure
 from mosaic.data.written import Dates, Numbers
 
@@ -59,6 +59,8 @@ TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
 NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
 #: Share of the rows that what was never seen counts as.
 NEVER_SEEN = 1e-4
+#: Units of time of Arrow, how many are a day.
+UNITS_OF_A_DAY = {"D": 1.0, "s": 8.64e4, "ms": 8.64e7, "us": 8.64e10}
 #: Lengths of cycles, in days, and their names.
 CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
 #: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
@@ -155,6 +157,8 @@ def values_of(column: Any) -> Values:
         numbers = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
         return Values("truth", None, ("false", "true"), np.where(np.isnan(numbers), -1, numbers).astype(np.intp))
     if kind in (nw.Date, nw.Datetime):
+        if hasattr(column.to_native(), "dictionary_encode"):
+            return Values("moment", _days_of_arrow(column.to_native()))
         stamps = column.dt.timestamp("us").cast(nw.Float64).to_numpy()
         return Values("moment", np.asarray(stamps, np.float64) / 8.64e10)
     if kind == nw.Duration:
@@ -162,9 +166,19 @@ def values_of(column: Any) -> Values:
     if kind == nw.Time:
         return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
     if kind.is_numeric() or getattr(native, "kind", None) in ("f", "i", "u", "b"):
-        return Values("number", np.asarray(column.cast(nw.Float64).to_numpy(), np.float64))
+        return Values("number", np.asarray(numpy_column(column), np.float64))
     empty = bool(column.is_null().all())
     return Values("number" if empty else "other", np.full(len(column), np.nan))
+
+
+def _days_of_arrow(column: Any) -> FloatArray:
+    """Days since 1970 of dates and times of Arrow, of whatever unit; those beyond the year 9999 are known, too."""
+    import pyarrow as pa
+
+    stored = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    numbers = column.cast(stored).to_numpy(zero_copy_only=False).astype(np.float64)
+    unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(column.type)) or column.type.unit
+    return np.asarray(np.floor(numbers / 1e3) / 8.64e10 if unit == "ns" else numbers / UNITS_OF_A_DAY[unit])
 
 
 def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
@@ -257,7 +271,7 @@ class Number:
         """The rule for these numbers."""
         there = x[np.isfinite(x)]
         unit = _unit_of_logarithm(there)
-        low, _, high = np.quantile(there, MIDDLE)
+        low, _, high = np.quantile(there, MIDDLE, method="nearest")
         t = there if unit is None else np.log1p(there / unit)
         bottom, middle, top = np.quantile(t, MIDDLE)
         spread = float(top - bottom) / NINE_TENTHS or float(t.std()) or 1.0
