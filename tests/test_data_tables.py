@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from mosaic import MOSAIC
 from mosaic.data import open_table, write_rows
-from mosaic.data.mixed import TableEncoder, cells_of
+from mosaic.data.cells import cells_of
+from mosaic.data.mixed import TableEncoder
 from mosaic.exceptions import InvalidInputError
 
 pa = pytest.importorskip("pyarrow")

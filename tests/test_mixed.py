@@ -19,7 +19,9 @@ from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, visits
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.data import open_table
-from mosaic.data.mixed import Category, Moment, Number, TableEncoder, Text, cells_of
+from mosaic.data.cells import cells_of
+from mosaic.data.mixed import TableEncoder
+from mosaic.data.rules import Category, Moment, Number, Text
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
 

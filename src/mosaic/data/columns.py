@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library, listed
 from mosaic._frames import is_feature_name, row_major
+from mosaic.data.cells import Values, cells_of
 from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
@@ -27,7 +28,7 @@ from mosaic.data.features import (
     nothing_left,
     without_categories,
 )
-from mosaic.data.mixed import LeftOut, TableEncoder, Values, cells_of, encoder_of, rule_of
+from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of, rule_of
 from mosaic.data.table import InMemory, Records, Table, shape_of
 from mosaic.data.writing import Scratch
 

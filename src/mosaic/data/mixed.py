@@ -26,51 +26,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, time
-from decimal import Decimal
 from functools import partial
-from numbers import Real
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray
 from mosaic._files import listed
-from mosaic._frames import frame_columns, is_feature_name, numpy_column
-from mosaic.choosing.reasons import figure
+from mosaic._frames import frame_columns, is_feature_name
+from mosaic.data.cells import Values, values_of
+from mosaic.data.rules import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
 from mosaic.data.written import Dates, Numbers
 
-#: Share of the rows below which a level is rare.
-RARE_LEVEL = 0.01
 #: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
 NEARLY_ALL = 0.95
 #: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
 HARDLY_REPEATED = 0.5
-#: By how much the asymmetry of a column falls if logarithms are worth it; it is 0 for symmetric values and 1 at most.
-LESS_ASYMMETRIC = 0.2
-#: Different values up to which a column of numbers is a scale of few steps, whose logarithm is not taken.
-FEW_STEPS = 10
-#: Length of the mean of points on the circle from which on rows gather at a part of it.
-GATHERED = 0.2
-#: Principal axes of a text column, the texts that they are found with, and the places that letters are hashed to.
-TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
-#: The middle nine tenths of a normal distribution, in deviations; the quantiles that bound it.
-NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
-#: Share of the rows that what was never seen counts as.
-NEVER_SEEN = 1e-4
-#: Units of time of Arrow, how many are a day.
-UNITS_OF_A_DAY = {"D": 1.0, "s": 8.64e4, "ms": 8.64e7, "us": 8.64e10}
-#: Lengths of cycles, in days, and their names.
-CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
 #: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
 COPY_ROWS, COPY_DIGITS = 64, 6
-#: Letters of a text that an explanation quotes.
-QUOTED_LETTERS = 40
-#: Levels that another table may write otherwise.
-SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
-#: Texts that stand for a missing value.
-MISSING_TEXTS = frozenset(("", " ", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-"))
 #: Column names that say that numbers are codes.
 CODE_NAMES = re.compile(
     r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])",
@@ -81,466 +54,6 @@ ADDRESS = re.compile(r"\S+@\S+\.\S+|https?://\S+|www\.\S+")
 CODE = re.compile(r"(?=.*\d)[\w./:-]+")
 
 
-# --- Cells of a column ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Values:
-    """The cells of a column: numbers, NaN where missing, or texts as numbers of levels, -1 where missing.
-
-    Attributes
-    ----------
-    kind : "number", "moment" (numbers are days since 1970), "text", "code" (text that is no number whatever it looks like),
-        "level" (categories), "truth" (true or false), "other"
-    numbers : of every row, unless it is text
-    levels : the different texts
-    codes : of every row its place among the levels
-    """
-
-    kind: str
-    numbers: FloatArray | None = None
-    levels: tuple[str, ...] = ()
-    codes: IntArray | None = None
-
-    @property
-    def missing(self) -> BoolArray:
-        """Which rows have no value."""
-        if self.codes is not None:
-            return np.asarray(self.codes < 0)
-        assert self.numbers is not None
-        return np.isnan(self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.missing)
-
-    def as_levels(self) -> tuple[tuple[str, ...], IntArray]:
-        """Texts and their places; numbers are written out."""
-        if self.codes is not None:
-            return self.levels, self.codes
-        assert self.numbers is not None
-        distinct, codes = np.unique(self.numbers, return_inverse=True)
-        found = tuple(f"{number:.15g}" for number in distinct if not np.isnan(number))
-        return found, np.where(self.missing, -1, codes.ravel())
-
-    def text(self, row: int) -> str | None:
-        """What is written in a row; None where nothing is or where it is a number."""
-        return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
-
-
-def cells_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Values]:
-    """The cells of the columns of a data frame, all of them or those that are named.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> cells = cells_of(pl.DataFrame({"age": [36, None], "city": ["Bonn", "Ulm"]}))
-    >>> cells["age"].numbers, cells["city"].levels
-    (array([36., nan]), ('Bonn', 'Ulm'))
-    """
-    return {str(column.name): values_of(column) for column in frame_columns(X, names)}
-
-
-def values_of(column: Any) -> Values:
-    """The cells of a narwhals series."""
-    import narwhals.stable.v2 as nw
-
-    kind, native = column.dtype, getattr(column.to_native(), "dtype", None)
-    if kind in (nw.Categorical, nw.Enum):
-        return _with_kind("level", _coded(column.cast(nw.String).to_list(), column.is_null().to_numpy()))
-    if kind == nw.Object or (native == np.dtype(object)):
-        return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
-    if kind == nw.String:
-        if hasattr(column.to_native(), "dictionary_encode"):
-            return _coded_by_arrow(column.to_native())
-        return _coded(column.to_list(), column.is_null().to_numpy())
-    if kind == nw.Boolean:
-        numbers = np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)
-        return Values("truth", None, ("false", "true"), np.where(np.isnan(numbers), -1, numbers).astype(np.intp))
-    if kind in (nw.Date, nw.Datetime):
-        if hasattr(column.to_native(), "dictionary_encode"):
-            return Values("moment", _days_of_arrow(column.to_native()))
-        stamps = column.dt.timestamp("us").cast(nw.Float64).to_numpy()
-        return Values("moment", np.asarray(stamps, np.float64) / 8.64e10)
-    if kind == nw.Duration:
-        return Values("number", np.asarray(column.dt.total_seconds().cast(nw.Float64).to_numpy(), np.float64))
-    if kind == nw.Time:
-        return _values_of_objects(column.to_list(), np.asarray(column.is_null().to_numpy(), bool))
-    if kind.is_numeric() or getattr(native, "kind", None) in ("f", "i", "u", "b"):
-        return Values("number", np.asarray(numpy_column(column), np.float64))
-    empty = bool(column.is_null().all())
-    return Values("number" if empty else "other", np.full(len(column), np.nan))
-
-
-def _days_of_arrow(column: Any) -> FloatArray:
-    """Days since 1970 of dates and times of Arrow, of whatever unit; those beyond the year 9999 are known, too."""
-    import pyarrow as pa
-
-    stored = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
-    numbers = column.cast(stored).to_numpy(zero_copy_only=False).astype(np.float64)
-    unit = {"date32[day]": "D", "date64[ms]": "ms"}.get(str(column.type)) or column.type.unit
-    return np.asarray(np.floor(numbers / 1e3) / 8.64e10 if unit == "ns" else numbers / UNITS_OF_A_DAY[unit])
-
-
-def _values_of_objects(objects: Sequence[Any], missing: BoolArray) -> Values:
-    """Python objects: numbers where all of them are, structures where one is; else what they are written as."""
-    there = [cell for cell, gone in zip(objects, missing, strict=True) if not gone]
-    kinds = set(map(type, there))
-    if kinds and all(issubclass(kind, bool | np.bool_) for kind in kinds):
-        return _with_kind("truth", _coded([str(cell).lower() for cell in objects], missing))
-    if kinds and all(issubclass(kind, time) for kind in kinds):
-        seconds = [
-            cell.hour * 3600.0 + cell.minute * 60.0 + cell.second if isinstance(cell, time) else np.nan
-            for cell in objects
-        ]
-        return Values("number", np.array(seconds))
-    if all(issubclass(kind, Real | Decimal | np.bool_) and not issubclass(kind, np.timedelta64) for kind in kinds):
-        try:
-            return Values(
-                "number", np.array([np.nan if m else float(o) for o, m in zip(objects, missing, strict=True)])
-            )
-        except OverflowError:  # whole numbers beyond 1e308 are written out
-            pass
-    if any(not issubclass(kind, str | Real | Decimal | np.bool_ | date | time | bytes) for kind in kinds):
-        return Values("other", np.full(len(objects), np.nan))
-    return _coded(objects, missing)
-
-
-def _with_kind(kind: str, values: Values) -> Values:
-    return replace(values, kind=kind)
-
-
-def _coded(cells: Sequence[Any], missing: Any) -> Values:
-    """Different texts in the order in which they come, and for each cell its place among them."""
-    places: dict[str, int] = {}
-    codes = np.full(len(cells), -1, np.intp)
-    for row, (cell, gone) in enumerate(zip(cells, missing, strict=True)):
-        if gone or cell is None or cell != cell:
-            continue
-        text = cell if isinstance(cell, str) else str(cell)
-        if text not in MISSING_TEXTS:
-            codes[row] = places.setdefault(text, len(places))
-    return Values("text", None, tuple(places), codes)
-
-
-def _coded_by_arrow(column: Any) -> Values:
-    """The same for a column of Arrow, whose own function for it is a hundred times as fast."""
-    import pyarrow as pa
-
-    encoded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    encoded = encoded.cast(pa.large_string()).dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-    levels = encoded.dictionary.to_pylist()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    kept = [level not in MISSING_TEXTS for level in levels]
-    if all(kept):
-        return Values("text", None, tuple(levels), codes)
-    places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    return Values("text", None, tuple(level for level, keep in zip(levels, kept, strict=True) if keep), places[codes])
-
-
-# --- Rules for columns ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Number:
-    """A column of numbers: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
-
-    Attributes
-    ----------
-    name : of the column
-    middle, spread : of t(x)
-    unit : of the logarithm, None for none
-    usual : the middle nine tenths of x
-    missing : the share of missing values in fit; if there were any, a second number says so
-    written : how the numbers are written, if they are text
-    """
-
-    name: str
-    middle: float
-    spread: float
-    unit: float | None
-    usual: tuple[float, float]
-    missing: float
-    written: Numbers | None = None
-
-    kind: ClassVar[str] = "number"
-
-    @classmethod
-    def of(cls, name: str, x: FloatArray, written: Numbers | None = None) -> Number:
-        """The rule for these numbers."""
-        there = x[np.isfinite(x)]
-        unit = _unit_of_logarithm(there)
-        low, _, high = np.quantile(there, MIDDLE, method="nearest")
-        t = there if unit is None else np.log1p(there / unit)
-        bottom, middle, top = np.quantile(t, MIDDLE)
-        spread = float(top - bottom) / NINE_TENTHS or float(t.std()) or 1.0
-        return cls(name, float(middle), spread, unit, (float(low), float(high)), 1 - len(there) / len(x), written)
-
-    @property
-    def width(self) -> int:
-        """How many numbers it becomes."""
-        return 1 + (self.missing > 0)
-
-    def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row. What is missing and never was in fit is in the middle."""
-        return self.encode_numbers(self._numbers(values))
-
-    def encode_numbers(self, x: FloatArray) -> FloatArray:
-        """The same for numbers."""
-        gone = ~np.isfinite(x)
-        x = np.where(gone, 0.0, x)
-        t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
-        z = np.where(gone, 0.0, (t - self.middle) / self.spread)
-        return np.column_stack([z, gone * _length(self.missing)]) if self.missing else z[:, None]
-
-    def decode(self, z: FloatArray) -> float:
-        """The number of a row, from its code; NaN where it is missing."""
-        if self.missing and z[1] > 0.5 * float(_length(self.missing)):
-            return float("nan")
-        t = self.middle + self.spread * float(z[0])
-        return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code."""
-        x = self.decode(z)
-        return "missing" if np.isnan(x) else figure(x)
-
-    @property
-    def usually(self) -> str:
-        """What is usual, in words."""
-        return f"{figure(self.usual[0])} to {figure(self.usual[1])}"
-
-    def contrast(self, z: FloatArray) -> str:
-        """On which side of the middle a row is; empty where it is missing."""
-        return "" if np.isnan(self.decode(z)) else "high" if z[0] > 0 else "low"
-
-    def how(self) -> str:
-        """The rule in words."""
-        return "number" if self.unit is None else "number, by its logarithm"
-
-    def _numbers(self, values: Values) -> FloatArray:
-        if values.codes is None:
-            assert values.numbers is not None
-            return values.numbers
-        written = Numbers() if self.written is None else self.written
-        return _of_levels(written.read(values.levels), values.codes)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A column of dates or times: a number of days, and the cycles that show.
-
-    Attributes
-    ----------
-    name : of the column
-    days : the rule for the number of days since 1970
-    cycles : names of the cycles
-    has_time : whether there are times of the day
-    written : how dates are written, if they are text
-    """
-
-    name: str
-    days: Number
-    cycles: tuple[str, ...]
-    has_time: bool
-    written: Dates | None = None
-
-    kind: ClassVar[str] = "date"
-
-    @classmethod
-    def of(cls, name: str, x: FloatArray, written: Dates | None = None) -> Moment:
-        """The rule for these days."""
-        there = x[np.isfinite(x)]
-        has_time = bool((there % 1).any())
-        cycles = []
-        for cycle, length in CYCLES.items():
-            if np.ptp(there) < 2 * length or (length == 1.0 and not has_time):
-                continue
-            if np.abs(np.exp(2j * np.pi * there / length).mean()) >= GATHERED and len(np.unique(there % length)) > 1:
-                cycles.append(cycle)
-        return cls(name, Number.of(name, x), tuple(cycles), has_time, written)
-
-    @property
-    def width(self) -> int:
-        """How many numbers it becomes."""
-        return self.days.width + 2 * len(self.cycles)
-
-    def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row; a circle has diameter √2."""
-        if values.codes is None:
-            assert values.numbers is not None
-            x = values.numbers
-        else:
-            x = _of_levels((Dates() if self.written is None else self.written).read(values.levels), values.codes)
-        blocks = [self.days.encode_numbers(x)]
-        gone = ~np.isfinite(x)
-        for cycle in self.cycles:
-            turn = 2 * np.pi * np.where(gone, 0.0, x) / CYCLES[cycle]
-            circle = np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(0.5)
-            blocks.append(np.where(gone[:, None], 0.0, circle))
-        return np.hstack(blocks)
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code."""
-        days = self.days.decode(z)
-        return "missing" if np.isnan(days) else self._date(days)
-
-    @property
-    def usually(self) -> str:
-        """What is usual, in words."""
-        return f"{self._date(self.days.usual[0])} to {self._date(self.days.usual[1])}"
-
-    def contrast(self, z: FloatArray) -> str:
-        """On which side of the middle a row is; empty where it is missing."""
-        return {"high": "late", "low": "early"}.get(self.days.contrast(z), "")
-
-    def how(self) -> str:
-        """The rule in words."""
-        return " and ".join(["date", *self.cycles])
-
-    def _date(self, days: float) -> str:
-        seconds = np.datetime64(0, "s") + np.timedelta64(round(days * 86400), "s")
-        return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
-
-    Attributes
-    ----------
-    name : of the column
-    levels : those that are common, most frequent first
-    shares : of all rows, of the levels, of all others together, and of missing values
-    """
-
-    name: str
-    levels: tuple[str, ...]
-    shares: tuple[float, ...]
-
-    kind: ClassVar[str] = "category"
-    usually: ClassVar[str] = ""
-
-    @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray) -> Category:
-        """The rule for these levels."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-        n = len(codes)
-        order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
-        common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
-        other = counts.sum() - counts[common].sum()
-        shares = [*(counts[common] / n), other / n, (n - counts.sum()) / n]
-        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares))
-
-    @property
-    def width(self) -> int:
-        """How many numbers it becomes."""
-        return len(self.shares)
-
-    def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row. Levels that are rare or new are "other"."""
-        known = {level: place for place, level in enumerate(self.levels)}
-        levels, codes = values.as_levels()
-        found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
-        table = np.array([*found, len(known) + 1], np.intp)
-        places = table[codes]  # -1 is the last one
-        return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code; rare levels have no code of their own."""
-        place = int(np.argmax(z))
-        if place == self.width - 1:
-            return "missing"
-        if place < len(self.levels):
-            return repr(self.levels[place])
-        return "is a rare value" if text is None else f"{_quoted(text)}, which is rare"
-
-    def contrast(self, z: FloatArray) -> str:
-        """Categories have no sides."""
-        return ""
-
-    def how(self) -> str:
-        """The rule in words."""
-        rare = "" if not self.shares[-2] else ", rare ones together"
-        return f"category of {len(self.levels)} levels{rare}"
-
-
-@dataclass(frozen=True)
-class Text:
-    """A column of texts that differ: principal axes of TF-IDF counts of three letters.
-
-    Attributes
-    ----------
-    name : of the column
-    weights : of three letters
-    axes, centre, scale : of the principal axes
-    missing : the share of missing values in fit; if there were any, a last number says so
-    """
-
-    name: str
-    weights: FloatArray = field(repr=False, compare=False)
-    axes: FloatArray = field(repr=False, compare=False)
-    centre: FloatArray = field(repr=False, compare=False)
-    scale: float
-    missing: float
-
-    kind: ClassVar[str] = "text"
-    usually: ClassVar[str] = ""
-
-    @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray) -> Text:
-        """The rule for these texts; their order does not matter."""
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfTransformer
-
-        texts = sorted(levels[code] for code in codes[codes >= 0])
-        if len(texts) > TEXT_ROWS:
-            texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
-        counts = _letters(texts)
-        tfidf = TfidfTransformer().fit(counts)
-        weighted = tfidf.transform(counts)
-        svd = TruncatedSVD(min(TEXT_AXES, weighted.shape[0] - 1), random_state=0).fit(weighted)
-        Z = svd.transform(weighted)
-        centre = Z.mean(axis=0)
-        scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, float((codes < 0).mean()))
-
-    @property
-    def width(self) -> int:
-        """How many numbers it becomes."""
-        return len(self.centre) + (self.missing > 0)
-
-    def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row."""
-        import scipy.sparse as sp
-        from sklearn.preprocessing import normalize
-
-        levels, codes = values.as_levels()
-        weighted = (
-            normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
-        )
-        Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
-        return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
-
-    def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read; letters cannot be read from their code."""
-        if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
-            return "missing"
-        return "is unlike others" if text is None else _quoted(text)
-
-    def contrast(self, z: FloatArray) -> str:
-        """Texts have no sides."""
-        return ""
-
-    def how(self) -> str:
-        """The rule in words."""
-        return "text, by its letters"
-
-
-Column: TypeAlias = Number | Moment | Category | Text
-
-
 @dataclass(frozen=True)
 class LeftOut:
     """A column that is not compared, why, and whether a user would expect it to be."""
@@ -548,49 +61,6 @@ class LeftOut:
     name: str
     why: str
     expected: bool = False
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= QUOTED_LETTERS else text[:QUOTED_LETTERS] + "…")
-
-
-def _length(share: Any) -> Any:
-    """√(max(z², 1) / 2), where a normal value is beyond ±z with the probability ``share``, at least 1 in 10 000."""
-    return np.sqrt(np.maximum(ndtri(np.maximum(share, NEVER_SEEN) / 2) ** 2, 1.0) / 2)
-
-
-def _letters(texts: Sequence[str]) -> Any:
-    """Counts of three letters."""
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    hashing = HashingVectorizer(
-        analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None
-    )
-    return hashing.transform(texts)
-
-
-def _unit_of_logarithm(there: FloatArray) -> float | None:
-    """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
-    if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
-        return None
-    unit = float(np.quantile(there[there > 0], MIDDLE[0]))
-    with np.errstate(over="ignore"):
-        t = np.log1p(there / unit)
-    return unit if np.isfinite(t).all() and _asymmetry(t) < _asymmetry(there) - LESS_ASYMMETRIC else None
-
-
-def _asymmetry(x: FloatArray) -> float:
-    """|q05 + q95 − 2 q50| / (q95 − q05)."""
-    low, median, high = np.quantile(x, MIDDLE)
-    return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
-
-
-def _of_levels(numbers: FloatArray, codes: IntArray) -> FloatArray:
-    """Numbers of levels, for every row; NaN where there is no level."""
-    return np.append(numbers, np.nan)[codes]
-
-
-# --- Tables ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -607,6 +77,7 @@ class TableEncoder:
     Examples
     --------
     >>> import polars as pl
+    >>> from mosaic.data.cells import cells_of
     >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
     >>> encoder = TableEncoder.of(cells_of(people))
     >>> encoder.blocks
@@ -829,12 +300,12 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
     if values.kind in ("text", "code"):
         written = None if values.kind == "code" or CODE_NAMES.search(name) else Numbers.of(levels, counts)
         if written is not None:
-            numbers = _of_levels(written.read(levels), codes)
+            numbers = of_levels(written.read(levels), codes)
             if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
                 return Number.of(name, numbers, written)
         dates = None if values.kind == "code" else Dates.of(levels, counts)
         if dates is not None:
-            days = _of_levels(dates.read(levels), codes)
+            days = of_levels(dates.read(levels), codes)
             if len(np.unique(days[np.isfinite(days)])) > 1:
                 return Moment.of(name, days, dates)
         if not forced:
@@ -863,7 +334,7 @@ def _unread(column: Column, values: Values, place: Callable[[int], str]) -> str 
     if found is not None:
         row, text, count = found
         what = "date" if isinstance(column, Moment) else "number"
-        return f"{as_missing(count, f'no {what}', column.name)}: {_quoted(text)} in {place(row)}."
+        return f"{as_missing(count, f'no {what}', column.name)}: {quoted(text)} in {place(row)}."
     infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
     return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
 

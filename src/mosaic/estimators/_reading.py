@@ -17,7 +17,8 @@ from sklearn.utils.validation import validate_data
 from mosaic._arrays import Prepare, refuse_masked, refuse_missing
 from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, without_empty
 from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
-from mosaic.data.mixed import LeftOut, TableEncoder, cells_of, encoder_of_frame
+from mosaic.data.cells import cells_of
+from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of_frame
 from mosaic.data.opening import read_file
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
