@@ -28,7 +28,7 @@ def write_points(folder: Path) -> None:
     np.save(folder / "points.npy", X)
     with (folder / "points.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "x", "y", "kind", "note"])
+        writer.writerow(["id", "x", "y", "kind_id", "note"])
         for i, (x, y) in enumerate(X.tolist()):
             writer.writerow([f"p{i}", x, y, "ab"[i % 2], f"é, {i}"])
 

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from mosaic import MOSAIC
 from mosaic.data import open_table, write_rows
+from mosaic.data.cells import cells_of
+from mosaic.data.mixed import TableEncoder
 from mosaic.exceptions import InvalidInputError
 
 pa = pytest.importorskip("pyarrow")
@@ -99,7 +101,7 @@ TABLES = [csv, tsv, csv_gz, csv_zst, parquet, parquet_folder, feather, arrow_str
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
 def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with open_table(write(tmp_path), memory_budget=budget) as table:
+    with open_table(write(tmp_path), exclude_columns=["city"], memory_budget=budget) as table:
         X = table.X if isinstance(table.X, np.ndarray) else table.X.read(0, table.n)
         np.testing.assert_array_equal(X, HEIGHTS)
         assert isinstance(table.X, np.ndarray) == (budget is None)
@@ -117,7 +119,20 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
         assert table.find("b") == 1
         assert table.pictures([0]) is None
         assert any("'key'" in note for note in table.notes)
-        assert any("city" in note for note in table.notes)
+        assert table.encoder is None
+
+
+@pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
+@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
+def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(write, budget, tmp_path):
+    with open_table(write(tmp_path), memory_budget=budget) as table:
+        assert table.feature_names == table.encoder.names == ["height", "age", "city"]
+        assert (table.n, table.n_features) == (3, 3)
+        expected = TableEncoder.of(cells_of(people().select(["height", "age", "city"])))
+        assert table.encoder.columns == expected.columns
+        np.testing.assert_array_equal(numbers(table), expected.encode(cells_of(people())))
+        assert isinstance(table.X, np.ndarray) == (budget is None)
+        assert any("Compared as number: height, age; category: city." in note for note in table.notes)
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
@@ -238,8 +253,9 @@ def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbe
     )
     pq.write_table(table, tmp_path / "t.parquet")
     with open_table(tmp_path / "t.parquet") as opened:
-        np.testing.assert_array_equal(numbers(opened), [[1.5, 1, 0.5], [2.5, 0, 0.25]])
         assert opened.rows([0, 1]).schema.types == table.schema.types
+    with open_table(tmp_path / "t.parquet", exclude_columns=["t"]) as opened:
+        np.testing.assert_array_equal(numbers(opened), [[1.5, 1, 0.5], [2.5, 0, 0.25]])
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.float32())}), tmp_path / "s.parquet")
     with open_table(tmp_path / "s.parquet") as opened:
         assert opened.X.dtype == np.float32

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -144,9 +142,9 @@ def test_bandwidth_may_be_stated_in_points():
 def people(library):
     columns = {
         "name": [f"person {i}" for i in range(160)],
-        "born": [datetime.date(1950, 1, 1) + datetime.timedelta(days=100 * i) for i in range(160)],
+        "mail": [f"person.{i % 80}@example.org" for i in range(160)],
         **{name: X[:, j] for j, name in enumerate(NAMES)},
-        "city": ["Graz", "Linz", "Wien", "Enns"] * 40,
+        "city": ["Graz"] * 160,
     }
     if library == "polars":
         return pl.DataFrame(columns, schema_overrides={"city": pl.Categorical})
@@ -203,8 +201,9 @@ def test_whole_and_missing_types_of_pandas_are_numbers():
     nullable = plain.astype({"a": "Int16", "b": "Float32", "c": "boolean"})
     agree(MOSAIC(5).fit(nullable), MOSAIC(5).fit(plain.astype(float)))
     nullable.loc[4, "a"] = pd.NA
-    with pytest.raises(InvalidInputError, match=r"1 NaN.*row 4, column 'a'"):
-        MOSAIC(5).fit(nullable)
+    model = MOSAIC(5).fit(nullable)
+    assert model.table_.names == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.predict(nullable.astype(float)), model.labels_)
 
 
 # What is refused
@@ -221,9 +220,8 @@ REFUSED = {
     "inf": (lambda: with_entry(-np.inf), r"1 inf. The first is X\[7, 2\] = -inf, in row 7, column 2"),
     "NaN, sparse": (lambda: sp.csr_array(with_entry(np.nan)), "1 NaN.*in row 7, column 2"),
     "NaN, single": (lambda: with_entry(np.nan).astype(np.float32), "1 NaN.*in row 7, column 2"),
-    "NaN, pandas": (lambda: pd.DataFrame(with_entry(np.nan), columns=NAMES), "1 NaN.*in row 7, column 'x2'"),
-    "NaN, polars": (lambda: pl.DataFrame(with_entry(np.nan), schema=NAMES), "1 NaN.*in row 7, column 'x2'"),
-    "null, polars": (lambda: pl.DataFrame({"a": [1.0, None]}), "1 NaN.*in row 1, column 'a'"),
+    "inf, pandas": (lambda: pd.DataFrame(with_entry(np.inf), columns=NAMES), "1 inf.*in row 7, column 'x2'"),
+    "inf, polars": (lambda: pl.DataFrame(with_entry(np.inf), schema=NAMES), "1 inf.*in row 7, column 'x2'"),
     "lazy": (
         lambda: pl.DataFrame(X, schema=NAMES).lazy(),
         r"X is a LazyFrame; all rows are needed in memory. Call .collect\(\) first",

@@ -171,7 +171,7 @@ def to_matrix(X: Any, name: str = "X") -> Any:
         matrix = frame.to_native().sparse.to_coo().tocsr()
         return matrix if matrix.dtype == np.float32 else matrix.astype(np.float64)
     single = columns and all(column.dtype == nw.Float32 for column in columns)
-    return row_major(len(frame), columns, _numpy_column, np.float32 if single else np.float64)
+    return row_major(len(frame), columns, numpy_column, np.float32 if single else np.float64)
 
 
 def row_major(n: int, columns: Sequence[Any], numbers: Callable[[Any], FloatArray], dtype: DTypeLike) -> FloatArray:
@@ -198,6 +198,35 @@ def column_names(X: Any) -> list[str] | None:
     if frame is None or not hasattr(frame, "columns"):
         return None
     return [str(column) for column in frame.columns]
+
+
+def frame_columns(X: Any, names: Sequence[str] | None = None) -> list[Any]:
+    """The columns of a dataframe as narwhals sees them, all of them or those that are named, in this order; [] for all else.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> [column.name for column in frame_columns(pl.DataFrame({"age": [36], "city": ["Bonn"]}), ["city"])]
+    ['city']
+    """
+    frame = _wrapped(X)
+    if frame is None or not hasattr(frame, "columns"):
+        return []
+    columns = list(frame.iter_columns())
+    return columns if names is None else [columns[place] for place in _positions([c.name for c in columns], names)]
+
+
+def without_empty(X: Any) -> Any:
+    """A dataframe without the columns that have no value at all, if other columns have some."""
+    import narwhals.stable.v2 as nw
+
+    frame = _wrapped(X)
+    empty = [
+        column.name
+        for column in frame.iter_columns()
+        if column.is_null().all() or (column.dtype in (nw.Float32, nw.Float64) and column.is_nan().all())
+    ]
+    return X if not empty or len(empty) == len(frame.columns) else _unwrapped(frame.drop(empty), X)
 
 
 def columns_as_lists(X: Any) -> dict[str, list[Any]]:
@@ -374,7 +403,7 @@ def _float_column(column: Any, values: FloatArray | None, frame: Any) -> Any:
     return nw.new_series(column.name, values, nw.Float64, backend=frame.implementation)
 
 
-def _numpy_column(column: Any) -> FloatArray:
+def numpy_column(column: Any) -> FloatArray:
     """The numbers of a column, missing ones as NaN."""
     import narwhals.stable.v2 as nw
 

@@ -2,16 +2,18 @@
 
 from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank
-from mosaic.choosing.explanation import Decisions, Explanation, explain_point
+from mosaic.choosing.explanation import Decisions, Explanation, contrasts, explain_point, oddities, prepared_row
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, as_weights, decision_sample
+from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
-from mosaic.choosing.settings import Constraints, Settings, is_whole
+from mosaic.choosing.settings import Constraints, Settings, is_auto, is_whole
 
 __all__ = [
     "MOST_AUTOMATIC",
     "Answers",
+    "ColumnReason",
     "Constraints",
     "Decisions",
     "Explanation",
@@ -23,6 +25,8 @@ __all__ = [
     "Settings",
     "as_weights",
     "choose",
+    "columns_of",
+    "contrasts",
     "counted",
     "curve_settings",
     "decision_sample",
@@ -30,10 +34,16 @@ __all__ = [
     "explain_point",
     "flag_only",
     "geometry_of",
+    "is_auto",
     "is_whole",
     "knee",
+    "odd_columns",
+    "oddities",
     "percent",
     "preparation_of",
+    "prepared_row",
     "rank",
+    "row_of_point",
+    "typical_columns",
     "without_rounding",
 ]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from mosaic._arrays import IntArray, in_double
+from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic.choosing.certificate import counted
+from mosaic.choosing.reasons import (
+    ColumnReason,
+    TableColumns,
+    columns_of,
+    odd_columns,
+    row_of_point,
+    shares_of_columns,
+    typical_columns,
+)
 from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import is_auto, is_whole
 from mosaic.exceptions import InvalidInputError
@@ -40,6 +50,9 @@ class Explanation:
     stands_for : number of rows that it represents
     members : the most similar of them
     differs_in : (feature, share of the distance to its representative), largest first, where the kernel has features
+    columns : (column, what the row has in it, share of the distance): of an outlier, the columns that make up most of its
+        distance from the nearest row that belongs; of a representative, those in which it is farther from the mean than rows
+        are on average. Empty where columns have no names
     """
 
     index: int
@@ -57,6 +70,7 @@ class Explanation:
     stands_for: int
     members: tuple[int, ...]
     differs_in: tuple[tuple[str, float], ...]
+    columns: tuple[tuple[str, str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict of plain values."""
@@ -66,8 +80,16 @@ class Explanation:
         return f"Row {self.index}: {self.reason}"
 
 
-def explain_point(selection: Selection, i: int, names: Any = None) -> Explanation:
-    """The explanation of row i of the data; ``names`` are those of its columns."""
+def explain_point(selection: Selection, i: int, names: Any = None, table: TableColumns | None = None) -> Explanation:
+    """The explanation of row i of the data.
+
+    Parameters
+    ----------
+    selection : what was fitted
+    i : row of the data
+    names : of its columns, None if they have none
+    table : how its columns became numbers, None if they are taken as they are
+    """
     material, n = selection.material, selection.material.n_rows
     if not (is_whole(i, -n) and int(i) < n):
         raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
@@ -89,12 +111,20 @@ def explain_point(selection: Selection, i: int, names: Any = None) -> Explanatio
     elif answers.is_outlier[at]:
         status = "outlier"
     members = np.flatnonzero(answers.labels == rank) if rank is not None else np.zeros(0, np.intp)
-    rows = selection.rows
+    rows, columns = selection.rows, columns_of(selection, table, names)
+    reasons: tuple[ColumnReason, ...] = ()
+    if columns is not None and selection.usual is not None and status != "represented":
+        own = prepared_row(selection, at)
+        reasons = (
+            odd_columns(selection, columns, own, row, point)
+            if status == "outlier"
+            else typical_columns(selection, columns, own, row)
+        )
     count = float(answers.effective_count[at])
     return Explanation(
         index=row,
         status=status,
-        reason=_reason(selection, at, status, rank, label, similarity, members),
+        reason=_reason(selection, at, status, rank, label, similarity, members, columns is not None, reasons),
         rank=rank,
         influence=float(selection.influence[row]) if selection.is_solved else None,
         effective_count=count,
@@ -106,8 +136,18 @@ def explain_point(selection: Selection, i: int, names: Any = None) -> Explanatio
         nearest=tuple((int(rows[j]), float(similarity[j])) for j in order),
         stands_for=round(_stands_for(selection, members)),
         members=_closest(selection, rank, members),
-        differs_in=_differences(selection, point, label, names),
+        differs_in=_differences(selection, point, label, columns),
+        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
     )
+
+
+def prepared_row(selection: Selection, at: int) -> FloatArray:
+    """A row in memory as the kernel compares it."""
+    material = selection.material
+    point = int(material.points.group[at])
+    if point >= 0:
+        return row_of_point(selection, point)
+    return in_double(material.absent[int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))])
 
 
 def _in_memory(selection: Selection, row: int) -> int:
@@ -132,7 +172,15 @@ def _stands_for(selection: Selection, members: IntArray) -> float:
 
 
 def _reason(
-    selection: Selection, at: int, status: str, rank: int | None, label: int, similarity: Any, members: IntArray
+    selection: Selection,
+    at: int,
+    status: str,
+    rank: int | None,
+    label: int,
+    similarity: Any,
+    members: IntArray,
+    has_columns: bool,
+    reasons: Sequence[ColumnReason],
 ) -> str:
     material, answers, settings = selection.material, selection.answers_in_memory, selection.settings
     count, error = answers.effective_count[at], answers.representation_error[at]
@@ -141,13 +189,15 @@ def _reason(
         must = " It had to be included." if at in material.constraints.must else ""
         what = "its influence" if settings.mode == "paper" else "what it adds to the mean similarity"
         about = "about " if material.row_numbers is not None else ""
+        why = contrasts(reasons) if has_columns and selection.usual is not None else f"{what} is {gain:.3g}"
         return (
             f"chosen as number {(rank or 0) + 1} of {len(selection.rows)}: it stands for {about}"
-            f"{counted(round(_stands_for(selection, members)), 'row')}; {what} is {gain:.3g}.{must}"
+            f"{counted(round(_stands_for(selection, members)), 'row')}; {why}.{must}"
         )
     if status == "outlier":
         fate = "rejected" if settings.outliers == "reject" else "reported"
-        return f"{fate} as an outlier: it {selection.cut.reason}; its own count is {count:.3g}."
+        odd = "it" if not reasons else f"{oddities(reasons)}. It"
+        return f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {count:.3g}."
     who = f"row {int(selection.rows[label])} stands for it with similarity {similarity[label]:.3g}"
     why = "" if material.constraints.allowed[at] else " It was not allowed to be chosen."
     return f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
@@ -165,17 +215,30 @@ def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple
     )
 
 
-def _differences(selection: Selection, point: int, label: int, names: Any) -> tuple[tuple[str, float], ...]:
+def _differences(
+    selection: Selection, point: int, label: int, columns: TableColumns | None
+) -> tuple[tuple[str, float], ...]:
     """Shares of the features in the distance that the kernel measures."""
     kernel = selection.kernel
     if label < 0 or point < 0 or not isinstance(kernel, StationaryKernel):
         return ()
     pair = in_double(kernel.X[np.array([point, selection.chosen[label]])])
     apart = np.abs(pair[0] - pair[1]) ** kernel.order
-    top = np.argsort(-apart, kind="stable")[:MOST_EXPLAINED_BY]
-    return tuple(
-        (str(names[f]) if names is not None else f"x{f}", float(apart[f] / apart.sum())) for f in top if apart[f]
-    )
+    shares = {f"x{j}": float(apart[j] / apart.sum()) for j in np.flatnonzero(apart)}
+    if columns is not None:
+        shares = shares_of_columns(apart, columns)
+    top = sorted(shares, key=lambda name: -shares[name])[:MOST_EXPLAINED_BY]
+    return tuple((name, shares[name]) for name in top if shares[name])
+
+
+def oddities(reasons: Sequence[ColumnReason]) -> str:
+    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"."""
+    return "; ".join(reason.as_oddity for reason in reasons)
+
+
+def contrasts(reasons: Sequence[ColumnReason]) -> str:
+    """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
+    return ", ".join(reason.as_contrast for reason in reasons) or "not far from the middle in any column"
 
 
 class Decisions(tuple[str, ...]):

@@ -21,6 +21,7 @@ from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 
 if TYPE_CHECKING:
     from mosaic.choosing.explanation import Decisions
+    from mosaic.choosing.reasons import UsualRows
 
 
 class Answers(NamedTuple):
@@ -319,6 +320,13 @@ class Selection:
     def protected(self) -> BoolArray | None:
         """Mask of the rows in memory that are kept because they form a group; None without ``min_group``."""
         return None if self.groups is None else np.asarray(self.material.for_rows(self.groups.members, False), bool)
+
+    @cached_property
+    def usual(self) -> UsualRows | None:
+        """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
+        from mosaic.choosing.reasons import UsualRows  # it reads selections
+
+        return UsualRows.of(self)
 
     @property
     def decisions(self) -> Decisions:

@@ -163,7 +163,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "file": (
         _option("--id", metavar="COLUMN", help="column that names the rows (default: a column that looks like ids)"),
-        _option("--columns", help="columns of numbers to compare (default: all of them)", **_LIST),
+        _option("--columns", help="columns to compare rows by (default: all of them)", **_LIST),
         _option("--exclude-columns", help="columns that are not compared", **_LIST),
         _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
         _option("--embeddings", metavar="ARRAY", help="file with the vectors to compare, one for each row"),

@@ -99,8 +99,7 @@ def _fit(session: Session) -> Any:
         model = MOSAIC(strategy="sketch", **settings)
     else:
         model = MOSAICOutlierDetector(**settings)
-    model.fit(X, **({} if weights is None else {"sample_weight": weights}))
-    session.name_features(model)
+    model.fit(session.table, **({} if weights is None else {"sample_weight": weights}))
     return model
 
 

@@ -23,7 +23,7 @@ ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
 FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, mtx, zarr, h5ad) or a folder or zip of \
-images. Columns of numbers are compared; all other columns, including ids, are kept in the output."""
+images. Rows are compared by their columns; all columns, including ids, are kept in the output."""
 
 EXIT_CODES = """\
 exit codes:

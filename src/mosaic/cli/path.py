@@ -30,7 +30,7 @@ def path(args: Namespace) -> int:
         raise InvalidInputError("must be at least 1", parameter="max_representatives", value=most)
     with opened(args) as session:
         curve = mosaic.path(
-            session.table.X,
+            session.table,
             max_representatives=max(most, MOST_AUTOMATIC),
             fit_params=session.constraints(),
             **session.settings(),
@@ -108,7 +108,7 @@ def estimate(args: Namespace) -> int:
     """``mosaic estimate``."""
     with opened(args) as session:
         settings = {name: value for name, value in session.settings().items() if name != "verbose"}
-        cost = mosaic.estimate(session.table.X, **settings)
+        cost = mosaic.estimate(session.table, **settings)
     if args.json:
         write_answer("estimate", EstimateAnswer(session.file, str(cost), notes=session.notes, **asdict(cost)))
         return 0

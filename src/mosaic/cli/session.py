@@ -101,15 +101,8 @@ class Session:
     def fit(self) -> MOSAIC:
         """Fit the selector with the options."""
         model = MOSAIC(**self.settings())
-        model.fit(self.table.X, **self.constraints())
-        self.name_features(model)
+        model.fit(self.table, **self.constraints())
         return model
-
-    def name_features(self, model: Any) -> None:
-        """Give a model that was fitted to an array the names of its features."""
-        names = self.table.feature_names
-        if names is not None and len(names) == model.n_features_in_:
-            model.feature_names_in_ = np.array(names, dtype=object)
 
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic._files import Library
-from mosaic._frames import row_major
+from mosaic._files import Library, listed
+from mosaic._frames import is_feature_name, row_major
+from mosaic.data.cells import Values, cells_of
 from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
@@ -22,13 +25,17 @@ from mosaic.data.features import (
     is_list,
     is_text,
     lay_out,
+    nothing_left,
     without_categories,
 )
+from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of, rule_of
 from mosaic.data.table import InMemory, Records, Table, shape_of
 from mosaic.data.writing import Scratch
 
-pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
+pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
+#: Of a text file, refuses those of some columns of text that are numbers but for some cells.
+CheckCells: TypeAlias = Callable[[list[str]], None]
 #: Numbers of an array that are looked at together.
 NUMBERS_AT_ONCE = 1 << 22
 
@@ -37,7 +44,8 @@ def table_in_memory(
     request: Request,
     records: InMemory,
     notes: Sequence[str] = (),
-    check_cells: Callable[[list[str]], None] | None = None,
+    codes: Sequence[str] = (),
+    check_cells: CheckCells | None = None,
 ) -> Table:
     """A table of columns in memory.
 
@@ -46,17 +54,115 @@ def table_in_memory(
     request : what the user asks for
     records : the columns
     notes : what was assumed so far
+    codes : columns of text that are no numbers, whatever they look like
     check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
     """
     memory = records.table
-    layout = lay_out(request, memory.schema, lambda name: all_different(memory.column(name)), check_cells)
+    layout = lay_out(request, memory.schema, lambda name: _names_rows(name, memory.column(name)))
     if request.id is not None:
         check_ids(request, records, memory.column(request.id))
     seen = FeatureRows(request, layout.features, records.place, records.n)
-    X = seen.see_columns(memory.select(layout.features)) if layout.features else np.zeros((records.n, 0))
-    if len(seen.dropped):
-        X = np.delete(X, seen.dropped, axis=0)
+    if request.drop_missing and layout.features:
+        seen.see_columns(memory.select(layout.features))
+    kept = np.delete(np.arange(records.n), seen.dropped)
+    encoder = None
+    if layout.compared:
+        cells = CellsOfTable(memory.take(kept) if len(kept) < records.n else memory, layout, codes)
+        encoder = found_encoder(
+            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), check_cells=check_cells
+        )
+    if encoder is not None:
+        known = cells.all(encoder.names)
+        return finished_table(request, records, layout, encoder.encode(known), seen, notes, encoder.with_texts(known))
+    if not layout.features and not request.elsewhere:
+        if check_cells is not None:
+            check_cells(layout.found_id)
+        raise nothing_left(request, layout)
+    X: Any = np.zeros((records.n, 0))
+    if layout.features:
+        numbers = memory.select(layout.features)
+        X = matrix_of(numbers.take(kept)) if request.drop_missing else seen.see_columns(numbers)
     return finished_table(request, records, layout, X, seen, notes)
+
+
+class CellsOfTable:
+    """The cells of the columns of a ``pyarrow.Table``, when they are asked for."""
+
+    def __init__(self, table: Any, layout: Layout, codes: Sequence[str] = ()):
+        self._table, self._levels, self._codes = table, layout.levels, codes
+
+    def of(self, name: str) -> Values:
+        """Those of a column."""
+        (values,) = cells_of(self._table.select([name])).values()
+        if name in self._levels:
+            return Values("level", None, *values.as_levels())
+        return replace(values, kind="code") if name in self._codes and values.kind == "text" else values
+
+    def all(self, names: Sequence[str]) -> dict[str, Values]:
+        """Those of some columns, by name."""
+        return {name: self.of(name) for name in names}
+
+
+def found_encoder(
+    request: Request,
+    layout: Layout,
+    cells: CellsOfTable,
+    place: Callable[[int], str],
+    gaps: Collection[str] = (),
+    check_cells: CheckCells | None = None,
+    told: Sequence[str] = (),
+) -> TableEncoder | None:
+    """How the columns of a file become numbers; None where they are numbers that are taken as they are.
+
+    Parameters
+    ----------
+    request, layout : what the user asks for, and what columns are for; is told what is compared and what is not
+    cells : of rows that decide
+    place : of a row number, what the row is called in notes
+    gaps : columns of numbers of which some are missing, in whatever rows
+    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
+    told : columns of which it was said already that some cells are no numbers
+    """
+    if request.encoder is not None:
+        for name in request.encoder.names:
+            if name not in layout.compared:
+                raise FileFault(
+                    request.path,
+                    "was there in fit and is missing now",
+                    "Add or rename the column, or fit again.",
+                    column=name,
+                )
+        return request.encoder  # type: ignore[no-any-return]
+    columns = [(name, partial(cells.of, name)) for name in layout.compared]
+    encoder = encoder_of(columns, layout.keep, place, told)
+    if encoder is None and gaps:
+        encoder = TableEncoder.of(cells.all(layout.compared), keep=layout.keep, place=place, told=told)
+    others = [name for name in layout.compared if name not in layout.features]
+    left_out = [rule for name in others if isinstance(rule := rule_of(name, cells.of(name)), LeftOut)]
+    if encoder is not None:
+        encoder = encoder.with_gaps(gaps)
+        left_out = list(encoder.left_out)
+        layout.notes += encoder.describe()
+    elif left_out:
+        layout.notes.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in left_out])}.")
+    if check_cells is not None:
+        check_cells([*(column.name for column in left_out), *layout.found_id])
+    return encoder
+
+
+def place_name(place: dict[str, Any]) -> str:
+    """Where a row is, in a sentence."""
+    return str(place["where"]) if "where" in place else f"line {place['line']:,}"
+
+
+def _names_rows(name: str, column: Any) -> bool:
+    """Whether all values of a column are there and different, and are not numbers or dates that are written as text."""
+    if not all_different(column):
+        return False
+    if not is_text(column.type) or not is_feature_name(name):
+        return True
+    (values,) = cells_of(pa.table({name: column})).values()
+    return isinstance(rule_of(name, values), LeftOut)
 
 
 def finished_table(
@@ -66,9 +172,13 @@ def finished_table(
     X: Any,
     seen: FeatureRows,
     notes: Sequence[str],
+    encoder: TableEncoder | None = None,
     scratch: Scratch | None = None,
 ) -> Table:
-    """A table of columns whose features are X; ``scratch`` is the temporary folder that it reads from."""
+    """A table of columns whose features are X.
+
+    ``encoder`` has made them, None if they are numbers as they are; ``scratch`` is the temporary folder that it reads from.
+    """
     notes = [*notes, *layout.notes]
     if request.embedding is not None:
         notes.append(f"The numbers are those of column {request.embedding!r}, {shape_of(X)[1]:,} for each row.")
@@ -78,6 +188,7 @@ def finished_table(
         X,
         records,
         feature_names=None if request.embedding is not None or request.elsewhere else layout.features,
+        encoder=encoder,
         id_name=layout.id_name,
         notes=[*notes, *seen.notes],
         dropped=seen.dropped,
@@ -103,6 +214,7 @@ class FeatureRows:
     Attributes
     ----------
     width : length of the lists of an embedding, None without one
+    gaps : of the features, those of which some are missing
     """
 
     def __init__(
@@ -116,24 +228,41 @@ class FeatureRows:
         self._names = None if request.embedding is not None else names
         self._dropped: list[IntArray] = []
         self._seen = 0
+        self._fault: FileFault | None = None
         self.width: int | None = None
+        self.gaps: set[str] = set()
 
-    def see_columns(self, data: Any) -> FloatArray:
-        """Look at the features of the rows that come after those seen before, and return them as a matrix."""
+    def see_columns(self, data: Any, later: bool = False) -> FloatArray:
+        """Look at the features of the rows that come after those seen before, and return them as a matrix.
+
+        With ``later``, missing numbers are refused when ``check`` is called, if it is.
+        """
         if self._request.embedding is not None:
             first = self._seen
             self.width = _list_length(self._request, data.column(0), self.width, lambda row: self._place(first + row))
         rows = matrix_of(data)
-        self.see(rows)
+        self.see(rows, later)
         return rows
 
-    def see(self, rows: Any) -> None:
+    def see(self, rows: Any, later: bool = False) -> None:
         """Look at the rows that come after those seen before."""
         bad = bad_rows(rows)
         if len(bad) and not self._request.drop_missing:
-            raise self._refused(rows[int(bad[0])], self._seen + int(bad[0]), len(bad), self._seen + rows.shape[0])
+            if self._fault is None:
+                number, seen = self._seen + int(bad[0]), self._seen + rows.shape[0]
+                self._fault = self._refused(rows[int(bad[0])], number, len(bad), seen)
+            if not later:
+                raise self._fault
+            gone = np.isnan(rows[bad]).any(axis=0)
+            self.gaps.update(name for name, is_gone in zip(self._names or (), gone, strict=False) if is_gone)
+            bad = bad[:0]
         self._dropped.append(self._seen + bad)
         self._seen += rows.shape[0]
+
+    def check(self) -> None:
+        """Refuse missing and infinite numbers that were seen."""
+        if self._fault is not None:
+            raise self._fault
 
     @property
     def dropped(self) -> IntArray:

@@ -30,7 +30,7 @@ from mosaic.data.csv_style import (
     records_of,
 )
 from mosaic.data.faults import FileFault, no_rows, readable
-from mosaic.data.features import Request, check_names, is_number, lay_out
+from mosaic.data.features import Request, check_names, is_number, is_text, lay_out
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
@@ -43,6 +43,8 @@ PARSED_BYTES = 1 << 22
 MOSTLY_NUMBERS = 0.5
 #: Line breaks within a row of the wrong length that show an open quotation mark.
 BREAKS_OF_AN_OPEN_QUOTE = 5
+#: Letters of a cell that a message shows.
+SHOWN_LETTERS = 40
 NO_ROWS = "has a header and no rows"
 #: What pyarrow says of a row that it cannot parse or convert.
 PARSE_ERROR = re.compile(
@@ -50,6 +52,17 @@ PARSE_ERROR = re.compile(
     r"|CSV conversion error to (?P<type>\w+): invalid value '(?P<value>.*)')",
     re.DOTALL,
 )
+
+
+class NoNumber(FileFault):
+    """The fault of a cell that is no number in a column of numbers, with the column and what the cell holds."""
+
+    def __init__(self, fault: FileFault, name: str, cell: str):
+        super().__init__(fault.file, fault.fault, fault.remedy, line=fault.line, column=name)
+        self.name, self.cell = name, cell
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return FileFault, (self.file, self.fault, self.remedy), vars(self)
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,7 @@ class TextTable:
     notes : what was assumed
     codes : columns of whole numbers that lose digits as numbers: leading zeros, or more digits than an integer holds
     row_bytes : of a row of the first lines, on average
+    texts : columns in which cells were found that are no numbers, although those of the first lines are
     """
 
     request: Request
@@ -77,6 +91,7 @@ class TextTable:
     notes: tuple[str, ...]
     codes: tuple[str, ...]
     row_bytes: float
+    texts: tuple[str, ...] = ()
 
     @property
     def computed(self) -> set[str]:
@@ -165,7 +180,8 @@ class TextTable:
             column = re.search(r"In CSV column #(\d+)", said)
             name = None if column is None else self.names[int(column[1])]
             what = "neither true nor false" if found["type"] == "bool" else "not a number"
-            return self.odd_cell(name, found["value"], row, what)
+            fault = self.odd_cell(name, found["value"], row, what)
+            return fault if name is None else NoNumber(fault, name, found["value"])
         line = self.line_of(row)
         if (found["text"] or "").count("\n") > BREAKS_OF_AN_OPEN_QUOTE:
             return FileFault(path, *unclosed, line=line)
@@ -180,11 +196,10 @@ class TextTable:
 
     def odd_cell(self, name: str | None, value: str, row: int, what: str) -> FileFault:
         """The fault of a cell that is no number."""
-        shown = value if len(value) <= 40 else value[:40] + "…"
-        instead = "" if name is None else f", or do not compute with the column: `exclude_columns={name!r}`"
+        instead = "" if name is None else f", or do not compare rows by the column: `exclude_columns={name!r}`"
         return FileFault(
             self.request.path,
-            f"{shown!r} is {what}",
+            f"{_shown(value)} is {what}",
             f"Correct the cell (a missing number is an empty cell or NA){instead}.",
             line=self.line_of(row),
             column=name,
@@ -231,16 +246,18 @@ class TextTable:
                 row += bool(record)  # an empty line is no row
 
     def check_cells(self, table: Any, names: Sequence[str]) -> None:
-        """Refuse text that is numbers but for some cells: computing without that column is hardly what is wanted."""
+        """Refuse text that is numbers but for some cells: to leave such a column out is hardly what is wanted."""
         for name in names:
             column = table.column(name)
+            if not is_text(column.type):
+                continue
             number, missing = cell_kinds(column, self.decimal)
             filled, good = len(column) - (pc.sum(missing).as_py() or 0), pc.sum(number).as_py() or 0
-            if name in (self.request.columns or ()) or (filled and good >= MOSTLY_NUMBERS * filled):
+            if filled and good >= MOSTLY_NUMBERS * filled:
                 row = pc.index(pc.or_(number, missing), False).as_py()
                 if row >= 0:
-                    share = f", as {good:,} of {filled:,} cells of this column are" if good else ""
-                    raise self.odd_cell(name, column[row].as_py(), row, f"not a number{share}")
+                    said = f"not a number, as {good:,} of {filled:,} cells of this column are"
+                    raise self.odd_cell(name, column[row].as_py(), row, said)
 
     def may_be_codes(self, table: Any, zeros: bool) -> list[str]:
         """Columns of numbers that may have lost digits: long whole numbers are read as floats, and zeros, if any, are dropped."""
@@ -305,7 +322,9 @@ def open_text_table(request: Request) -> Table:
         request.progress(request.path.stat().st_size, request.path.stat().st_size)
     if not table.num_rows:
         raise no_rows(request.path, NO_ROWS)
-    return table_in_memory(request, InMemory(table, text.line_of), text.notes, partial(text.check_cells, table))
+    return table_in_memory(
+        request, InMemory(table, text.line_of), text.notes, text.codes, partial(text.check_cells, table)
+    )
 
 
 def _open_large(text: TextTable, size: float) -> Table:
@@ -321,26 +340,40 @@ def _open_large(text: TextTable, size: float) -> Table:
     text, sample = _read_types(text, first_block)
     for name, found in _types_further_down(text, sample.schema).items():
         sample = sample.set_column(sample.schema.get_field_index(name), name, pa.nulls(sample.num_rows, found))
-    layout = lay_out(request, sample.schema, check_cells=partial(text.check_cells, sample))
+    for name in text.texts:
+        sample = sample.set_column(sample.schema.get_field_index(name), name, pa.nulls(sample.num_rows, pa.string()))
+    layout = lay_out(request, sample.schema)
     counted = {*layout.features, *([] if request.weight is None else [request.weight])} - {request.embedding}
     # Whole numbers of the first block may have fractions further down.
     kinds = {name: pa.float64() if name in counted else pa.string() for name in text.names}
     kinds |= {field.name: field.type for field in sample.schema if field.type == pa.bool_()}
+    kinds |= dict.fromkeys(text.texts, pa.string())
     numbers = [field.name for field in sample.schema if is_number(field.type)]
     whole = [field.name for field in sample.schema if types.is_integer(field.type)]
 
     def shown(table: Any) -> Any:
         return text.as_shown(_whole_again(table, whole), numbers)
 
-    return table_by_conversion(
-        request,
-        layout,
-        text.batches(kinds, text.names, told=True),
-        size,
-        shown=shown,
-        line=text.line_of,
-        notes=text.notes,
-    )
+    try:
+        return table_by_conversion(
+            request,
+            layout,
+            text.batches(kinds, text.names, told=True),
+            size,
+            shown=shown,
+            line=text.line_of,
+            notes=text.notes,
+            codes=text.codes,
+            check_cells=partial(text.check_cells, sample),
+            told=text.texts,
+        )
+    except NoNumber as fault:
+        if fault.name not in layout.compared:
+            raise
+        # The column is read as text, as that of a small file is.
+        place = "" if fault.line is None else f" in line {fault.line:,}"
+        said = f"Cells of {fault.name!r} that are no numbers count as missing, the first{place}: {_shown(fault.cell)}."
+        return _open_large(replace(text, texts=(*text.texts, fault.name), notes=(*text.notes, said)), size)
 
 
 def _read_types(
@@ -420,3 +453,8 @@ def how_it_is_written(request: Request) -> TextTable:
     row_bytes = len(lines.encode()) / len(records)
     made = TextTable(request, delimiter, decimal, tuple(names), has_header, skipped, tuple(notes), (), row_bytes)
     return replace(made, codes=tuple(name for name in codes if name not in made.computed))
+
+
+def _shown(cell: str) -> str:
+    """What a cell holds, shortened."""
+    return repr(cell if len(cell) <= SHOWN_LETTERS else cell[:SHOWN_LETTERS] + "…")

@@ -31,6 +31,8 @@ class Request:
     path, kind : of the file or folder; its kind as a person would say it
     budget : bytes of memory
     elsewhere : whether the numbers come from another file, so that no column is needed for them
+    encoder : how columns become numbers, if that is known (``mosaic.data.mixed``)
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
     """
 
     path: Path
@@ -46,6 +48,8 @@ class Request:
     colour: bool = False
     drop_missing: bool = False
     elsewhere: bool = False
+    encoder: Any = None
+    numbers_only: bool = False
     budget: float = DEFAULT_BUDGET
     progress: Progress | None = None
 
@@ -62,7 +66,12 @@ class Layout:
 
     Attributes
     ----------
-    features : columns that are computed with, in their order; the column of lists, if an embedding is asked for
+    features : columns of numbers to compare rows by, in their order; the column of lists, if an embedding is asked for
+    compared : all columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone
+    keep : those that are asked for by name
+    levels : those that stand for categories whatever they hold
+    found_id : the column of text that names the rows, if that was found by its values and not by its name; one at most
+    schema : of all columns
     id_name : column that names the rows, None without one
     ids : columns of numbers that are no features because they are called as ids are
     notes : what was assumed
@@ -70,6 +79,11 @@ class Layout:
 
     features: list[str]
     id_name: str | None = None
+    compared: list[str] = field(default_factory=list)
+    keep: list[str] = field(default_factory=list)
+    levels: list[str] = field(default_factory=list)
+    found_id: list[str] = field(default_factory=list)
+    schema: Any = None
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -112,20 +126,18 @@ def lay_out(
     request: Request,
     schema: Any,
     distinct: Callable[[str], bool] | None = None,
-    check_cells: Callable[[list[str]], None] | None = None,
 ) -> Layout:
-    """Decide what every column is for. Refused are columns of text that should be numbers, and a lack of features.
+    """Decide what every column is for.
 
-    Columns of numbers are features, except those that are called as ids are, that mosaic itself has added, that pandas has
-    stored as the index of a frame or as categories, and those that the request gives another role or leaves out. A column
-    that ``columns`` names outright is a feature anyway.
+    Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
+    index of a frame, and those that the request gives another role or leaves out. A column that ``columns`` names outright is
+    compared anyway.
 
     Parameters
     ----------
     request : what the user says of the columns
     schema : ``pyarrow.Schema``
     distinct : whether all values of a column are there and different; None where not all rows can be looked at
-    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
     """
     names = list(schema.names)
     check_names(request, names)
@@ -137,10 +149,10 @@ def lay_out(
     free = [name for name in names if name in exact - left_out or name not in {*left_out, *request.roles}]
     added = [name for name in free if is_added(name) and name not in exact]
     free = [name for name in free if name not in added]
-    layout = Layout([], request.id)
+    layout = Layout([], request.id, schema=schema)
     if request.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, index)
-    _check_kinds(request, exact, kinds, numbers)
+    _check_kinds(request, exact, kinds)
     if request.elsewhere:
         return layout
     if request.embedding is not None:
@@ -149,22 +161,14 @@ def lay_out(
     inside = free if request.columns is None else [name for name in free if name in chosen]
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
-    texts = [name for name in inside if is_text(kinds[name]) and name not in ids]
     inside = [name for name in inside if name in exact or name != layout.id_name]
     layout.features = [name for name in inside if name in numbers and name not in ids]
     layout.ids = [name for name in ids if is_number(kinds[name])]
-    if check_cells is not None:
-        check_cells(texts)
-    for name in texts:
-        if name in exact:
-            raise FileFault(
-                request.path,
-                "holds text, no numbers (`columns`)",
-                "Convert it to numbers and write the file again; text needs an embedding (`embedding` or `embeddings`).",
-                column=name,
-            )
-    if not layout.features:
-        raise _nothing_left(request, schema, numbers)
+    if not request.numbers_only:
+        layout.compared = [name for name in inside if name not in ids]
+        layout.keep, layout.levels = [name for name in inside if name in exact], list(categories)
+    elif not layout.features:
+        raise nothing_left(request, layout)
     ids = [name for name in ids if name != layout.id_name]
     if added:
         layout.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
@@ -173,9 +177,6 @@ def lay_out(
             f"Not computed with, since they are called as ids are: {listed(ids)}. To compute with numbers among them, name "
             "them in `columns`."
         )
-    others = [name for name in inside if name not in numbers and name not in ids]
-    if others:
-        layout.notes.append(f"Not computed with, since they are no columns of numbers: {listed(others)}.")
     return layout
 
 
@@ -260,26 +261,30 @@ def _choose_id(
         if distinct(name):
             layout.id_name = name
             why, keep = ", whose values are all different", ""
+            layout.found_id = [] if name in by_name else [name]
             if name in by_name:
                 why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
             layout.notes.append(f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}.")
             return
 
 
-def _check_kinds(request: Request, exact: set[str], kinds: dict[str, Any], numbers: set[str]) -> None:
-    """Refuse dates, lists and the like among the columns to compute with, and weights that are no numbers."""
+def _check_kinds(request: Request, exact: set[str], kinds: dict[str, Any]) -> None:
+    """Refuse lists and the like among the columns to compare rows by, and weights that are no numbers."""
     for name in exact if request.embedding is None and not request.elsewhere else ():
-        if name not in numbers and not is_text(kinds[name]):  # text is looked at cell by cell
+        if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
             raise FileFault(
                 request.path,
-                f"holds {kinds[name]}, no numbers (`columns`)",
+                f"holds {kinds[name]}, which rows cannot be compared by (`columns`)",
                 "Convert it to numbers first; a column of lists is named with `embedding`.",
                 column=name,
             )
     check_weight(request, kinds)
 
 
-def _nothing_left(request: Request, schema: Any, numbers: set[str]) -> FileFault:
+def nothing_left(request: Request, layout: Layout) -> FileFault:
+    """Refuses a table without a column to compare rows by."""
+    schema = layout.schema
+    numbers = any(is_number(column.type) for column in schema)
     found = listed([f"{column.name} ({column.type})" for column in schema])
     lists = [column.name for column in schema if is_list(column.type)]
     if lists:
@@ -297,6 +302,6 @@ def _nothing_left(request: Request, schema: Any, numbers: set[str]) -> FileFault
     return FileFault(
         request.path,
         f"has no column of numbers, only {found}",
-        "If the cells stand for numbers, write them plainly: 10 and not 10 %. Text needs an embedding: numbers made of it by a "
-        "language model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`).",
+        "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
+        "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`).",
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
@@ -15,6 +15,7 @@ from mosaic.data.csv_files import open_text_table
 from mosaic.data.faults import FileFault, check_there
 from mosaic.data.features import Progress, Request
 from mosaic.data.images import PICTURES, open_images
+from mosaic.data.mixed import TableEncoder
 from mosaic.data.parquet import open_feather, open_parquet
 from mosaic.data.table import Table
 from mosaic.data.text import COMPRESSIONS, ending_of, open_json_lines, open_text
@@ -71,8 +72,10 @@ def open_table(
 ) -> Table:
     r"""Open a file of rows: numbers to fit, and the names and columns that belong to them.
 
-    Columns of numbers are features, all others identify a row. Files that are large for the budget stay on the disk: their
-    numbers are mapped into memory or read in passes.
+    Rows are compared by their columns, whatever these hold: numbers, categories, dates, texts; missing values are a value of
+    their own. Numbers without gaps and without others beside them are taken as they are, otherwise every column has the rule of
+    its kind (``mosaic.data.mixed``). Ids, constants and copies are left out. Files that are large for the budget stay on the
+    disk: their numbers are mapped into memory or read in passes.
 
     Parameters
     ----------
@@ -80,9 +83,9 @@ def open_table(
         ``embeddings``, a folder of Parquet files, a folder or .zip of pictures
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
-    columns : features, by name or pattern (``"gene_*"``); by default all columns of numbers but those that are called as ids
-        are, begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is one anyway
-    exclude_columns : columns that are no features, by name or pattern
+    columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
+        begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
+    exclude_columns : columns that rows are not compared by, by name or pattern
     embedding : column that holds a list of numbers, which are the features
     embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
         the same, in the same order
@@ -90,7 +93,7 @@ def open_table(
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
-    drop_missing : leave out rows with missing or infinite numbers, which are refused otherwise
+    drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, 2 GiB by default
     progress : is called now and then with the bytes done and their total
 
@@ -149,6 +152,7 @@ def open_table(
             Path(embeddings),
             array=None if has_arrays else array,
             drop_missing=drop_missing,
+            numbers_only=True,
             budget=budget,
             progress=progress,
         )
@@ -235,15 +239,24 @@ def _with_embeddings(table: Table, request: Request) -> Table:
     return table
 
 
-def read_file(path: str | PathLike[str], memory_budget: float | None = None) -> tuple[Any, list[str] | None, list[str]]:
-    """The features of a file, for a fit.
+def read_file(
+    path: str | PathLike[str],
+    memory_budget: float | None = None,
+    *,
+    encoder: TableEncoder | None = None,
+    numbers_only: bool = False,
+) -> Table:
+    """A file for a fit, or new rows for a model; temporary files stay as long as its X.
 
-    Returns
-    -------
-    X : array, memory map or CSR matrix; a source that is read in passes, if the file is large for the budget
-    names : of the features, None where they have none
-    left_out : columns of numbers that are no features because they are called as ids are
+    Parameters
+    ----------
+    path, memory_budget : as for :func:`open_table`
+    encoder : how columns become numbers, if a model knows it
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
     """
-    table = open_table(path, memory_budget=memory_budget)
+    file = Path(path)
+    check_there(file)
+    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, budget=budget))
     table.keep_files()
-    return table.X, table.feature_names, table.left_out
+    return table

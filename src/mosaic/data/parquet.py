@@ -10,11 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import IntArray
+from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library
-from mosaic.data.columns import FeatureRows, finished_table, matrix_of, number_type, table_in_memory
+from mosaic.data.columns import (
+    CellsOfTable,
+    CheckCells,
+    FeatureRows,
+    finished_table,
+    found_encoder,
+    matrix_of,
+    number_type,
+    place_name,
+    table_in_memory,
+)
 from mosaic.data.faults import FileFault, no_rows, readable
-from mosaic.data.features import Layout, Progress, Request, is_number, lay_out
+from mosaic.data.features import Layout, Progress, Request, lay_out, nothing_left
+from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
 from mosaic.data.writing import Scratch
@@ -26,6 +37,9 @@ pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".p
 #: Columns of a row group are read in small parts, not as a whole before the first row is decoded.
 SMALL_READS = {"pre_buffer": False, "buffer_size": 1 << 16}
 
+#: Rows from which the rules of columns are found where not all are in memory, and the stretches of the file that they are in.
+DECIDING_ROWS, STRETCHES = 50_000, 50
+
 
 def open_parquet(request: Request) -> Table:
     """A Parquet file, or the files of a folder in the order of their names.
@@ -34,8 +48,7 @@ def open_parquet(request: Request) -> Table:
     passes.
     """
     files = ParquetFiles(request.path, _parquet_files(request.path))
-    n_numbers = sum(is_number(field.type) for field in files.schema)
-    if 8 * files.n * n_numbers > request.budget / 4 or files.size > request.budget / 4:
+    if 8 * files.n * len(files.schema) > request.budget / 4 or files.size > request.budget / 4:
         layout = lay_out(request, files.schema)
         return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
     return table_in_memory(request, InMemory(files.read_all()))
@@ -71,8 +84,11 @@ def table_of_parquet(
     seen: FeatureRows | None = None,
     notes: Sequence[str] = (),
     scratch: Scratch | None = None,
+    codes: Sequence[str] = (),
+    check_cells: CheckCells | None = None,
+    told: Sequence[str] = (),
 ) -> Table:
-    """A table whose rows stay in Parquet files. Missing numbers are left to the fit, unless rows are to be left out.
+    """A table whose rows stay in Parquet files. How columns become numbers is found from a part of the rows.
 
     Parameters
     ----------
@@ -81,6 +97,9 @@ def table_of_parquet(
     seen : what is known about the features, if all rows were looked at already
     notes : what was assumed so far
     scratch : the temporary folder that the files are in
+    codes : columns of text that are no numbers, whatever they look like
+    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
+    told : columns of which it was said already that some cells are no numbers
     """
     if request.id is not None:
         layout.notes.append(
@@ -88,18 +107,41 @@ def table_of_parquet(
         )
     if seen is None:
         seen = FeatureRows(request, layout.features, records.place, records.n)
-        if layout.features and (request.drop_missing or request.embedding is not None):
+        if layout.features and (request.drop_missing or request.embedding is not None or layout.compared):
             for batch in records.batches(layout.features):
-                seen.see_columns(batch)
+                seen.see_columns(batch, later=bool(layout.compared))
+    encoder = None
+    if layout.compared:
+        sample, numbers = _spread_rows(records.files, layout.compared, seen.dropped)
+        cells = CellsOfTable(sample, layout, codes)
+        encoder = found_encoder(
+            request,
+            layout,
+            cells,
+            lambda row: place_name(records.place(int(numbers[row]))),
+            seen.gaps,
+            check_cells,
+            told,
+        )
+    if encoder is None and not request.elsewhere:
+        seen.check()
+        if not layout.features:
+            raise nothing_left(request, layout)
     X: Any = np.zeros((records.n, 0))
-    if layout.features:
-        X = ParquetSource(request.kind, records.files, layout.features, seen.width)
+    if layout.features or encoder is not None:
+        if encoder is None:
+            X = ParquetSource(request.kind, records.files, layout.features, seen.width)
+        else:
+            X = EncodedSource(request.kind, records.files, encoder, layout, codes)
+            if len(sample) < records.n:
+                said = f"How columns are compared was found from {len(sample):,} rows spread over the file."
+                layout.notes.append(said)
         X.owner = scratch
         if len(seen.dropped):
             X = SelectedRows(X, seen.dropped)
         if scratch is not None and 8.0 * X.n * X.n_features <= request.budget / 4:
             X = X.read(0, X.n)
-    return finished_table(request, records, layout, X, seen, notes, scratch)
+    return finished_table(request, records, layout, X, seen, notes, encoder, scratch)
 
 
 def table_by_conversion(
@@ -111,6 +153,9 @@ def table_by_conversion(
     shown: Callable[[Any], Any] | None = None,
     line: Callable[[int], int | None] | None = None,
     notes: Sequence[str] = (),
+    codes: Sequence[str] = (),
+    check_cells: CheckCells | None = None,
+    told: Sequence[str] = (),
 ) -> Table:
     """A table of a file that is read only from its beginning to its end: it is converted to a temporary Parquet file first.
 
@@ -123,6 +168,7 @@ def table_by_conversion(
     shown : turns the columns of the batches into columns as they are shown
     line : of a row number, the line in a text file
     notes : what was assumed so far
+    codes, check_cells, told : as for ``table_of_parquet``
     """
     seen, writer = FeatureRows(request, layout.features, lambda number: place_of(number, line)), None
     with Scratch(request.path, expected) as scratch:
@@ -130,7 +176,7 @@ def table_by_conversion(
         try:
             for batch in batches:
                 if layout.features and batch.num_rows:
-                    seen.see_columns(batch.select(layout.features))
+                    seen.see_columns(batch.select(layout.features), later=bool(layout.compared))
                 with scratch.writing():
                     if writer is None:
                         writer = pq.ParquetWriter(
@@ -146,7 +192,7 @@ def table_by_conversion(
         files = ParquetFiles(request.path, [file])
         said = f"The file is large: its {files.n:,} rows were converted to a temporary Parquet file."
         records = ParquetRecords(files, shown, line)
-        return table_of_parquet(request, records, layout, seen, [*notes, said], scratch)
+        return table_of_parquet(request, records, layout, seen, [*notes, said], scratch, codes, check_cells, told)
 
 
 class ParquetFiles:
@@ -296,12 +342,54 @@ class ParquetSource(LocalSource):
         # What a damaged file holds back is missing.
         rows, known = np.full((stop - start, self.n_features), np.nan, self._dtype), 0
         for batch in self._files.read(start, stop, self._columns):
-            rows[known : known + batch.num_rows] = matrix_of(batch)
+            rows[known : known + batch.num_rows] = self.matrix(batch)
             known += batch.num_rows
         return rows
 
+    def matrix(self, batch: Any) -> FloatArray:
+        """The numbers of some rows."""
+        return matrix_of(batch)
+
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"owner": None}
+
+
+class EncodedSource(ParquetSource):
+    """Columns of Parquet files of whatever kind, as numbers.
+
+    Parameters
+    ----------
+    kind : what it is, as a person would say it
+    files : the files
+    encoder : how columns become numbers
+    layout : of the columns
+    codes : columns of text that are no numbers, whatever they look like
+    """
+
+    def __init__(
+        self, kind: str, files: ParquetFiles, encoder: TableEncoder, layout: Layout, codes: Sequence[str] = ()
+    ):
+        super().__init__(kind, files, encoder.names)
+        self.names, self.n_features, self._dtype = encoder.number_names, encoder.width, np.dtype(np.float64)
+        self._encoder, self._layout, self._codes = encoder, layout, codes
+
+    def matrix(self, batch: Any) -> FloatArray:
+        """The numbers of some rows."""
+        cells = CellsOfTable(pa.Table.from_batches([batch]), self._layout, self._codes)
+        return self._encoder.encode(cells.all(self._encoder.names))
+
+
+def _spread_rows(files: ParquetFiles, columns: Sequence[str], dropped: IntArray) -> tuple[Any, IntArray]:
+    """Rows of these columns from which rules are found, and their numbers: all, or stretches that are spread over the file."""
+    starts, length = np.zeros(1, np.int64), files.n
+    if files.n > DECIDING_ROWS:
+        length = DECIDING_ROWS // STRETCHES
+        starts = np.linspace(0, files.n - length, STRETCHES).astype(np.int64)
+    batches = [batch for start in starts for batch in files.read(int(start), int(start) + length, columns)]
+    numbers = (starts[:, None] + np.arange(length)).ravel()
+    kept = np.flatnonzero(~np.isin(numbers, dropped))
+    table = pa.Table.from_batches(batches)
+    return (table if len(kept) == len(numbers) else table.take(kept)), numbers[kept]
 
 
 def _without_views(schema: Any) -> Any:

@@ -54,7 +54,8 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     if isinstance(X, (str, PathLike)):
         from mosaic.data.opening import read_file
 
-        X, names = read_file(X)[:2]
+        table = read_file(X)
+        X, names = table.X, table.feature_names
     if isinstance(X, LocalSource) and n_jobs is not None:
         X = copy(X)
         X.n_jobs = n_jobs

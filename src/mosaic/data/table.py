@@ -145,8 +145,9 @@ class Table:
     path : of the file or folder
     kind : what it is, as a person would say it: "CSV file", "images in a folder"
     X : float array, memory map, CSR matrix, or a source that is read in passes
-    n, n_features : shape of X
-    feature_names : names of the columns of X, None where they have none
+    n, n_features : number of rows, and of the columns that they are compared by
+    feature_names : names of these columns, None where they have none
+    encoder : how they became the numbers in X, a ``mosaic.data.mixed.TableEncoder``; None where they are numbers as they are
     notes : sentences on what was assumed
     columns : names of what ``rows`` gives
     id_name : the column that names the rows, None where there is none
@@ -170,11 +171,16 @@ class Table:
         group_name: str | None = None,
         weights: FloatArray | None = None,
         left_out: Sequence[str] = (),
+        encoder: Any = None,
         pictures: Callable[[IntArray, int], list[bytes]] | None = None,
         clean: Callable[[], None] | None = None,
     ):
         self.path, self.kind, self.X = path, kind, X
         self.n, self.n_features = shape_of(X)
+        self.encoder = encoder
+        if encoder is not None:
+            feature_names = encoder.names
+            self.n_features = len(encoder.names)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
         self.group_name, self.left_out = group_name, list(left_out)
@@ -253,6 +259,7 @@ class Table:
         """Take over the numbers of another table, whose file has as many rows as this one's. It is closed with this one."""
         self._cleaners.append(other.close)
         self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
+        self.encoder = other.encoder
         self._dropped = other._dropped
         kept = other.numbers(np.arange(other.n))
         self.groups = None if self.groups is None else self.groups[kept]

@@ -17,7 +17,7 @@ from mosaic._arrays import BoolArray, FloatArray
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
 from mosaic.encoding import Encoding
 from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._reading import read_prepared, seed_of
+from mosaic.estimators._reading import read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
 from mosaic.exceptions import SelectionWarning
 from mosaic.outliers import EffectiveCounts
@@ -70,10 +70,13 @@ def read_material(
     """
     narrator.say("similarities")
     matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
+    table = estimator.table_
+    settings = without_scaling(settings, table)
     checked = Constraints.read(matrix.shape[0], **constraints)
     points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
-    seed, names = seed_of(estimator.random_state), getattr(estimator, "feature_names_in_", None)
-    geometry = geometry_of(matrix, points, settings, prepare, names, seed)
+    seed = seed_of(estimator.random_state)
+    names = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
+    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table)
     max_rank = rank_for(settings, strategy, points.n, matrix)
     proof = InMemory(settings, max_rank, *_warm_start(estimator, settings, points, geometry, max_rank, seed))
     counting = None

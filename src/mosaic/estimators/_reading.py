@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple
@@ -10,29 +12,47 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from mosaic._arrays import Prepare, refuse_masked, refuse_missing
-from mosaic._frames import column_names, id_columns, numeric_part, to_matrix
-from mosaic.choosing import Settings, as_weights, preparation_of
+from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, without_empty
+from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
+from mosaic.data.cells import cells_of
+from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of_frame
 from mosaic.data.opening import read_file
+from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 
 
 class NamedRows(NamedTuple):
-    """Rows of a file in memory, and the names of their columns."""
+    """Rows in memory or a source, the names of the columns that they come from, and how these became numbers.
+
+    ``table`` is None where columns are numbers as they are.
+    """
 
     rows: Any
     names: list[str] | None
+    table: TableEncoder | None = None
 
 
-def rows_of_file(path: str | PathLike[str], memory_budget: float | None = None, warn: bool = True) -> NamedRows:
-    """The features of a file; the rows are a source where the file is large for the budget."""
-    X, names, left_out = read_file(path, memory_budget)
-    if warn:
-        warn_of_ids(left_out, f"choose the columns: mosaic.data.open_table({str(path)!r}, columns=[…]).X")
-    return NamedRows(X, names)
+def rows_of_file(file: Any, memory_budget: float | None = None, fitted: Any = None) -> NamedRows | None:
+    """The rows of a path or an open table; None for all else. They are a source where the file is large for the budget.
+
+    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit.
+    """
+    if isinstance(file, Table):
+        return NamedRows(file.X, file.feature_names, file.encoder)
+    if not isinstance(file, (str, PathLike)):
+        return None
+    if fitted is not None:
+        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
+    else:
+        table = read_file(file, memory_budget)
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
+        if table.encoder is not None:
+            warn_of_left_out(table.encoder.left_out)
+    return NamedRows(table.X, table.feature_names, table.encoder)
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:
@@ -47,15 +67,58 @@ def warn_of_ids(names: list[str], remedy: str) -> None:
         )
 
 
+def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
+    """Warn of columns of a table that a user would expect to be compared, and are not."""
+    surprising = [column for column in left_out if column.expected]
+    if surprising:
+        told = "; ".join(f"{column.name!r} {column.why}" for column in surprising)
+        warnings.warn(
+            f"Not compared: {told}. If a column holds amounts, rename it; codes that stand for kinds are compared as text; "
+            "numbers in lists need columns of their own. table_.describe() says how columns are compared.",
+            SelectionWarning,
+            stacklevel=2,
+        )
+
+
+def rows_of_frame(estimator: Any, X: Any, *, reset: bool) -> NamedRows | None:
+    """The rows of a data frame as numbers; None where X is no data frame.
+
+    Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
+    every column has the rule of its kind, see ``mosaic.data.mixed``.
+    """
+    if column_names(X) is None:
+        return None
+    precomputed, table = getattr(estimator, "kernel", None) == "precomputed", None
+    if not reset:
+        table = getattr(estimator, "table_", None)
+    elif not precomputed:
+        table = encoder_of_frame(X)
+    if table is not None:
+        cells = cells_of(X, table.names)
+        if reset:
+            table = table.with_texts(cells)
+            warn_of_left_out(table.left_out)
+        return NamedRows(table.encode(cells), table.names, table)
+    names = None if reset else getattr(estimator, "feature_names_in_", None)
+    if reset and not precomputed:
+        warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
+    X = numeric_part(without_empty(X) if reset else X, names=names, keep_ids=precomputed)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    found = getattr(estimator, "feature_names_in_", None)
+    matrix = to_matrix(X)
+    return NamedRows(_checked(matrix, column_names(X)), None if found is None else [str(name) for name in found])
+
+
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A finite float matrix, dense or CSR. ``reset`` in fit; later the features must be those of fit.
 
-    Frames and files give their features; columns of text, and those that are called as ids are, are not computed with.
+    Data frames and files give their columns as numbers; ``table_`` of the estimator says how, None if as they are.
     """
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-    if isinstance(X, (str, PathLike)):
-        X = rows_of_file(X, warn=reset)
-        X = X._replace(rows=X.rows.read(0, X.rows.n)) if isinstance(X.rows, LocalSource) else X
+    if not isinstance(X, NamedRows):
+        X = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset) or X
+    if isinstance(X, NamedRows) and isinstance(X.rows, LocalSource):
+        X = X._replace(rows=X.rows.read(0, X.rows.n))
     if isinstance(X, NamedRows):
         known = None if reset else getattr(estimator, "feature_names_in_", None)
         if known is not None and X.names is not None and list(known) != X.names:
@@ -63,25 +126,38 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
                 f"X has the columns {', '.join(map(repr, X.names))}; those of fit were {', '.join(map(repr, known))}",
                 "Write them in this order, or pass a data frame, whose columns are found by their names.",
             )
+        if X.table is not None and not reset:
+            return X.rows
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were compared above
             matrix = validate_data(estimator, X.rows, reset=reset, **settings)
-        if reset and X.names is not None:
-            estimator.feature_names_in_ = np.array(X.names, dtype=object)
-        return _checked(matrix, X.names)
+        if reset:
+            estimator.table_ = X.table
+            if X.names is not None:
+                estimator.feature_names_in_ = np.array(X.names, dtype=object)
+                estimator.n_features_in_ = len(X.names)
+        return _checked(matrix, X.names if X.table is None else X.table.number_names)
+    if not reset and getattr(estimator, "table_", None) is not None:
+        names = ", ".join(map(repr, estimator.table_.names))
+        raise InvalidInputError(f"X has no column names; fit was given a table with {names}", "Pass a data frame.")
     refuse_masked(X)
-    names = None if reset else getattr(estimator, "feature_names_in_", None)
-    keep_ids = getattr(estimator, "kernel", None) == "precomputed"
-    if reset and not keep_ids:
-        warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
-    X = numeric_part(X, names=names, keep_ids=keep_ids)
-    columns = column_names(X)
-    if columns is None:
-        matrix = validate_data(estimator, X, reset=reset, **settings)
-    else:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        matrix = check_array(to_matrix(X), estimator=estimator, **settings)
-    return _checked(matrix, columns)
+    matrix = validate_data(estimator, numeric_part(X), reset=reset, **settings)
+    if reset:
+        estimator.table_ = None
+    return _checked(matrix, None)
+
+
+def without_scaling(settings: Settings, table: TableEncoder | None) -> Settings:
+    """Columns of a table are not scaled again unless the user says so: how they became numbers says how they compare."""
+    return settings if table is None or not is_auto(settings.scale) else replace(settings, scale=False)
+
+
+def with_table(geometry: Geometry, table: TableEncoder | None) -> Geometry:
+    """The same, with how the columns of a table are compared among the decisions."""
+    if table is None:
+        return geometry
+    first = 0 if geometry.prepare.scale is not None else 1  # "Columns are taken as they are."
+    return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]))
 
 
 def _checked(matrix: Any, columns: list[str] | None) -> Any:
@@ -98,6 +174,7 @@ def _checked(matrix: Any, columns: list[str] | None) -> Any:
 def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, settings: Settings) -> tuple[Any, Prepare]:
     """For fit: the rows, prepared, and what was done to them."""
     matrix = read_rows(estimator, X, reset=True)
+    settings = without_scaling(settings, estimator.table_)
     if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(
             f"a precomputed similarity must be square; got shape {matrix.shape}",

@@ -17,7 +17,7 @@ from mosaic.data import is_source, open_source
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import read_rows
+from mosaic.estimators._reading import read_rows, rows_of_file, without_scaling
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import PerRow, Small, TakeRows
@@ -156,9 +156,12 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         with Narrator(self) as narrator:
             strategy, data = read_for(self, settings, X, sample_weight)
             if strategy == "sketch":
+                settings = without_scaling(settings, self.table_)
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
                 plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
-                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator)
+                selection = select_by_passes(
+                    data, settings, plan, parameters, quotas, constraints, narrator, self.table_
+                )
             else:
                 checked = constraints | {"quotas": quotas}
                 material = read_material(self, data, settings, strategy, sample_weight, checked, narrator)
@@ -305,7 +308,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None))
+        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None), self.table_)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
@@ -478,11 +481,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         if not is_source(X):
             prepare = self.selection_.material.geometry.prepare
             return getattr(self.selection_, question)(prepare(read_rows(self, X, reset=False)))
-        source = open_source(X, self.n_jobs)
-        if source.n_features != self.n_features_in_:
-            fault = f"has {source.n_features} columns of numbers, the data of fit had {self.n_features_in_}"
+        read = rows_of_file(X, fitted=self)
+        source = open_source(X if read is None else read.rows, self.n_jobs)
+        n_features = self.n_features_in_ if self.table_ is None else self.table_.width
+        if source.n_features != n_features:
+            fault = f"has {source.n_features} columns of numbers, the data of fit had {n_features}"
             raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
         names = getattr(self, "feature_names_in_", None)
+        if read is not None:
+            source.names = read.names
         if names is not None and source.names is not None and list(names) != list(source.names):
             given, known = (", ".join(map(repr, some)) for some in (source.names, names))
             raise InvalidInputError(

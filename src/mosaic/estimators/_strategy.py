@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._checks import CHOICES, one_of
 from mosaic._files import readable_size
-from mosaic._frames import column_names, id_columns, numeric_part, to_matrix
+from mosaic._frames import numeric_part
 from mosaic.budget import (
     DECISION_SAMPLE,
     DEFAULT_BUDGET,
@@ -26,9 +26,9 @@ from mosaic.budget import (
     useful_rank,
 )
 from mosaic.choosing import Settings
-from mosaic.data import is_source, open_source
+from mosaic.data import Table, is_source, open_source
 from mosaic.engines import Source
-from mosaic.estimators._reading import NamedRows, rows_of_file, warn_of_ids
+from mosaic.estimators._reading import NamedRows, rows_of_file, rows_of_frame
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
 from mosaic.passes import BLOCK_ROWS
@@ -55,11 +55,13 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     """
     asked: Strategy = estimator.strategy
     one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
-    names = None
-    if isinstance(X, (str, PathLike)):
-        if asked == "auto" and estimator.checkpoint is not None:  # only passes keep checkpoints
-            asked = "sketch"
-        X, names = rows_of_file(X, settings.memory_budget)
+    # Only passes keep checkpoints.
+    if isinstance(X, (str, PathLike, Table)) and asked == "auto" and estimator.checkpoint is not None:
+        asked = "sketch"
+    read = rows_of_file(X, settings.memory_budget)
+    if read is None and not is_source(X):
+        read = rows_of_frame(estimator, X, reset=True)
+    X = X if read is None else read.rows
     outside = is_source(X)
     if outside and asked in ("exact", "low-rank"):
         raise InvalidInputError(
@@ -69,7 +71,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     if not outside and (
         asked in ("exact", "low-rank") or (asked == "auto" and not _is_large(settings, X, sample_weight))
     ):
-        return asked, X if names is None else NamedRows(X, names)
+        return asked, X if read is None else read
     instead = "Use `strategy='low-rank'` on an array in memory."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         raise InvalidInputError(
@@ -83,7 +85,7 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
         raise InvalidInputError(
             f"`strategy='sketch'` is solved by interior point; got `solver={settings.solver!r}`", "Use `solver='auto'`."
         )
-    return "sketch", _source(estimator, X, names)
+    return "sketch", _source(estimator, X, read)
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -102,25 +104,19 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
 
-def _source(estimator: Any, X: Any, file_names: list[str] | None = None) -> Source:
+def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     """The source of the rows; sets the estimator's attributes for the names and the number of columns."""
-    if is_source(X) or isinstance(X, np.memmap) or file_names is not None:
-        source = open_source(X, estimator.n_jobs)
-        source.names = source.names if file_names is None else file_names
-        estimator.n_features_in_ = source.n_features
-        estimator.__dict__.pop("feature_names_in_", None)
-        if source.names is not None:
-            estimator.feature_names_in_ = np.array(source.names, dtype=object)
-        return source
-    warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
-    X = numeric_part(X)
-    names = column_names(X)
-    settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-    if names is None:
-        return open_source(validate_data(estimator, X, **settings), estimator.n_jobs)
-    validate_data(estimator, X, skip_check_array=True)
-    source = open_source(to_matrix(X), estimator.n_jobs)
-    source.names = names
+    estimator.table_ = None if read is None else read.table
+    if read is None and not is_source(X) and not isinstance(X, np.memmap):
+        settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
+    source = open_source(X, estimator.n_jobs)
+    names = source.names if read is None or read.names is None else read.names
+    source.names = names if estimator.table_ is None else estimator.table_.number_names
+    estimator.n_features_in_ = source.n_features if estimator.table_ is None else len(estimator.table_.names)
+    estimator.__dict__.pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return source
 
 

@@ -9,7 +9,16 @@ from typing import Any, Literal, overload
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.choosing import Decisions, Explanation
+from mosaic.choosing import (
+    ColumnReason,
+    Decisions,
+    Explanation,
+    Selection,
+    columns_of,
+    odd_columns,
+    oddities,
+    prepared_row,
+)
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler
 from mosaic.exceptions import InvalidInputError
 
@@ -36,6 +45,8 @@ class OutlierExplanation:
     count_threshold : effective count below which rows are outliers; None if there is no threshold
     rule : where the threshold came from: "valley", "alone", "contamination" or "none"
     n_lower : rows with a lower count
+    columns : of an outlier, the columns that make up most of the distance from the nearest row that belongs, what the row has in
+        them, and their share of it; empty where columns have no names
     """
 
     index: int
@@ -47,6 +58,7 @@ class OutlierExplanation:
     count_threshold: float | None
     rule: str
     n_lower: int
+    columns: tuple[tuple[str, str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict of plain values."""
@@ -126,6 +138,14 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     if protected is not None and protected[i] and threshold is not None:
         score = detector.offset_
         why = f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g} rows"
+    reasons: tuple[ColumnReason, ...] = ()
+    if status == "outlier":
+        selection: Selection = detector.selection_
+        columns = columns_of(selection, detector.table_, getattr(detector, "feature_names_in_", None))
+        if columns is not None and selection.usual is not None:
+            point = int(selection.material.points.group[i])
+            reasons = odd_columns(selection, columns, prepared_row(selection, i), i, point)
+    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
     return OutlierExplanation(
         index=i,
         status=status,
@@ -136,6 +156,7 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
         count_threshold=threshold,
         rule=rule,
         n_lower=int((counts < count).sum()),
+        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
     )
 
 

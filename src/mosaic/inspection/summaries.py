@@ -110,6 +110,7 @@ def summary(
     curve = _curve(selection) if "curve" in parts and not detects else None
     columns = getattr(estimator, "feature_names_in_", None)
     feature_names = None if columns is None else [str(name) for name in columns]
+    axes = feature_names if estimator.table_ is None else None  # numbers that a table became are no columns
     return Summary(
         estimator=type(estimator).__name__,
         n_points=n,
@@ -119,9 +120,7 @@ def summary(
         n_representatives=None if detects else len(selection.rows),
         coverage=None if detects else finite(selection.coverage),
         certificate=_certificate(selection, certificate, detects),
-        map=point_map(selection, detects, feature_names, names, curve, max_points, random_state)
-        if "map" in parts
-        else None,
+        map=point_map(selection, detects, axes, names, curve, max_points, random_state) if "map" in parts else None,
         representatives=None if detects else _representatives(estimator, names),
         outliers=_outliers(estimator, names, "groups" in parts),
         curve=curve,

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import IntArray
-from mosaic.choosing import Selection, counted, excess
+from mosaic.choosing import (
+    Selection,
+    columns_of,
+    contrasts,
+    counted,
+    excess,
+    odd_columns,
+    oddities,
+    row_of_point,
+    typical_columns,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, summary
 from mosaic.inspection.facts import finite
@@ -53,6 +63,8 @@ class Found:
     shown : points on the map
     row_of : row of the data that names each point
     group_of : number of the group of that row, -1 without groups
+    columns : of the rows, for reasons; None where the kernel does not compare columns or they have no names
+    axes : names of the features that rows are compared by; None where these are not the columns
     """
 
     fitted: FittedPoints
@@ -64,6 +76,8 @@ class Found:
     shown: IntArray
     row_of: IntArray
     group_of: IntArray
+    columns: Any
+    axes: list[str] | None
 
     @property
     def selection(self) -> Selection:
@@ -101,7 +115,9 @@ def facts_of(
     row_of = selection.material.rows_in_data(selection.material.points.first).copy()
     row_of[ranking.points] = selection.material.rows_in_data(ranking.members)
     group_of, groups = _groups(fitted, details, bins, ranking)
-    found = Found(fitted, details, known, ranking, bins, changes, shown, row_of, group_of)
+    columns = columns_of(selection, model.table_, known.feature_names) if selection.usual is not None else None
+    axes = known.feature_names if model.table_ is None else None
+    found = Found(fitted, details, known, ranking, bins, changes, shown, row_of, group_of, columns, axes)
     may_be_outlier = np.where(bins.safe, 0.0, copies)
     return {
         "title": title or f"{counted(k, 'representative')} of {counted(fitted.n, 'point')}",
@@ -172,7 +188,7 @@ def _labels(fitted: FittedPoints, details: RowDetails) -> Sequence[Any] | None:
 def _lists(found: Found) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranking, bins, changes, details = found.ranking, found.bins, found.changes, found.details
-    material, counts = found.selection.material, np.asarray(found.selection.material.counts)
+    counts = np.asarray(found.selection.material.counts)
     low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
     points, n_ranks = np.concatenate([ranking.points, low]), len(ranking.points)
     members = [found.shown[places] for places in changes.members]
@@ -198,7 +214,7 @@ def _lists(found: Found) -> dict[str, Any]:
             "group": int(found.group_of[point]),
             "copies": 1 if found.selection.by_passes else int(found.fitted.copies[point]),
             "cells": cells[i],
-            "reason": _why_outlier(float(counts[point]), material.count_total),
+            "reason": _why_outlier(found, point, int(rows[i])) if i >= n_ranks else "",
         }
         for i, point in enumerate(points.tolist())
     ]
@@ -217,12 +233,22 @@ def _lists(found: Found) -> dict[str, Any]:
     }
 
 
-def _why_outlier(count: float, total: float) -> str:
-    """The meaning of an effective count.
+def _why_outlier(found: Found, point: int, row: int) -> str:
+    """Why a point with a low count may be an outlier: in which columns it is odd, and how many look like it."""
+    selection = found.selection
+    odd = ""
+    if found.columns is not None:
+        odd = oddities(odd_columns(selection, found.columns, row_of_point(selection, point), row, point))
+    said = _number_alike(float(selection.material.counts[point]), selection.material.count_total)
+    return said if not odd else f"{odd}. {said[0].upper()}{said[1:]}"
+
+
+def _number_alike(count: float, total: float) -> str:
+    """What an effective count says.
 
     Examples
     --------
-    >>> _why_outlier(1.004, 128), _why_outlier(3.14159, 128)
+    >>> _number_alike(1.004, 128), _number_alike(3.14159, 128)
     ('no other row looks like it.', 'about 3.1 of 128 rows look like it, itself included.')
     """
     if count < 1.05:
@@ -232,10 +258,15 @@ def _why_outlier(count: float, total: float) -> str:
 
 def _why_chosen(found: Found, rank: int) -> str:
     """Why a representative was chosen, in a text that is true at any k and threshold."""
-    if found.bins.must[found.ranking.points[rank]]:
+    point = int(found.ranking.points[rank])
+    if found.bins.must[point]:
         return "must be included."
-    gain = finite(found.selection.gains[rank]) or 0.0
-    if found.selection.settings.mode == "paper":
+    selection = found.selection
+    if found.columns is not None:
+        own = row_of_point(selection, point)
+        return f"{contrasts(typical_columns(selection, found.columns, own, int(found.row_of[point])))}."
+    gain = finite(selection.gains[rank]) or 0.0
+    if selection.settings.mode == "paper":
         return f"its influence, the norm of its row in the encoding, is {gain:.3g}."
     return f"adds {gain:.3g} to the mean similarity of the points to their nearest representative."
 
@@ -243,8 +274,7 @@ def _why_chosen(found: Found, rank: int) -> str:
 def _map(found: Found) -> dict[str, Any]:
     selection, shown, bins, changes = found.selection, found.shown, found.bins, found.changes
     belongs, copies = ~selection.is_outlier[shown], found.fitted.copies
-    names = found.summary.feature_names
-    labels = None if names is None else [shortened(name, LONGEST_NAME) for name in names]
+    labels = None if found.axes is None else [shortened(name, LONGEST_NAME) for name in found.axes]
     plane = plane_of(selection, shown, belongs, labels, np.random.default_rng(selection.material.seed))
     frame = framed(plane.points, belongs)
     steps = np.round(65535 * frame.shares)
