@@ -41,8 +41,8 @@ def test_bandwidth_of_paper_mode_is_by_its_rule():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"n_representatives": 7}, "7 representatives: as was asked for."),
-        ({"n_representatives": 1}, "1 representative: as was asked for."),
+        ({"n_representatives": 7}, "7 representatives: the number that was given."),
+        ({"n_representatives": 1}, "1 representative: the number that was given."),
         ({}, "where more of them add little"),
         ({"coverage": 0.8}, "as many as explain 80 %"),
         ({"min_support": 30}, "as many as can each stand for 30 points"),
@@ -56,13 +56,13 @@ def test_where_the_number_comes_from(settings, expected):
 def test_quotas_are_asked_for():
     groups = np.repeat(["a", "b"], 200)
     model = MOSAIC(coverage=0.5).fit(BLOBS.X, groups=groups, quotas={"a": 3, "b": 2})
-    assert "5 representatives: as was asked for." in model.explain()
+    assert "5 representatives: the number that was given." in model.explain()
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "8 outliers: rows that are alone, fewer than 1.35 look like them, are out"),
+        ({}, "8 outliers: fewer than 1.35 rows look like them. The rule flags about 1 % of clean rows"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
         ({"contamination": 0.05}, "20 outliers: effective counts below"),
     ],
@@ -80,22 +80,23 @@ def test_valley_is_told_with_its_probability():
         cut = estimator.selection_.cut
         told = sentence(estimator, f"{estimator.is_outlier_.sum()} outliers: a valley divides")
         assert f"(p = {cut.p_value:.1g})" in told
-        assert f"fewer than {cut.count:.3g} look like" in told
+        assert f"fewer than {cut.count:.3g} rows look like" in told
 
 
 def test_sparse_group_that_stays_is_told():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(600, 5)), 20.0 + 3.0 * rng.normal(size=(150, 5))])
     model = MOSAIC(10).fit(X)
-    assert f"below a count of {model.selection_.cut.sparse_group:.3g} keeps to itself, so it is a sparse group" in str(
-        model.explain()
+    assert (
+        f"with a count below {model.selection_.cut.sparse_group:.3g} are neighbours of one another, so they are a sparse group"
+        in str(model.explain())
     )
 
 
 def test_where_many_are_alone_to_be_alone_is_said_not_to_be_odd():
     X = 100.0 * np.random.default_rng(0).normal(size=(60, 3))
     told = str(MOSAICOutlierDetector(gamma=1.0).fit(X).explain())
-    assert "No outliers: more than 5 % of the rows are alone, so to be alone is not odd here." in told
+    assert "No outliers: more than 5 % of the rows are alone, so being alone is not unusual here." in told
 
 
 def test_groups_that_are_kept_are_counted():

@@ -276,7 +276,7 @@ def _on_strength(selection: Selection) -> str:
 def _on_number(selection: Selection) -> str:
     settings, k = selection.settings, len(selection.rows)
     if selection.material.constraints.fixed_total is not None:
-        why = "as was asked for"
+        why = "the number that was given"
     elif settings.mode == "paper":
         why = "what pruning and outliers leave"
         why += "" if is_auto(settings.n_representatives) else ", or the first of it"
@@ -287,7 +287,7 @@ def _on_number(selection: Selection) -> str:
     elif is_auto(settings.n_representatives):
         why = "where more of them add little (the knee of the curve)"
     else:
-        why = "as was asked for"
+        why = "the number that was given"
     return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
 
 
@@ -312,16 +312,16 @@ def _on_outliers(selection: Selection) -> str:
     if cut.rule == "valley":
         return (
             f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); "
-            f"rows that fewer than {cut.count:.3g} look like are out."
+            f"rows that fewer than {cut.count:.3g} rows look like are outliers."
         )
     if cut.rule == "alone":
         return (
-            f"{counted}: rows that are alone, fewer than {cut.count:.3g} look like them, are out; of clean rows that is about "
-            "1 % at most, with heavy tails up to 5 %."
+            f"{counted}: fewer than {cut.count:.3g} rows look like them. The rule flags about 1 % of clean rows at most, and "
+            "up to 5 % if tails are heavy."
         )
     if cut.rule == "none":
         if cut.sparse_group > 0:
-            crowd = f"the crowd below a count of {cut.sparse_group:.3g}"
-            return f"{counted}: {crowd} keeps to itself, so it is a sparse group and stays."
-        return f"{counted}: more than 5 % of the rows are alone, so to be alone is not odd here."
+            crowd = f"the rows with a count below {cut.sparse_group:.3g}"
+            return f"{counted}: {crowd} are neighbours of one another, so they are a sparse group and are kept."
+        return f"{counted}: more than 5 % of the rows are alone, so being alone is not unusual here."
     return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."

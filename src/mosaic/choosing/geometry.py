@@ -295,7 +295,7 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
     largest = np.argsort(-scale, kind="stable")[:NAMED_COLUMNS]
     shown = ", ".join(f"{names[j] if names is not None else f'column {j}'} by {scale[j]:.3g}" for j in largest)
     ours = is_auto(settings.scale)
-    why = "since otherwise a few of them would dominate all distances" if ours else "as was asked for"
+    why = "since otherwise a few of them would dominate all distances" if ours else "because of scale=True"
     more = " …" if len(scale) > NAMED_COLUMNS else ""
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 

@@ -301,9 +301,9 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
         Columns are taken as they are.
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
-        20 representatives: as was asked for.
+        20 representatives: the number that was given.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: rows that are alone, fewer than ... look like them, are out; of clean rows that is about 1 % at most, ...
+        8 outliers: fewer than ... rows look like them. The rule flags about 1 % of clean rows at most, ...
         """
         check_is_fitted(self)
         if i is None:
