@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
@@ -58,12 +58,52 @@ class Values:
         found = tuple(f"{number:.15g}" for number in distinct if not np.isnan(number))
         return found, np.where(self.missing, -1, codes.ravel())
 
+    def take(self, rows: IntArray) -> Values:
+        """The cells of some rows, with the levels that these have."""
+        if self.codes is None:
+            assert self.numbers is not None
+            return replace(self, numbers=self.numbers[rows])
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        levels = tuple(self.levels[code] for code in used if code >= 0)
+        return replace(self, levels=levels, codes=codes.ravel() - (len(used) - len(levels)))
+
     def text(self, row: int) -> str | None:
         """What is written in a row; None where nothing is or where it is a number."""
         return None if self.codes is None or self.codes[row] < 0 else self.levels[self.codes[row]]
 
 
-def cells_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Values]:
+class Cells(Mapping[str, Values]):
+    """The cells of some columns, by their names, read when they are asked for.
+
+    Texts are kept, because reading them takes long; numbers are not, because they would be in memory twice.
+
+    Parameters
+    ----------
+    columns : narwhals series, by their names
+    """
+
+    def __init__(self, columns: Mapping[str, Any]):
+        self._columns = columns
+        self._kept: dict[str, Values] = {}
+
+    def read(self, name: str) -> Values:
+        """Those of a column, read anew."""
+        return values_of(self._columns[name])
+
+    def __getitem__(self, name: str) -> Values:
+        values = self._kept.get(name) or self.read(name)
+        if values.codes is not None:
+            self._kept[name] = values
+        return values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def cells_of(X: Any, names: Sequence[str] | None = None) -> Cells:
     """The cells of the columns of a data frame, all of them or those that are named.
 
     Examples
@@ -73,7 +113,7 @@ def cells_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Values]:
     >>> cells["age"].numbers, cells["city"].levels
     (array([36., nan]), ('Bonn', 'Ulm'))
     """
-    return {str(column.name): values_of(column) for column in frame_columns(X, names)}
+    return Cells({str(column.name): column for column in frame_columns(X, names)})
 
 
 def values_of(column: Any) -> Values:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,8 +12,8 @@ import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library, listed
-from mosaic._frames import is_feature_name, row_major
-from mosaic.data.cells import Values, cells_of
+from mosaic._frames import frame_columns, is_feature_name, row_major
+from mosaic.data.cells import Cells, Values, cells_of
 from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
@@ -72,8 +71,7 @@ def table_in_memory(
             request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), check_cells=check_cells
         )
     if encoder is not None:
-        known = cells.all(encoder.names)
-        return finished_table(request, records, layout, encoder.encode(known), seen, notes, encoder.with_texts(known))
+        return finished_table(request, records, layout, encoder.encode(cells), seen, notes, encoder.with_texts(cells))
     if not layout.features and not request.elsewhere:
         if check_cells is not None:
             check_cells(layout.found_id)
@@ -85,22 +83,27 @@ def table_in_memory(
     return finished_table(request, records, layout, X, seen, notes)
 
 
-class CellsOfTable:
-    """The cells of the columns of a ``pyarrow.Table``, when they are asked for."""
+class CellsOfTable(Cells):
+    """The cells of the columns of a ``pyarrow.Table`` that are compared.
+
+    Parameters
+    ----------
+    table : the columns
+    layout : what the columns are for, and which of them hold categories
+    codes : columns of text that are no numbers, whatever they look like
+    """
 
     def __init__(self, table: Any, layout: Layout, codes: Sequence[str] = ()):
-        self._table, self._levels, self._codes = table, layout.levels, codes
+        compared = table.select([name for name in layout.compared if name in table.column_names])
+        super().__init__({str(column.name): column for column in frame_columns(compared)})
+        self._levels, self._codes = layout.levels, codes
 
-    def of(self, name: str) -> Values:
+    def read(self, name: str) -> Values:
         """Those of a column."""
-        (values,) = cells_of(self._table.select([name])).values()
+        values = super().read(name)
         if name in self._levels:
             return Values("level", None, *values.as_levels())
         return replace(values, kind="code") if name in self._codes and values.kind == "text" else values
-
-    def all(self, names: Sequence[str]) -> dict[str, Values]:
-        """Those of some columns, by name."""
-        return {name: self.of(name) for name in names}
 
 
 def found_encoder(
@@ -133,12 +136,11 @@ def found_encoder(
                     column=name,
                 )
         return request.encoder  # type: ignore[no-any-return]
-    columns = [(name, partial(cells.of, name)) for name in layout.compared]
-    encoder = encoder_of(columns, layout.keep, place, told)
+    encoder = encoder_of(cells, layout.keep, place, told)
     if encoder is None and gaps:
-        encoder = TableEncoder.of(cells.all(layout.compared), keep=layout.keep, place=place, told=told)
+        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=told)
     others = [name for name in layout.compared if name not in layout.features]
-    left_out = [rule for name in others if isinstance(rule := rule_of(name, cells.of(name)), LeftOut)]
+    left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
     if encoder is not None:
         encoder = encoder.with_gaps(gaps)
         left_out = list(encoder.left_out)

@@ -24,17 +24,16 @@ Ours; ``docs/decisions/0025`` has the measurements.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mosaic._arrays import FloatArray
 from mosaic._files import listed
-from mosaic._frames import frame_columns, is_feature_name
-from mosaic.data.cells import Values, values_of
+from mosaic._frames import is_feature_name
+from mosaic.data.cells import Values
 from mosaic.data.rules import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
 from mosaic.data.written import Dates, Numbers
 
@@ -56,11 +55,11 @@ CODE = re.compile(r"(?=.*\d)[\w./:-]+")
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column that is not compared, why, and whether a user would expect it to be."""
+    """A column that is not compared, why, and, if a user would expect it to be compared, what to do."""
 
     name: str
     why: str
-    expected: bool = False
+    remedy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -116,19 +115,19 @@ class TableEncoder:
         ids = [name for name in cells if not is_feature_name(name)] if ids is None else ids
         columns: list[Column] = []
         left_out: list[LeftOut] = []
-        seen: dict[tuple[Any, ...], list[tuple[str, FloatArray]]] = {}
+        alike: dict[tuple[Any, ...], list[Column]] = {}
         for name, values in cells.items():
             rule = rule_of(name, values, forced=name in keep, is_id=name in ids)
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
-            block = rule.encode(values)
-            alike = seen.setdefault(_signature(block), [])
-            twin = next((other for other, numbers in alike if name not in keep and _is_copy(block, numbers)), None)
+            others = alike.setdefault(_signature(rule, values), [])
+            copied = (other.name for other in others if _is_copy(rule.encode(values), other.encode(cells[other.name])))
+            twin = None if name in keep else next(copied, None)
             if twin is not None:
-                left_out.append(LeftOut(name, f"says the same as {twin!r}", expected=True))
+                left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
                 continue
-            alike.append((name, block))
+            others.append(rule)
             columns.append(rule)
         asked = [column for column in columns if column.name not in told]
         notes = tuple(note for column in asked if (note := _unread(column, cells[column.name], place)) is not None)
@@ -205,7 +204,7 @@ class TableEncoder:
 
 
 def encoder_of(
-    columns: Iterable[tuple[str, Callable[[], Values]]],
+    cells: Mapping[str, Values],
     keep: Sequence[str] = (),
     place: Callable[[int], str] = "row {}".format,
     told: Sequence[str] = (),
@@ -215,14 +214,22 @@ def encoder_of(
 
     Parameters
     ----------
-    columns : name and cells of each; the cells are asked for twice, so that not all of them need to be in memory
+    cells : of the columns
     keep : columns that are not left out unless they are constant
     place, told : of a row number, what the row is called in notes; columns whose cells are not noted
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from mosaic.data.cells import cells_of
+    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
+    True
+    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names
+    ['age']
     """
-    columns = list(columns)
-    if all(_is_plain(name, cells(), name in keep) for name, cells in columns):
+    if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
         return None
-    return TableEncoder.of({name: cells() for name, cells in columns}, keep=keep, place=place, told=told)
+    return TableEncoder.of(cells, keep=keep, place=place, told=told)
 
 
 def _is_plain(name: str, values: Values, forced: bool) -> bool:
@@ -232,20 +239,6 @@ def _is_plain(name: str, values: Values, forced: bool) -> bool:
     if values.kind in ("number", "truth") and not values.missing.any():
         return True
     return bool(values.missing.all()) or isinstance(rule_of(name, values, forced=forced), LeftOut)
-
-
-def encoder_of_frame(X: Any) -> TableEncoder | None:
-    """The same for a data frame.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> encoder_of_frame(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]})) is None
-    True
-    >>> encoder_of_frame(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]})).names
-    ['age']
-    """
-    return encoder_of([(str(column.name), partial(values_of, column)) for column in frame_columns(X)])
 
 
 def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = False) -> Column | LeftOut:
@@ -259,12 +252,13 @@ def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = Fa
     """
     there = int((~values.missing).sum())
     if values.kind == "other":
-        return LeftOut(name, "holds lists or structures", expected=True)
+        return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
     if not there:
         return LeftOut(name, "has no values")
     if is_id and not forced:
         repeats = len(values.as_levels()[0]) < there
-        return LeftOut(name, "is called as ids are", expected=repeats and values.codes is None)
+        remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
+        return LeftOut(name, "is called as ids are", remedy)
     return _rule_of_numbers(name, values, forced) if values.codes is None else _rule_of_levels(name, values, forced)
 
 
@@ -281,7 +275,9 @@ def _rule_of_numbers(name: str, values: Values, forced: bool) -> Column | LeftOu
     whole = bool((distinct == np.round(distinct)).all())
     if whole and not forced:
         if CODE_NAMES.search(name):
-            return LeftOut(name, "holds codes: numbers that name something", expected=True)
+            return LeftOut(
+                name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text"
+            )
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
@@ -317,7 +313,9 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
             if len(levels) == there > 1:
                 return LeftOut(name, "is different in every row, as names are")
             if hardly_repeated and _mostly(CODE, levels):
-                return LeftOut(name, "holds codes, hardly any of which repeats", expected=True)
+                return LeftOut(
+                    name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats"
+                )
     rule = Category.of(name, levels, codes)
     if rule.shares[-2] * len(codes) > there / 2 and there > 2:
         return Text.of(name, levels, codes)
@@ -356,16 +354,20 @@ def unread_cells(column: Column, values: Values) -> tuple[int, str, int] | None:
     """Cells of a column of numbers or dates that are neither: row and text of the first, and their number; None without any."""
     if not isinstance(column, Number | Moment) or values.codes is None or column.written is None:
         return None
+    rule = column.days if isinstance(column, Moment) else column
+    if round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
+        return None
     odd = np.isnan(column.written.read(values.levels))
     rows = np.flatnonzero(np.append(odd, False)[values.codes])
     return (int(rows[0]), str(values.text(int(rows[0]))), len(rows)) if len(rows) else None
 
 
-def _signature(block: FloatArray) -> tuple[Any, ...]:
-    """Numbers that are the same for copies of a column, and next to never for others."""
-    some = block[np.linspace(0, len(block) - 1, min(len(block), COPY_ROWS)).astype(np.intp)]
-    some = np.abs(some) if block.shape[1] == 1 else some
-    return (block.shape[1], (np.round(some, COPY_DIGITS) + 0.0).tobytes())
+def _signature(rule: Column, values: Values) -> tuple[Any, ...]:
+    """Numbers of some rows that are the same for copies of a column, and next to never for others."""
+    n = len(values)
+    some = rule.encode(values.take(np.linspace(0, n - 1, min(n, COPY_ROWS)).astype(np.intp)))
+    some = np.abs(some) if rule.width == 1 else some
+    return (rule.width, (np.round(some, COPY_DIGITS) + 0.0).tobytes())
 
 
 def _is_copy(a: FloatArray, b: FloatArray) -> bool:

@@ -376,7 +376,7 @@ class EncodedSource(ParquetSource):
     def matrix(self, batch: Any) -> FloatArray:
         """The numbers of some rows."""
         cells = CellsOfTable(pa.Table.from_batches([batch]), self._layout, self._codes)
-        return self._encoder.encode(cells.all(self._encoder.names))
+        return self._encoder.encode(cells)
 
 
 def _spread_rows(files: ParquetFiles, columns: Sequence[str], dropped: IntArray) -> tuple[Any, IntArray]:

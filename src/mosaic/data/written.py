@@ -64,14 +64,14 @@ class Numbers:
         if sum(len(d) > 1 and d[0] == "0" and d[1].isdigit() for d in digits) > (1 - NEARLY_ALL_READ) * len(digits):
             return None
         written = cls(_decimal_comma(digits))
-        return written if _nearly_all(np.isfinite(written.read(texts)), counts) else None
+        numbers = np.array([written._number(match) for match in found])
+        return written if _nearly_all(np.isfinite(numbers), counts) else None
 
     def read(self, texts: Sequence[str]) -> FloatArray:
         """Texts as numbers, NaN where one is none."""
-        return np.array([self._number(text) for text in texts], dtype=np.float64)
+        return np.array([self._number(_NUMBER.fullmatch(text)) for text in texts], dtype=np.float64)
 
-    def _number(self, text: str) -> float:
-        match = _NUMBER.fullmatch(text)
+    def _number(self, match: re.Match[str] | None) -> float:
         if match is None:
             return float("nan")
         digits = re.sub(r"[\s'’\u00a0\u202f]", "", match["digits"])

@@ -18,7 +18,7 @@ from mosaic._arrays import Prepare, refuse_masked, refuse_missing
 from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, without_empty
 from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
 from mosaic.data.cells import cells_of
-from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of_frame
+from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.data.opening import read_file
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
@@ -69,12 +69,11 @@ def warn_of_ids(names: list[str], remedy: str) -> None:
 
 def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
     """Warn of columns of a table that a user would expect to be compared, and are not."""
-    surprising = [column for column in left_out if column.expected]
+    surprising = [column for column in left_out if column.remedy is not None]
     if surprising:
-        told = "; ".join(f"{column.name!r} {column.why}" for column in surprising)
+        told = "; ".join(f"{column.name!r} {column.why} ({column.remedy})" for column in surprising)
         warnings.warn(
-            f"Not compared: {told}. If a column holds amounts, rename it; codes that stand for kinds are compared as text; "
-            "numbers in lists need columns of their own. table_.describe() says how columns are compared.",
+            f"Not compared: {told}. table_.describe() says how columns are compared.",
             SelectionWarning,
             stacklevel=2,
         )
@@ -92,10 +91,12 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool) -> NamedRows | None:
     if not reset:
         table = getattr(estimator, "table_", None)
     elif not precomputed:
-        table = encoder_of_frame(X)
+        cells = cells_of(X)
+        table = encoder_of(cells)
     if table is not None:
-        cells = cells_of(X, table.names)
-        if reset:
+        if not reset:
+            cells = cells_of(X, table.names)
+        else:
             table = table.with_texts(cells)
             warn_of_left_out(table.left_out)
         return NamedRows(table.encode(cells), table.names, table)
