@@ -23,6 +23,18 @@ CHOICES = {
 }
 
 
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def check_optional_whole_number(parameter: str, value: Any, at_least: int, remedy: str | None = None) -> None:
+    """Refuse all but whole numbers and None."""
+    if value is not None and not is_whole(value, at_least):
+        fault = f"must be a whole number >= {at_least} or None"
+        raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
+
+
 def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str | None = None) -> int:
     """Check a whole number; booleans are refused.
 
@@ -34,7 +46,7 @@ def whole_number(parameter: str, value: Any, *, at_least: int = 1, remedy: str |
     Traceback (most recent call last):
     mosaic.exceptions.InvalidInputError: max_iter must be a whole number >= 1; got 2.5.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+    if not is_whole(value, at_least):
         fault = f"must be a whole number >= {at_least}"
         raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
     return int(value)

@@ -8,7 +8,7 @@ from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, as_weights, decision_sample
 from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
-from mosaic.choosing.settings import Constraints, Settings, is_auto, is_whole
+from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
     "MOST_AUTOMATIC",
@@ -35,7 +35,6 @@ __all__ = [
     "flag_only",
     "geometry_of",
     "is_auto",
-    "is_whole",
     "knee",
     "odd_columns",
     "oddities",

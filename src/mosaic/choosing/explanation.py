@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, in_double
+from mosaic._checks import is_whole
 from mosaic.choosing.certificate import counted
 from mosaic.choosing.reasons import (
     ColumnReason,
@@ -20,7 +21,7 @@ from mosaic.choosing.reasons import (
     typical_columns,
 )
 from mosaic.choosing.selection import Selection
-from mosaic.choosing.settings import is_auto, is_whole
+from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
 from mosaic.outliers import outlier_probability

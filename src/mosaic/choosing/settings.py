@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
-from mosaic._checks import CHOICES, check_strength, one_of, real_number
+from mosaic._checks import CHOICES, check_optional_whole_number, check_strength, is_whole, one_of, real_number
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
@@ -50,11 +50,6 @@ MOST_LISTED_GROUPS = 8
 def is_auto(value: Any) -> bool:
     """Whether a parameter is left to the library."""
     return isinstance(value, str) and value == "auto"
-
-
-def is_whole(value: Any, least: int) -> bool:
-    """Whether a value is a whole number of at least ``least``; True and False do not count as numbers."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def _is_fraction(value: Any) -> bool:
@@ -108,10 +103,8 @@ class Settings:
             left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
             if not left_open:
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
-        for name, least in (("max_rank", 1), ("max_samples", 2)):
-            value = getattr(self, name)
-            if not (value is None or is_whole(value, least)):
-                raise InvalidInputError(f"must be a whole number >= {least} or None", parameter=name, value=value)
+        check_optional_whole_number("max_rank", self.max_rank, 1)
+        check_optional_whole_number("max_samples", self.max_samples, 2)
         real_number("tol", self.tol, above=0)
         check_strength(self.alpha, self.lam)
         self._check_together()

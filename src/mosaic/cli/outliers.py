@@ -14,8 +14,8 @@ from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_ans
 from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
 from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
-from mosaic.cli.terminal import MOST_ROWS, write, write_bytes, write_end, write_table, write_wrapped
-from mosaic.data import csv_bytes, is_source, write_rows
+from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
+from mosaic.data import is_source, write_rows
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import explain, summary
@@ -76,9 +76,7 @@ def outliers(args: Namespace) -> int:
             write_wrapped(text)
         write_end(session.notes, outputs)
     else:
-        session.say_notes()
-        if args.output is None:
-            write_bytes(csv_bytes(table))
+        session.print_rows(table)
     return 0
 
 

@@ -12,8 +12,8 @@ from mosaic.choosing import MOST_AUTOMATIC
 from mosaic.cli.answers import CurvePoint, EstimateAnswer, PathAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.session import check_outputs, opened
-from mosaic.cli.terminal import width, write, write_bytes, write_end, write_wrapped
-from mosaic.data import csv_bytes, write_rows
+from mosaic.cli.terminal import width, write, write_end, write_wrapped
+from mosaic.data import write_rows
 from mosaic.exceptions import InvalidInputError
 
 #: Lines of the chart, and its largest number of columns.
@@ -68,9 +68,7 @@ def path(args: Namespace) -> int:
             write(line)
         write_end(session.notes, outputs)
     else:
-        session.say_notes()
-        if args.output is None:
-            write_bytes(csv_bytes(table))
+        session.print_rows(table)
     return 0
 
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
-from mosaic.cli.terminal import MOST_ROWS, write, write_bytes, write_end, write_table, write_wrapped
-from mosaic.data import csv_bytes, write_rows
+from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
+from mosaic.data import write_rows
 from mosaic.inspection import summary
 from mosaic.report import write_report
 
@@ -47,9 +47,7 @@ def select(args: Namespace) -> int:
     elif readable:
         _write(answer)
     else:
-        session.say_notes()
-        if args.output is None:
-            write_bytes(csv_bytes(picks))
+        session.print_rows(picks)
     return 0
 
 

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
-from mosaic.cli.terminal import ProgressBar, say, visible
-from mosaic.data import check_output, is_source, open_table
+from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
+from mosaic.data import check_output, csv_bytes, is_source, open_table
 from mosaic.data.opening import kind_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
@@ -151,6 +151,12 @@ class Session:
         for text in self.notes:
             if sys.stderr.isatty() or text not in self._assumed:
                 say(f"note: {visible(text)}")
+
+    def print_rows(self, rows: Any) -> None:
+        """Write notes to stderr and, unless they went to a file, the rows to stdout as CSV."""
+        self.say_notes()
+        if self.args.output is None:
+            write_bytes(csv_bytes(rows))
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:

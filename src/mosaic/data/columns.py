@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,28 +33,39 @@ from mosaic.data.writing import Scratch
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
-#: Of a text file, refuses those of some columns of text that are numbers but for some cells.
-CheckCells: TypeAlias = Callable[[list[str]], None]
 #: Numbers of an array that are looked at together.
 NUMBERS_AT_ONCE = 1 << 22
 
 
-def table_in_memory(
-    request: Request,
-    records: InMemory,
-    notes: Sequence[str] = (),
-    codes: Sequence[str] = (),
-    check_cells: CheckCells | None = None,
-) -> Table:
+@dataclass(frozen=True)
+class TextColumns:
+    """What the reader of a text file knows about its columns.
+
+    Attributes
+    ----------
+    notes : what was assumed when they were read
+    codes : columns of text that are no numbers, whatever they look like
+    told : columns of which the notes say already that some cells are no numbers
+    check : refuses those of some columns of text that are numbers but for some cells
+    """
+
+    notes: Sequence[str] = ()
+    codes: Sequence[str] = ()
+    told: Sequence[str] = ()
+    check: Callable[[list[str]], None] = lambda names: None
+
+
+NO_TEXT = TextColumns()
+
+
+def table_in_memory(request: Request, records: InMemory, text: TextColumns = NO_TEXT) -> Table:
     """A table of columns in memory.
 
     Parameters
     ----------
     request : what the user asks for
     records : the columns
-    notes : what was assumed so far
-    codes : columns of text that are no numbers, whatever they look like
-    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
+    text : of a text file, what its reader knows about the columns
     """
     memory = records.table
     layout = lay_out(request, memory.schema, lambda name: _names_rows(name, memory.column(name)))
@@ -66,21 +77,22 @@ def table_in_memory(
     kept = np.delete(np.arange(records.n), seen.dropped)
     encoder = None
     if layout.compared:
-        cells = CellsOfTable(memory.take(kept) if len(kept) < records.n else memory, layout, codes)
+        cells = CellsOfTable(memory.take(kept) if len(kept) < records.n else memory, layout, text.codes)
         encoder = found_encoder(
-            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), check_cells=check_cells
+            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text
         )
     if encoder is not None:
-        return finished_table(request, records, layout, encoder.encode(cells), seen, notes, encoder.with_texts(cells))
+        return finished_table(
+            request, records, layout, encoder.encode(cells), seen, text.notes, encoder.with_texts(cells)
+        )
     if not layout.features and not request.elsewhere:
-        if check_cells is not None:
-            check_cells(layout.found_id)
+        text.check(layout.found_id)
         raise nothing_left(request, layout)
     X: Any = np.zeros((records.n, 0))
     if layout.features:
         numbers = memory.select(layout.features)
         X = matrix_of(numbers.take(kept)) if request.drop_missing else seen.see_columns(numbers)
-    return finished_table(request, records, layout, X, seen, notes)
+    return finished_table(request, records, layout, X, seen, text.notes)
 
 
 class CellsOfTable(Cells):
@@ -112,8 +124,7 @@ def found_encoder(
     cells: CellsOfTable,
     place: Callable[[int], str],
     gaps: Collection[str] = (),
-    check_cells: CheckCells | None = None,
-    told: Sequence[str] = (),
+    text: TextColumns = NO_TEXT,
 ) -> TableEncoder | None:
     """How the columns of a file become numbers; None where they are numbers that are taken as they are.
 
@@ -123,8 +134,7 @@ def found_encoder(
     cells : of rows that decide
     place : of a row number, what the row is called in notes
     gaps : columns of numbers of which some are missing, in whatever rows
-    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
-    told : columns of which it was said already that some cells are no numbers
+    text : of a text file, what its reader knows about the columns
     """
     if request.encoder is not None:
         for name in request.encoder.names:
@@ -136,9 +146,9 @@ def found_encoder(
                     column=name,
                 )
         return request.encoder  # type: ignore[no-any-return]
-    encoder = encoder_of(cells, layout.keep, place, told)
+    encoder = encoder_of(cells, layout.keep, place, text.told)
     if encoder is None and gaps:
-        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=told)
+        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told)
     others = [name for name in layout.compared if name not in layout.features]
     left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
     if encoder is not None:
@@ -147,8 +157,7 @@ def found_encoder(
         layout.notes += encoder.describe()
     elif left_out:
         layout.notes.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in left_out])}.")
-    if check_cells is not None:
-        check_cells([*(column.name for column in left_out), *layout.found_id])
+    text.check([*(column.name for column in left_out), *layout.found_id])
     return encoder
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from mosaic._files import Library, listed
 from mosaic._frames import looks_like_id
-from mosaic.data.columns import table_in_memory
+from mosaic.data.columns import TextColumns, table_in_memory
 from mosaic.data.csv_style import (
     DELIMITERS,
     LONGEST_ROW,
@@ -322,9 +322,8 @@ def open_text_table(request: Request) -> Table:
         request.progress(request.path.stat().st_size, request.path.stat().st_size)
     if not table.num_rows:
         raise no_rows(request.path, NO_ROWS)
-    return table_in_memory(
-        request, InMemory(table, text.line_of), text.notes, text.codes, partial(text.check_cells, table)
-    )
+    known = TextColumns(text.notes, text.codes, check=partial(text.check_cells, table))
+    return table_in_memory(request, InMemory(table, text.line_of), known)
 
 
 def _open_large(text: TextTable, size: float) -> Table:
@@ -362,10 +361,7 @@ def _open_large(text: TextTable, size: float) -> Table:
             size,
             shown=shown,
             line=text.line_of,
-            notes=text.notes,
-            codes=text.codes,
-            check_cells=partial(text.check_cells, sample),
-            told=text.texts,
+            text=TextColumns(text.notes, text.codes, text.texts, partial(text.check_cells, sample)),
         )
     except NoNumber as fault:
         if fault.name not in layout.compared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library
 from mosaic.data.columns import (
+    NO_TEXT,
     CellsOfTable,
-    CheckCells,
     FeatureRows,
+    TextColumns,
     finished_table,
     found_encoder,
     matrix_of,
@@ -82,11 +84,8 @@ def table_of_parquet(
     records: ParquetRecords,
     layout: Layout,
     seen: FeatureRows | None = None,
-    notes: Sequence[str] = (),
+    text: TextColumns = NO_TEXT,
     scratch: Scratch | None = None,
-    codes: Sequence[str] = (),
-    check_cells: CheckCells | None = None,
-    told: Sequence[str] = (),
 ) -> Table:
     """A table whose rows stay in Parquet files. How columns become numbers is found from a part of the rows.
 
@@ -95,11 +94,8 @@ def table_of_parquet(
     request, records : what the user asks for, and the rows
     layout : what the columns are for
     seen : what is known about the features, if all rows were looked at already
-    notes : what was assumed so far
+    text : of a text file, what its reader knows about the columns
     scratch : the temporary folder that the files are in
-    codes : columns of text that are no numbers, whatever they look like
-    check_cells : of a text file, refuses those of some columns of text that are numbers but for some cells
-    told : columns of which it was said already that some cells are no numbers
     """
     if request.id is not None:
         layout.notes.append(
@@ -113,15 +109,14 @@ def table_of_parquet(
     encoder = None
     if layout.compared:
         sample, numbers = _spread_rows(records.files, layout.compared, seen.dropped)
-        cells = CellsOfTable(sample, layout, codes)
+        cells = CellsOfTable(sample, layout, text.codes)
         encoder = found_encoder(
             request,
             layout,
             cells,
             lambda row: place_name(records.place(int(numbers[row]))),
             seen.gaps,
-            check_cells,
-            told,
+            text,
         )
     if encoder is None and not request.elsewhere:
         seen.check()
@@ -132,7 +127,7 @@ def table_of_parquet(
         if encoder is None:
             X = ParquetSource(request.kind, records.files, layout.features, seen.width)
         else:
-            X = EncodedSource(request.kind, records.files, encoder, layout, codes)
+            X = EncodedSource(request.kind, records.files, encoder, layout, text.codes)
             if len(sample) < records.n:
                 said = f"How columns are compared was found from {len(sample):,} rows spread over the file."
                 layout.notes.append(said)
@@ -141,7 +136,7 @@ def table_of_parquet(
             X = SelectedRows(X, seen.dropped)
         if scratch is not None and 8.0 * X.n * X.n_features <= request.budget / 4:
             X = X.read(0, X.n)
-    return finished_table(request, records, layout, X, seen, notes, encoder, scratch)
+    return finished_table(request, records, layout, X, seen, text.notes, encoder, scratch)
 
 
 def table_by_conversion(
@@ -152,10 +147,7 @@ def table_by_conversion(
     *,
     shown: Callable[[Any], Any] | None = None,
     line: Callable[[int], int | None] | None = None,
-    notes: Sequence[str] = (),
-    codes: Sequence[str] = (),
-    check_cells: CheckCells | None = None,
-    told: Sequence[str] = (),
+    text: TextColumns = NO_TEXT,
 ) -> Table:
     """A table of a file that is read only from its beginning to its end: it is converted to a temporary Parquet file first.
 
@@ -167,8 +159,7 @@ def table_by_conversion(
     expected : bytes that they will take, roughly
     shown : turns the columns of the batches into columns as they are shown
     line : of a row number, the line in a text file
-    notes : what was assumed so far
-    codes, check_cells, told : as for ``table_of_parquet``
+    text : of a text file, what its reader knows about the columns
     """
     seen, writer = FeatureRows(request, layout.features, lambda number: place_of(number, line)), None
     with Scratch(request.path, expected) as scratch:
@@ -192,7 +183,7 @@ def table_by_conversion(
         files = ParquetFiles(request.path, [file])
         said = f"The file is large: its {files.n:,} rows were converted to a temporary Parquet file."
         records = ParquetRecords(files, shown, line)
-        return table_of_parquet(request, records, layout, seen, [*notes, said], scratch, codes, check_cells, told)
+        return table_of_parquet(request, records, layout, seen, replace(text, notes=[*text.notes, said]), scratch)
 
 
 class ParquetFiles:

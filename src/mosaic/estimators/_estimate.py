@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
+from mosaic._checks import whole_number
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
-from mosaic.choosing import Points, Settings, geometry_of, is_whole, knee, rank
+from mosaic.choosing import Points, Settings, geometry_of, knee, rank
 from mosaic.estimators._reading import read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
@@ -93,9 +94,7 @@ def path(
         if name in settings:
             fault = "is not for path, which shows all numbers at once"
             raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])
-    if not is_whole(max_representatives, 1):
-        fault = "must be a whole number >= 1"
-        raise InvalidInputError(fault, parameter="max_representatives", value=max_representatives)
+    whole_number("max_representatives", max_representatives)
     model = MOSAIC(**settings).fit(X, **(fit_params or {}))
     must = len(model.selection_.material.constraints.must)
     if must > max_representatives:

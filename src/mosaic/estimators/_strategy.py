@@ -5,7 +5,6 @@ the sizes of a fit by passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from os import PathLike
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._checks import CHOICES, one_of
+from mosaic._checks import CHOICES, check_optional_whole_number, one_of
 from mosaic._files import readable_size
 from mosaic._frames import numeric_part
 from mosaic.budget import (
@@ -158,10 +157,7 @@ class Plan:
     ) -> Plan:
         """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget."""
         for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < least):
-                raise InvalidInputError(
-                    f"must be a whole number >= {least} or None", "Leave it at None.", parameter=name, value=value
-                )
+            check_optional_whole_number(name, value, least, "Leave it at None.")
         budget, k = settings.memory_budget or DEFAULT_BUDGET, settings.number(n) or 0
         sample = min(max(DECISION_SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
         r = n_initial
