@@ -21,7 +21,7 @@ $(VENV)/.dev: pyproject.toml
 	touch $(VENV)/.user $@
 
 $(VENV)/.all: $(VENV)/.dev
-	$(PIP) --editable '.[dev,ray,spark]'
+	$(PIP) --editable '.[dev,ray,spark,pyod]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml

@@ -374,6 +374,7 @@ def test_data_without_a_scale_has_no_outliers(X):
 
 
 def test_pyod_s_signs_are_the_opposite_ones(spoilt, fitted, around):
+    pytest.importorskip("pyod")
     adapter = fitted.to_pyod()
     X = np.vstack([spoilt.X, *around])
     np.testing.assert_array_equal(adapter.decision_function(X), -fitted.score_samples(X))
@@ -389,12 +390,14 @@ def test_pyod_s_labels_are_all_zero_where_nothing_is_an_outlier():
     X = CLEAN["knot"]
     detector = MOSAICOutlierDetector().fit(X)
     assert not detector.is_outlier_.any()
+    pytest.importorskip("pyod")
     adapter = detector.to_pyod()
     assert not adapter.labels_.any()
     assert not adapter.predict(X).any()
 
 
 def test_pyod_s_probabilities_add_up_and_grow_with_the_score(spoilt, fitted, around):
+    pytest.importorskip("pyod")
     adapter = fitted.to_pyod()
     X = np.vstack([spoilt.X, *around])
     found = adapter.predict_proba(X)
@@ -414,6 +417,7 @@ def test_adapter_has_what_a_detector_of_pyod_has(spoilt, fitted):
         warnings.simplefilter("ignore")
         knn = pytest.importorskip("pyod.models.knn").KNN().fit(spoilt.X)
         their_labels, their_probabilities = knn.predict(spoilt.X), knn.predict_proba(spoilt.X)
+    pytest.importorskip("pyod")
     adapter = fitted.to_pyod()
     for name in ("decision_scores_", "labels_"):
         assert getattr(adapter, name).shape == getattr(knn, name).shape

@@ -173,6 +173,7 @@ def test_row_without_weight_in_a_protected_group_belongs(crowded):
 def test_pyod_and_explanation_know_of_protection(crowded):
     X, in_group = crowded
     detector = MOSAICOutlierDetector(0.18, min_group=5).fit(X)
+    pytest.importorskip("pyod")
     adapter = detector.to_pyod()
     np.testing.assert_array_equal(adapter.decision_scores_ > adapter.threshold_, adapter.labels_ == 1)
     np.testing.assert_allclose(adapter.decision_scores_, adapter.decision_function(X), atol=1e-12)

@@ -1,5 +1,7 @@
 """Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
+from typing import Any
+
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
@@ -10,7 +12,17 @@ __all__ = [
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
+    "PyODDetector",
     "estimate",
     "listening",
     "path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """PyODDetector, which imports PyOD when it is asked for."""
+    if name != "PyODDetector":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mosaic.estimators._pyod import PyODDetector
+
+    return PyODDetector

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+)
+from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
@@ -40,6 +47,27 @@ class Question:
         """The answers for the rows of a block."""
         refuse_missing(rows, None, first_row=start)
         return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}
+
+
+@dataclass
+class SamplerTags:
+    """What imbalanced-learn asks of a sampler: whether it has ``sample_indices_``."""
+
+    sample_indices: bool = True
+
+
+@dataclass
+class SamplerInputTags(InputTags):
+    """Input tags with the one that imbalanced-learn adds to those of scikit-learn."""
+
+    dataframe: bool = True
+
+
+@dataclass
+class TagsOfSampler(Tags):
+    """Tags with those that imbalanced-learn adds to those of scikit-learn."""
+
+    sampler_tags: SamplerTags = field(default_factory=SamplerTags)
 
 
 class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
@@ -504,7 +532,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         return self.n_representatives_
 
 
-class MOSAICSampler(Representatives):
+class MOSAICSampler(OneToOneFeatureMixin, Representatives):
     """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
 
     Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
@@ -518,3 +546,12 @@ class MOSAICSampler(Representatives):
     >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
     (30, 4)
     """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = SamplerInputTags(**_values(tags.input_tags))
+        return TagsOfSampler(**_values(tags))
+
+
+def _values(tags: Any) -> dict[str, Any]:
+    return {item.name: getattr(tags, item.name) for item in fields(tags)}
