@@ -69,6 +69,8 @@ def open_table(
     drop_missing: bool = False,
     memory_budget: float | None = None,
     progress: Progress | None = None,
+    encoder: TableEncoder | None = None,
+    numbers_only: bool = False,
 ) -> Table:
     r"""Open a file of rows: numbers to fit, and the names and columns that belong to them.
 
@@ -96,6 +98,8 @@ def open_table(
     drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, 2 GiB by default
     progress : is called now and then with the bytes done and their total
+    encoder : how columns become numbers, if a model knows it (``table_``)
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
 
     Raises
     ------
@@ -139,11 +143,15 @@ def open_table(
         colour=colour,
         drop_missing=drop_missing,
         elsewhere=embeddings is not None,
+        encoder=encoder,
+        numbers_only=numbers_only,
         budget=budget,
         progress=progress,
     )
     table = _open(request, ending)
     table.group_name = group
+    given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
+    table.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     if embeddings is None:
         return table
     try:

@@ -3,6 +3,7 @@
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
+from mosaic.estimators._saving import load
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "MOSAICSampler",
     "estimate",
     "listening",
+    "load",
     "path",
 ]

@@ -250,7 +250,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         last = self.selection_
         selection = choose(last.material, replace(last.settings, **changes))
         self.set_params(**changes)
-        self.selection_ = replace(selection, ask_all_rows=last.ask_all_rows)
+        self.selection_ = selection
         self._warn()
         return self
 
