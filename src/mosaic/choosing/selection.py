@@ -245,6 +245,18 @@ class Selection:
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
 
+    def places_at(self, Y: Any) -> FloatArray:
+        """For each prepared row, five columns: the position of its representative (-1 without one), the similarity to it, the
+        share that the representatives cannot express, the effective count, and 1 for outliers.
+        """
+        counts, flagged, labels, errors = self.answers_at(Y)
+        similarity = np.full(len(labels), np.nan)
+        for rows in row_blocks(len(labels), max(len(self.chosen), 1)) if len(self.chosen) else ():
+            known = rows.start + np.flatnonzero(labels[rows] >= 0)
+            similarity[known] = self.chosen_kernel.cross(Y[known])[np.arange(len(known)), labels[known]]
+        errors = errors if len(self.chosen) else similarity
+        return np.column_stack([labels, similarity, errors, counts, flagged])
+
     def similarities_at(self, Y: Any) -> FloatArray:
         """Similarities of prepared rows to the representatives."""
         return self.chosen_kernel.cross(Y)

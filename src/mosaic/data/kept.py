@@ -109,6 +109,13 @@ class KeptRows:
             notes=tuple(table.notes),
         )
 
+    @classmethod
+    def bare(cls, file: str, n: int, n_features: int, feature_names: Any = None) -> KeptRows:
+        """Of a model that was saved without a table: n rows that have only numbers."""
+        nothing = np.zeros(0, np.intp)
+        names = None if feature_names is None else tuple(str(name) for name in feature_names)
+        return cls(file, "saved model", n, nothing, n_features, names, None, None, None, nothing, nothing, {})
+
     def table(self) -> Table:
         """A table of these rows; cells that were not kept are missing."""
         X = np.zeros((self.n - len(self.dropped), 0))

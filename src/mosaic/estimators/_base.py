@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic._arrays import BoolArray, FloatArray
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
 from mosaic.encoding import Encoding
+from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._proof import InMemory, same_kernel, strength
 from mosaic.estimators._reading import read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
@@ -150,6 +151,31 @@ class FittedAttributes:
 
         check_is_fitted(self)
         save(self, path, table=table, force=force)
+
+    def explain_new(self, X: Any) -> NewRows:
+        """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
+
+        Parameters
+        ----------
+        X : rows as for ``predict``: an array, a data frame, or a file; large files are read in passes
+
+        Returns
+        -------
+        NewRows, with one entry for each row in ``representative``, ``similarity``, ``representation_error``,
+        ``effective_count``, ``is_outlier`` and ``reason``
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mosaic import MOSAIC, datasets
+        >>> points = pd.DataFrame(datasets.blobs_with_gross_outliers().X, columns=["x", "y"])
+        >>> new = MOSAIC(5).fit(points).explain_new(pd.DataFrame({"x": [2.5, 2.5], "y": [0.0, 99.0]}))
+        >>> new.is_outlier.tolist(), int(new.representative[1])
+        ([False, True], -1)
+        >>> print(new.reason[1])  # doctest: +ELLIPSIS
+        y 99, usual ... to .... No row of the data looks like it; the threshold is ...
+        """
+        return explain_new(self, X)
 
     def _warn(self, stacklevel: int = 3) -> None:
         for sentence in self.selection_.warnings:

@@ -54,9 +54,9 @@ CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
-        EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material, Moment, Number,
-        Numbers, Points, Precomputed, Prepare, Selection, SelectionCertificate, Settings, SmallProgram, Solved, Spectrum, Status,
-        TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
+        EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
+        Moment, Number, Numbers, Points, Precomputed, Prepare, Selection, SelectionCertificate, Settings, SmallProgram, Solved,
+        Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip
 
