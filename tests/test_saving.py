@@ -476,6 +476,8 @@ def test_other_files_are_refused(tmp_path):
         refused(tmp_path / name, "is no saved model")
     written(tmp_path / "empty.mosaic", {})
     refused(tmp_path / "empty.mosaic", "other members")
+    np.savez(tmp_path / "arrays.npz", a=np.ones(3))
+    refused(tmp_path / "arrays.npz", "other members")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         mosaic.load(tmp_path / "absent.mosaic")
     refused(tmp_path, "is no saved model")

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -32,9 +32,9 @@ from mosaic.exceptions import InvalidInputError, MosaicError
 
 Classes: TypeAlias = Mapping[str, type[Any]]
 
-#: Name of the member with the structure, and the largest number of its bytes that are read.
-STRUCTURE, MOST_BYTES = "model.json", 1 << 30
-#: Digits of the members' dates, which are the same in all archives, so that equal objects have equal bytes.
+#: Name of the member with the structure.
+STRUCTURE = "model.json"
+#: Date of the members, the same in all archives, so that equal objects have equal bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 #: Classes whose numbers need not be finite: a bound that was not computed, a reach without end.
 NOT_FINITE = ("Parameters", "SelectionCertificate", "Spectrum", "Bound", "KeptGroups")
@@ -55,26 +55,26 @@ def write_archive(
     force : replace what is there
     """
     arrays: dict[int, tuple[int, Any]] = {}
-    structure = _Writer(classes, arrays).plain(content)
-    members = {f"{number}.npy": _npy(array) for number, array in arrays.values()}
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    told = {**header, "arrays": digests, "content": structure}
-    text = json.dumps({**told, "digest": _digest(told)}, ensure_ascii=True, allow_nan=False) + "\n"
+    told = {**header, "arrays": dict[str, str](), "content": _Writer(classes, arrays).plain(content)}
     with replacing(path, force=force) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as file:
-        for name, data in {STRUCTURE: text.encode(), **members}.items():
-            file.writestr(zipfile.ZipInfo(name, DATE), data)
+        for number, array in arrays.values():
+            data = _npy(array)
+            told["arrays"][f"{number}.npy"] = hashlib.sha256(data).hexdigest()
+            file.writestr(zipfile.ZipInfo(f"{number}.npy", DATE), data)
+        text = json.dumps({**told, "digest": _digest(told)}, ensure_ascii=True, allow_nan=False) + "\n"
+        file.writestr(zipfile.ZipInfo(STRUCTURE, DATE), text)
 
 
-def read_header(path: str | PathLike[str]) -> dict[str, Any]:
-    """All of ``model.json``, checked against its digest; FileFault where it is no archive."""
-    target = Path(path)
-    check_there(target)
-    with as_fault(target), _opened(target) as file:
-        return _structure(file)
+def read_archive(
+    path: str | PathLike[str], classes: Classes, accept: Callable[[Mapping[str, Any]], None]
+) -> tuple[dict[str, Any], Any]:
+    """The header and the object that were written.
 
-
-def read_content(path: str | PathLike[str], classes: Classes) -> Any:
-    """The object that was written, from ``model.json`` and its arrays.
+    Parameters
+    ----------
+    path : of the file
+    classes : those that may be in it, by name
+    accept : refuses what the header says, before anything else is checked
 
     Raises
     ------
@@ -82,15 +82,18 @@ def read_content(path: str | PathLike[str], classes: Classes) -> Any:
         if the file is no archive, incomplete, changed, or not what these classes are.
     """
     target = Path(path)
-    with as_fault(target), _opened(target) as file:
-        told = _structure(file)
+    check_there(target)
+    if target.is_dir() or not zipfile.is_zipfile(target):
+        raise FileFault(target, "is no saved model, or not all of it", COPY_AGAIN)
+    with as_fault(target), zipfile.ZipFile(target) as file:
+        told = _structure(target, file, accept)
         arrays = {}
-        for name, digest in told["arrays"].items():
+        for name, digest in told.pop("arrays").items():
             data = file.read(name)
             if hashlib.sha256(data).hexdigest() != digest:
                 raise ValueError(f"{name} does not match its digest")
             arrays[name] = _array(name, data)
-        return _Reader(classes, arrays).value(told["content"])
+        return told, _Reader(classes, arrays).value(told.pop("content"))
 
 
 @contextmanager
@@ -105,31 +108,26 @@ def as_fault(path: Path) -> Iterator[None]:
         raise FileFault(path, f"is damaged or no saved model ({said[:200]})", COPY_AGAIN) from error
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    """The zip file, if its members are those that were written, stored as they are, each in a place of its own."""
-    if path.is_dir() or not zipfile.is_zipfile(path):
-        raise FileFault(path, "is no saved model, or not all of it", COPY_AGAIN)
-    file = zipfile.ZipFile(path)
+def _structure(path: Path, file: zipfile.ZipFile, accept: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """The structure, if it is accepted and whole, and members are those that it lists, each in a place of its own."""
     members = file.infolist()
-    names = [member.filename for member in members]
-    if names != [STRUCTURE, *(f"{number}.npy" for number in range(len(names) - 1))]:
-        raise FileFault(path, "has other members than a saved model", COPY_AGAIN)
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
             raise FileFault(
                 path, f"{member.filename} is compressed, which members of a saved model are not", COPY_AGAIN
             )
-    if sum(member.file_size for member in members) > path.stat().st_size or members[0].file_size > MOST_BYTES:
+    if sum(member.file_size for member in members) > path.stat().st_size:
         raise FileFault(path, "claims to hold more than the file can", COPY_AGAIN)
-    return file
-
-
-def _structure(file: zipfile.ZipFile) -> dict[str, Any]:
+    names = [member.filename for member in members]
+    if names != [*(f"{number}.npy" for number in range(len(names) - 1)), STRUCTURE]:
+        raise FileFault(path, "has other members than a saved model", COPY_AGAIN)
     told = json.loads(file.read(STRUCTURE).decode(), parse_constant=_refuse_constant)
-    if not isinstance(told, dict) or told.pop("digest", None) != _digest(told):
+    if not isinstance(told, dict):
+        raise TypeError(f"{STRUCTURE} holds no object")
+    accept(told)
+    if told.pop("digest", None) != _digest(told):
         raise ValueError(f"{STRUCTURE} does not match its digest")
-    arrays = told.get("arrays")
-    if not isinstance(arrays, dict) or {STRUCTURE, *arrays} != set(file.namelist()):
+    if not isinstance(told.get("arrays"), dict) or {STRUCTURE, *told["arrays"]} != set(names):
         raise ValueError("its arrays are not those that it lists")
     return told
 

@@ -1,5 +1,6 @@
 """Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
+from mosaic.estimators._asking import NewRows
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
@@ -11,6 +12,7 @@ __all__ = [
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
+    "NewRows",
     "estimate",
     "listening",
     "load",

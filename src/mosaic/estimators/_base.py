@@ -146,6 +146,16 @@ class FittedAttributes:
         -----
         1. The file holds the rows that the model has in memory. Kernels that are functions cannot be saved.
         2. After a fit by passes, ``certificate_`` and ``labels_`` are kept if they were read before; the rows are not.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mosaic
+        >>> model = mosaic.MOSAIC(5).fit(mosaic.datasets.swiss_roll(200))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/roll.mosaic")
+        ...     mosaic.load(f"{folder}/roll.mosaic")
+        MOSAIC(n_representatives=5)
         """
         from mosaic.estimators._saving import save  # it imports the estimators
 

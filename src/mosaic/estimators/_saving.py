@@ -6,6 +6,7 @@ decisions, and what was proven. It does not keep what can be computed again, suc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from mosaic.choosing import (
     Settings,
     Solved,
 )
-from mosaic.data.archive import as_fault, read_content, read_header, write_archive
+from mosaic.data.archive import as_fault, read_archive, write_archive
 from mosaic.data.cells import Values
 from mosaic.data.faults import FileFault
 from mosaic.data.kept import KeptRows
@@ -123,18 +124,20 @@ def load(path: str | PathLike[str]) -> Any:
     True
     """
     target = Path(path)
-    header = read_header(target)
-    version = header.get("format")
-    if isinstance(version, int) and version > FORMAT:
-        raise FileFault(
-            target,
-            f"was written by a newer version of MOSAIC (format {version}); this one, {__version__}, reads up to {FORMAT}",
-            "Upgrade: pip install -U mosaic-select",
-        )
-    with as_fault(target):
-        if version != FORMAT or header["estimator"] not in ESTIMATORS:
+
+    def accept(header: Mapping[str, Any]) -> None:
+        version = header.get("format")
+        if isinstance(version, int) and version > FORMAT:
+            raise FileFault(
+                target,
+                f"was written by a newer version of MOSAIC (format {version}); this one, {__version__}, reads up to {FORMAT}",
+                "Upgrade: pip install -U mosaic-select",
+            )
+        if version != FORMAT or header.get("estimator") not in ESTIMATORS:
             raise ValueError("it does not say what it holds")
-        content = read_content(target, CLASSES)
+
+    header, content = read_archive(target, CLASSES, accept)
+    with as_fault(target):
         kind, fitted = ESTIMATORS[header["estimator"]], content["fitted"]
         model = kind(**content["parameters"])
         for name in fitted:
