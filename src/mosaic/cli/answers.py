@@ -107,11 +107,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class SelectAnswer:
-    """The answer of select and of report."""
+    """The answer of select."""
 
     file: File
     sentence: Sentence
-    n_representatives: Annotated[FromZero, "number of picks; 0 for a saved model that only detects outliers"]
+    n_representatives: Annotated[FromOne, "number of picks"]
     coverage: Annotated[float, "share of the points, without outliers, that the picks express"]
     picks: Annotated[list[Pick], "representatives by rank"]
     outliers: Outliers
@@ -119,6 +119,13 @@ class SelectAnswer:
     settings: Settings
     notes: Notes
     outputs: Outputs
+
+
+@dataclass(frozen=True)
+class ReportAnswer(SelectAnswer):
+    """The answer of report."""
+
+    n_representatives: Annotated[FromZero, "number of picks; 0 for a saved model that only detects outliers"]
 
 
 @dataclass(frozen=True)
@@ -304,7 +311,7 @@ class ErrorAnswer:
 
 ANSWERS: dict[str, type[Any]] = {
     "select": SelectAnswer,
-    "report": SelectAnswer,
+    "report": ReportAnswer,
     "demo": DemoAnswer,
     "outliers": OutliersAnswer,
     "predict": PredictAnswer,

@@ -19,11 +19,8 @@ from mosaic.cli.saved import rows_of
 from mosaic.cli.session import Session, check_outputs, opened
 from mosaic.cli.terminal import MOST_ROWS, ProgressBar, write, write_end, write_table, write_wrapped
 from mosaic.data import Table, open_table, write_rows
-from mosaic.data.opening import kind_of
+from mosaic.data.opening import WITHOUT_COLUMNS, kind_of
 from mosaic.estimators import load
-
-#: Kinds of files whose columns have no names that one could ask for.
-WITHOUT_COLUMNS = (".npy", ".npz", ".mtx", ".h5ad", ".zarr", ".txt", ".zip")
 
 
 def predict(args: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
-from mosaic.cli.answers import write_answer
+from mosaic.cli.answers import ReportAnswer, write_answer
 from mosaic.cli.saved import opened_or_loaded
 from mosaic.cli.select import answer_of, write_page, write_selected
 from mosaic.cli.session import check_outputs
@@ -20,7 +20,7 @@ def report(args: Namespace) -> int:
         answer, _ = answer_of(session, model, bound=model.selection_.can_be_proven)
         answer.outputs["report"] = args.output
     if args.json:
-        write_answer("report", answer)
+        write_answer("report", ReportAnswer(**vars(answer)))
     elif sys.stdout.isatty():
         write_selected(answer)
     else:

@@ -1,6 +1,5 @@
 """Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
-from mosaic.estimators._asking import NewRows
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
@@ -12,7 +11,6 @@ __all__ = [
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
-    "NewRows",
     "estimate",
     "listening",
     "load",
