@@ -131,7 +131,7 @@ def test_another_process_gives_the_same_bits(model, file, tmp_path):
     code = (
         "import sys, numpy as np, mosaic; model = mosaic.load(sys.argv[1]); Y = np.load(sys.argv[2]);"
         "np.savez(sys.argv[3], predict=model.predict(Y), transform=model.transform(Y), score_samples=model.score_samples(Y));"
-        "print('pickle' in str(getattr(np, 'nothing', '')), model.explain(3))"
+        "print(model.explain(3))"
     )
     words = [sys.executable, "-c", code, str(file), str(tmp_path / "new.npy"), str(tmp_path / "out.npz")]
     told = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -451,15 +451,10 @@ def test_forged_structure_is_refused(file, path, name, value):
     refused(forged(file, change), "is damaged or no saved model")
 
 
-def test_attributes_that_a_model_does_not_have_are_refused(file):
-    for name in ("predict", "labels_", "__class__", "_found", "kept__"):
-        if name == "kept__":
-            continue
-        change = lambda told, name=name: part(told, "fitted")["dict"].append([name, 1])  # noqa: E731
-        with zipfile.ZipFile(file) as archive:
-            data = {each: archive.read(each) for each in archive.namelist()}
-        refused(forged(file, change), "is no attribute of a fitted model")
-        written(file, data)
+@pytest.mark.parametrize("name", ["predict", "labels_", "__class__", "_found", "_hidden_"])
+def test_attributes_that_a_model_does_not_have_are_refused(file, name):
+    forged(file, lambda told: part(told, "fitted")["dict"].append([name, 1]))
+    refused(file, "is no attribute of a fitted model")
 
 
 def test_structure_that_is_nested_too_deeply_is_refused(file):
