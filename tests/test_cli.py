@@ -326,7 +326,9 @@ def test_help_has_examples_that_work(folder, capsys, name):
     assert examples == list(COMMANDS[name].examples)
     for example in examples:
         if name != "demo":  # which has tests of its own
-            again = ["--force"] if name in ("select", "outliers", "path", "report") else []
+            again = ["--force"] if name in ("select", "outliers", "path", "predict", "report") else []
+            if "model.mosaic" in example and "--save" not in example:
+                assert run(capsys, "select", "points.csv", "-k", 10, "--save", "model.mosaic", "--force").code == 0
             assert run(capsys, *shlex.split(example.replace("--group kind", "--group kind_id"))[1:], *again).code == 0
 
 

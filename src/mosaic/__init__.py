@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from mosaic import data, datasets, inspection, metrics, report
     from mosaic.choosing import Selection
     from mosaic.encoding import Certificate, Encoding
-    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
+    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
     from mosaic.exceptions import (
         ConvergenceWarning,
         InvalidInputError,
@@ -42,6 +42,7 @@ __all__ = [
     "datasets",
     "estimate",
     "inspection",
+    "load",
     "metrics",
     "path",
     "report",
@@ -52,7 +53,7 @@ __all__ = [
 _HOMES = {
     "mosaic.choosing": ("Selection",),
     "mosaic.encoding": ("Certificate", "Encoding"),
-    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "path"),
+    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"),
     "mosaic.exceptions": (
         "ConvergenceWarning",
         "InvalidInputError",

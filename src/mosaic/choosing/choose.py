@@ -366,7 +366,7 @@ def knee(curve: FloatArray) -> int:
 
 def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
-    influence = material.encoding.influence
+    influence = material.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
     share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)

@@ -271,7 +271,8 @@ def decisions(selection: Selection) -> Decisions:
 def _on_strength(selection: Selection) -> str:
     given = selection.settings.alpha is not None or selection.settings.lam is not None
     why = "as it was set" if given else "as in later work of the paper's first author"
-    return f"Strength {selection.encoding.lam:.3g}, {selection.encoding.alpha:.3g} times the critical one, {why}."
+    solved = selection.material.solved
+    return f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}."
 
 
 def _on_number(selection: Selection) -> str:

@@ -5,9 +5,9 @@ Thresholds are applied later and can change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,10 +26,11 @@ from mosaic._arrays import (
 )
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
-from mosaic.encoding import CountModel, Encoding
+from mosaic.encoding import Certificate, CountModel, Encoding
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.outliers import EffectiveCounts
+from mosaic.solvers.base import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
@@ -160,6 +161,27 @@ def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> I
     return np.lexsort((row_codes(X), priority, steps)) if tied.any() else order
 
 
+@dataclass(frozen=True)
+class Solved:
+    """What is known of a solved program without its matrices; a model that is saved keeps this and not the encoding.
+
+    Attributes are those of ``mosaic.Encoding``.
+    """
+
+    influence: FloatArray
+    lam: float
+    alpha: float
+    n_iter: int
+    total: float
+    status: Status
+    certificate: Certificate
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> Solved:
+        """From the encoding."""
+        return cls(**{each.name: getattr(encoding, each.name) for each in fields(cls)})
+
+
 class Proof(Protocol):
     """Solves the program of the points once, on first access, and proves how good a choice is."""
 
@@ -172,6 +194,9 @@ class Proof(Protocol):
 
     def certificate(self, selection: Any) -> Any:
         """The certificate of a choice."""
+
+    def answers(self, selection: Any) -> Any:
+        """Answers for all rows of data that was read in passes."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +228,17 @@ class Material:
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
 
+    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
+    kept: ClassVar[tuple[str, ...]] = ("solved", "counts", "_paper_counts")
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = [each.name for each in fields(self)]
+        if self.is_solved:
+            known += ["solved"]
+        if self.counting is None:  # the counts come from the encoding
+            known += ["counts", "_paper_counts"]
+        return {name: getattr(self, name) for name in known}
+
     @property
     def kernel(self) -> Kernel:
         """The similarity between the points."""
@@ -212,6 +248,16 @@ class Material:
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
         return self.proof.encoding(self)
+
+    @cached_property
+    def solved(self) -> Solved:
+        """What is known of the solved program; the first access solves it."""
+        return Solved.of(self.encoding)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the program has been solved."""
+        return "encoding" in self.__dict__ or "solved" in self.__dict__
 
     @property
     def is_sampled(self) -> bool:
@@ -246,7 +292,7 @@ class Material:
     @property
     def count_total(self) -> float:
         """Weight of the points that a point could resemble."""
-        return self.encoding.total if self.counting is None else self.counting.total
+        return self.solved.total if self.counting is None else self.counting.total
 
     def counts_at(self, Y: Any) -> FloatArray:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""

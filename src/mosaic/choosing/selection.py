@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -67,8 +66,14 @@ class Selection:
     gains: FloatArray = field(repr=False)
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    #: Computes the answers for all rows of data that is read in passes, on first access.
-    ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
+
+    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
+    kept: ClassVar[tuple[str, ...]] = ("certificate", "answers")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Answers for rows that were read in passes are kept, because a copy cannot read the rows.
+        computed = [name for name in self.kept if name in self.__dict__ and (name == "certificate" or self.by_passes)]
+        return {name: self.__dict__[name] for name in (*(each.name for each in fields(self)), *computed)}
 
     @property
     def rows(self) -> IntArray:
@@ -103,7 +108,7 @@ class Selection:
     @property
     def program_certificate(self) -> Certificate:
         """The certificate of the program."""
-        return self.encoding.certificate
+        return self.material.solved.certificate
 
     @cached_property
     def certificate(self) -> SelectionCertificate:
@@ -114,7 +119,7 @@ class Selection:
     @property
     def is_solved(self) -> bool:
         """Whether the program has been solved."""
-        return "encoding" in self.material.__dict__
+        return self.material.is_solved
 
     @property
     def is_proven(self) -> bool:
@@ -240,6 +245,18 @@ class Selection:
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
 
+    def places_at(self, Y: Any) -> FloatArray:
+        """For each prepared row, five columns: the position of its representative (-1 without one), the similarity to it, the
+        share that the representatives cannot express, the effective count, and 1 for outliers.
+        """
+        counts, flagged, labels, errors = self.answers_at(Y)
+        similarity = np.full(len(labels), np.nan)
+        for rows in row_blocks(len(labels), max(len(self.chosen), 1)) if len(self.chosen) else ():
+            known = rows.start + np.flatnonzero(labels[rows] >= 0)
+            similarity[known] = self.chosen_kernel.cross(Y[known])[np.arange(len(known)), labels[known]]
+        errors = errors if len(self.chosen) else similarity
+        return np.column_stack([labels, similarity, errors, counts, flagged])
+
     def similarities_at(self, Y: Any) -> FloatArray:
         """Similarities of prepared rows to the representatives."""
         return self.chosen_kernel.cross(Y)
@@ -256,8 +273,9 @@ class Selection:
     @cached_property
     def answers(self) -> Answers:
         """Answers for all rows of the data; for data that is read in passes, the first access makes one more pass."""
-        if self.ask_all_rows is not None:
-            return self.ask_all_rows(self)
+        if self.by_passes:
+            found: Answers = self.material.proof.answers(self)
+            return found
         return self.answers_in_memory
 
     @cached_property
@@ -294,7 +312,7 @@ class Selection:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         material = self.material
         copies = np.bincount(material.points.group[material.points.group >= 0], minlength=material.points.n)
-        values = material.for_rows(self.encoding.influence / copies, 0.0)
+        values = material.for_rows(material.solved.influence / copies, 0.0)
         if material.row_numbers is None:
             return np.asarray(values)
         influence = np.zeros(material.n_rows)
@@ -309,12 +327,12 @@ class Selection:
     @property
     def effective_count(self) -> FloatArray:
         """Effective count of every row of the data."""
-        return self.counts_of_rows if self.ask_all_rows is None else self.answers.effective_count
+        return self.answers.effective_count if self.by_passes else self.counts_of_rows
 
     @property
     def outlier_mask(self) -> BoolArray:
         """Mask of the rows of the data that are outliers."""
-        return self.outlier_rows if self.ask_all_rows is None else self.answers.is_outlier
+        return self.answers.is_outlier if self.by_passes else self.outlier_rows
 
     @property
     def protected(self) -> BoolArray | None:

@@ -249,6 +249,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 #: Options of which at most one in each group may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
 _TITLE = _option("--title", help="of the report")
+_SAVE = _option("--save", metavar="model.mosaic", help="also write the fitted model, for predict, explain and report")
 #: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
 COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
     "path": (
@@ -270,10 +271,11 @@ OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
         _option(
             "--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"
         ),
+        _SAVE,
         _TITLE,
     ),
     "report": (_TITLE,),
-    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"),),
+    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"), _SAVE),
 }
 
 
@@ -289,6 +291,8 @@ SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
 DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")
 CONSTRAINTS = _names_in("constraints", but=())
+#: Options by which new rows are read for a saved model, which knows its columns.
+NEW_ROWS = (*_names_in("file", but=("columns", "exclude_columns")), "memory_budget", "n_jobs")
 
 
 def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:

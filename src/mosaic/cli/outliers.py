@@ -26,7 +26,7 @@ SHARE_FOR_ROWS = 0.25
 
 def outliers(args: Namespace) -> int:
     """``mosaic outliers``."""
-    check_outputs(args, "output")
+    check_outputs(args, "output", "save")
     with opened(args) as session:
         model = _fit(session)
         session.bar.update("looking at all rows")
@@ -50,6 +50,9 @@ def outliers(args: Namespace) -> int:
             with writing(args.output):
                 session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
             outputs["outliers"] = args.output
+        if args.save is not None:
+            session.save(model, args.save)
+            outputs["model"] = args.save
         if args.json:
             judged["values"] = values_of(columns)
     if args.json:

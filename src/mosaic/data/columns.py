@@ -21,6 +21,7 @@ from mosaic.data.features import (
     all_different,
     check_names,
     check_weight,
+    column_is_gone,
     is_list,
     is_text,
     lay_out,
@@ -139,12 +140,7 @@ def found_encoder(
     if request.encoder is not None:
         for name in request.encoder.names:
             if name not in layout.compared:
-                raise FileFault(
-                    request.path,
-                    "was there in fit and is missing now",
-                    "Add or rename the column, or fit again.",
-                    column=name,
-                )
+                raise column_is_gone(request, name)
         return request.encoder  # type: ignore[no-any-return]
     encoder = encoder_of(cells, layout.keep, place, text.told)
     if encoder is None and gaps:

@@ -163,6 +163,8 @@ def lay_out(
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
     inside = [name for name in inside if name in exact or name != layout.id_name]
     layout.features = [name for name in inside if name in numbers and name not in ids]
+    if request.numbers_only and request.columns is not None:  # new rows for a model, in the order of its columns
+        layout.features = [name for name in request.columns if name in layout.features]
     layout.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
         layout.compared = [name for name in inside if name not in ids]
@@ -230,10 +232,18 @@ def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[s
     for pattern in getattr(request, parameter) or ():
         found = {pattern} if pattern in names else {name for name in names if fnmatchcase(name, pattern)}
         if not found:
+            if request.encoder is not None or request.numbers_only:
+                raise column_is_gone(request, pattern)
             raise unknown_name(request.path, "column", pattern, names, parameter)
         exact |= found & {pattern}
         matched |= found
     return exact, matched
+
+
+def column_is_gone(request: Request, name: str) -> FileFault:
+    """Refuses new rows without a column that a model compares."""
+    remedy = "Add or rename the column, or fit again."
+    return FileFault(request.path, "was there in fit and is missing now", remedy, column=name)
 
 
 def _choose_id(

@@ -49,6 +49,8 @@ KINDS = {
     ".txt": Kind("text, line by line", open_text, ("pyarrow",), tuple(COMPRESSIONS)),
     ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
+#: Kinds whose columns are not asked for by name.
+WITHOUT_COLUMNS = (".npy", ".npz", ".mtx", ".h5ad", ".zarr", ".txt", ".zip")
 #: What the kinds are called where they are folders.
 FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
 
@@ -69,6 +71,8 @@ def open_table(
     drop_missing: bool = False,
     memory_budget: float | None = None,
     progress: Progress | None = None,
+    encoder: TableEncoder | None = None,
+    numbers_only: bool = False,
 ) -> Table:
     r"""Open a file of rows: numbers to fit, and the names and columns that belong to them.
 
@@ -96,6 +100,8 @@ def open_table(
     drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, 2 GiB by default
     progress : is called now and then with the bytes done and their total
+    encoder : how columns become numbers, if a model knows it (``table_``)
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
 
     Raises
     ------
@@ -139,11 +145,15 @@ def open_table(
         colour=colour,
         drop_missing=drop_missing,
         elsewhere=embeddings is not None,
+        encoder=encoder,
+        numbers_only=numbers_only,
         budget=budget,
         progress=progress,
     )
     table = _open(request, ending)
     table.group_name = group
+    given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
+    table.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     if embeddings is None:
         return table
     try:
@@ -245,6 +255,7 @@ def read_file(
     *,
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> Table:
     """A file for a fit, or new rows for a model; temporary files stay as long as its X.
 
@@ -253,10 +264,12 @@ def read_file(
     path, memory_budget : as for :func:`open_table`
     encoder : how columns become numbers, if a model knows it
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    columns : those that a model knows, in its order; others are ignored. Without effect where columns have no names
     """
     file = Path(path)
     check_there(file)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, budget=budget))
+    columns = None if kind_of(file) in WITHOUT_COLUMNS else columns
+    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, columns=columns, budget=budget))
     table.keep_files()
     return table

@@ -154,6 +154,7 @@ class Table:
     groups, group_name : of every row the value of the group column, as text, and its name; None without one
     weights : of every row the value of the weight column; None without one
     left_out : columns of numbers that are no features because they are called as ids are
+    options : arguments of ``open_table`` by which another file of such rows is read in the same way
     """
 
     def __init__(
@@ -184,6 +185,7 @@ class Table:
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
         self.group_name, self.left_out = group_name, list(left_out)
+        self.options: dict[str, Any] = {}
         self._records, self._pictures = records, pictures
         first = [] if id_name is None else [id_name]
         self.columns = first + [name for name in records.columns if name != id_name]

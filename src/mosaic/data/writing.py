@@ -94,7 +94,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
     ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
     if ending in (".npy", ".npz"):
         raise FileFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
-    if ending not in (*WRITERS, ".html", ".htm"):
+    if ending not in (*WRITERS, ".html", ".htm", ".mosaic"):
         said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
         raise FileFault(target, f"{said} does not say how to write it", f"{known} or .html.")
     if rows and ending not in WRITERS:

@@ -5,6 +5,7 @@ from typing import Any
 from mosaic.estimators._base import listening
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
+from mosaic.estimators._saving import load
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "PyODDetector",
     "estimate",
     "listening",
+    "load",
     "path",
 ]
 

@@ -8,14 +8,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from os import PathLike
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
 from mosaic.encoding import Encoding
+from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._proof import InMemory, same_kernel, strength
 from mosaic.estimators._reading import read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
@@ -101,7 +104,8 @@ def _warm_start(
 ) -> tuple[Encoding | None, bool]:
     """The encoding of the last fit, if it was solved for the same points and kernel, and whether its program is the same."""
     last: Selection | None = estimator.__dict__.get("selection_")
-    if not getattr(estimator, "warm_start", False) or last is None or not last.is_solved:
+    known: Encoding | None = None if last is None else last.material.__dict__.get("encoding")
+    if not getattr(estimator, "warm_start", False) or last is None or known is None:
         return None, False
     old, proof = last.material.points, last.material.proof
     same = all(np.array_equal(getattr(old, name), getattr(points, name)) for name in ("first", "weights", "priority"))
@@ -113,7 +117,7 @@ def _warm_start(
         return strength(of), of.solver, of.tol, of.max_iter, rank, drawn
 
     solved = program(settings, max_rank, seed) == program(proof.settings, proof.max_rank, last.material.seed)
-    return last.encoding, solved
+    return known, solved
 
 
 class FittedAttributes:
@@ -127,6 +131,61 @@ class FittedAttributes:
         if "selection_" not in self.__dict__:
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         return self.selection_
+
+    def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
+        """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.
+
+        Parameters
+        ----------
+        path : of the file, by custom ending in .mosaic
+        table : the table of ``fit``, from ``mosaic.data.open_table``. Names of its rows and cells of picks and outliers are kept
+            for ``mosaic explain`` and ``mosaic report``
+        force : replace what is there
+
+        Notes
+        -----
+        1. The file holds the rows that the model has in memory. Kernels that are functions cannot be saved.
+        2. After a fit by passes, ``certificate_`` and ``labels_`` are kept if they were read before; the rows are not.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mosaic
+        >>> model = mosaic.MOSAIC(5).fit(mosaic.datasets.swiss_roll(200))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/roll.mosaic")
+        ...     mosaic.load(f"{folder}/roll.mosaic")
+        MOSAIC(n_representatives=5)
+        """
+        from mosaic.estimators._saving import save  # it imports the estimators
+
+        check_is_fitted(self)
+        save(self, path, table=table, force=force)
+
+    def explain_new(self, X: Any) -> NewRows:
+        """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
+
+        Parameters
+        ----------
+        X : rows as for ``predict``: an array, a data frame, or a file; large files are read in passes
+
+        Returns
+        -------
+        NewRows, with one entry for each row in ``representative``, ``similarity``, ``representation_error``,
+        ``effective_count``, ``is_outlier`` and ``reason``
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mosaic import MOSAIC, datasets
+        >>> points = pd.DataFrame(datasets.blobs_with_gross_outliers().X, columns=["x", "y"])
+        >>> new = MOSAIC(5).fit(points).explain_new(pd.DataFrame({"x": [2.5, 2.5], "y": [0.0, 99.0]}))
+        >>> new.is_outlier.tolist(), int(new.representative[1])
+        ([False, True], -1)
+        >>> print(new.reason[1])  # doctest: +ELLIPSIS
+        y 99, usual ... to .... No row of the data looks like it; the threshold is ...
+        """
+        return explain_new(self, X)
 
     def _warn(self, stacklevel: int = 3) -> None:
         for sentence in self.selection_.warnings:
@@ -150,17 +209,17 @@ class FittedAttributes:
     @property
     def n_iter_(self) -> int:
         """Steps of the solver; the first access to this, alpha_ or lam_ solves the program."""
-        return max(self._found.encoding.n_iter, 1)  # checking the start counts as a step
+        return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
 
     @property
     def alpha_(self) -> float:
         """Strength of the program, as a multiple of the critical one."""
-        return self._found.encoding.alpha
+        return self._found.material.solved.alpha
 
     @property
     def lam_(self) -> float:
         """Strength of the program."""
-        return self._found.encoding.lam
+        return self._found.material.solved.lam
 
     @property
     def gamma_(self) -> float | None:

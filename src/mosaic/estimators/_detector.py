@@ -155,7 +155,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     @property
     def certificate_(self) -> Certificate:
         """The certificate of the program of all rows; the first access solves the program."""
-        return self._found.encoding.certificate
+        return self._found.program_certificate
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""

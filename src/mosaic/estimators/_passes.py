@@ -123,21 +123,21 @@ def select_by_passes(
     advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
     warn_of_gap(material.encoding, settings.tol, advice)
     narrator.say("choosing")
-    return replace(choose(material, settings), ask_all_rows=proof.answers)
+    return choose(material, settings)
 
 
 @dataclass(frozen=True)
 class ByPasses:
-    """The program of all rows, its certificate, and answers for all rows. A saved model has no journal."""
+    """The program of all rows, its certificate, and answers for all rows. A copy has neither rows nor matrices."""
 
     n: int
     journal: Journal | None
-    sketch: Sketch
+    sketch: Sketch | None
     prepare: Prepare
     tol: float
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "journal": None}
+        return {**self.__dict__, "journal": None, "sketch": None}
 
     @property
     def is_possible(self) -> bool:
@@ -146,12 +146,14 @@ class ByPasses:
 
     def encoding(self, material: Material) -> Encoding:
         """The program's solution as an encoding of the points in memory, which stand for all rows."""
+        if self.sketch is None:
+            raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
         assert isinstance(material.kernel, PointKernel)
         return self.sketch.encoding(material.kernel, self.n, self.tol)
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """The certificate of the picks for all rows; one more pass computes their error and the bound."""
-        if self.journal is None:
+        if self.journal is None or self.sketch is None:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
         sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
@@ -183,7 +185,7 @@ class ByPasses:
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, computed in one pass."""
-        if self.journal is None:
+        if self.journal is None or self.sketch is None:
             raise AttributeError(
                 f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. "
                 "predict, score_samples and transform answer for rows that are passed to them."

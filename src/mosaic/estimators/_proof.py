@@ -8,7 +8,7 @@ from typing import Any
 
 from mosaic.bounds import bound_of_points
 from mosaic.budget import DEFAULT_ALPHA
-from mosaic.choosing import Material, Selection, SelectionCertificate, Settings
+from mosaic.choosing import Answers, Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning
 from mosaic.metrics import unexplained
@@ -45,6 +45,9 @@ class InMemory:
     max_rank: int
     warm: Encoding | None = field(default=None, repr=False)
     solved: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "warm": None, "solved": False}  # a copy starts anew
 
     @property
     def is_possible(self) -> bool:
@@ -87,6 +90,10 @@ class InMemory:
             total,
             float(weights @ unexplained(kernel, selection.chosen)),
         )
+
+    def answers(self, selection: Selection) -> Answers:
+        """Those of the rows in memory, which are all."""
+        return selection.answers_in_memory
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:

@@ -46,7 +46,10 @@ def rows_of_file(file: Any, memory_budget: float | None = None, fitted: Any = No
     if not isinstance(file, (str, PathLike)):
         return None
     if fitted is not None:
-        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
+        names = getattr(fitted, "feature_names_in_", None)
+        columns = None if names is None else [str(name) for name in names]
+        plain = fitted.table_ is None
+        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=plain, columns=columns)
     else:
         table = read_file(file, memory_budget)
         warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")

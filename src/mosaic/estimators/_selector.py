@@ -17,36 +17,24 @@ from sklearn.base import (
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
+from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic._frames import n_rows, take_rows
-from mosaic.choosing import Decisions, Explanation, Selection, SelectionCertificate, Settings, choose, explain_point
+from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
 from mosaic.data import is_source, open_source
+from mosaic.estimators._asking import ask
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import read_rows, rows_of_file, without_scaling
+from mosaic.estimators._reading import without_scaling
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import PerRow, Small, TakeRows
+from mosaic.passes import TakeRows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
     "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
     "op_threshold",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Question:
-    """One method of a selection that answers for prepared rows, as a function of the rows of a block."""
-
-    selection: Selection
-    name: str
-
-    def __call__(self, rows: Any, start: int) -> Small:
-        """The answers for the rows of a block."""
-        refuse_missing(rows, None, first_row=start)
-        return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}
 
 
 @dataclass
@@ -278,7 +266,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         last = self.selection_
         selection = choose(last.material, replace(last.settings, **changes))
         self.set_params(**changes)
-        self.selection_ = replace(selection, ask_all_rows=last.ask_all_rows)
+        self.selection_ = selection
         self._warn()
         return self
 
@@ -506,26 +494,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     def _ask(self, X: Any, question: str) -> Any:
         """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
-        if not is_source(X):
-            prepare = self.selection_.material.geometry.prepare
-            return getattr(self.selection_, question)(prepare(read_rows(self, X, reset=False)))
-        read = rows_of_file(X, fitted=self)
-        source = open_source(X if read is None else read.rows, self.n_jobs)
-        n_features = self.n_features_in_ if self.table_ is None else self.table_.width
-        if source.n_features != n_features:
-            fault = f"has {source.n_features} columns of numbers, the data of fit had {n_features}"
-            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
-        names = getattr(self, "feature_names_in_", None)
-        if read is not None:
-            source.names = read.names
-        if names is not None and source.names is not None and list(names) != list(source.names):
-            given, known = (", ".join(map(repr, some)) for some in (source.names, names))
-            raise InvalidInputError(
-                f"has the columns {given}; those of fit were {known}",
-                "Write them in that order, or pass a data frame, whose columns are found by name.",
-                parameter="X",
-            )
-        return source.run(PerRow(Question(self.selection_, question)))["answer"]
+        return ask(self, X, question)
 
     @property
     def _n_features_out(self) -> int:

@@ -254,7 +254,7 @@ def _curve(selection: Selection) -> CurvePart:
 
 def _settings(estimator: Any, detects: bool) -> dict[str, Any]:
     selection: Selection = estimator.selection_
-    solved = selection.encoding if selection.is_solved else None
+    solved = selection.material.solved if selection.is_solved else None
     settings = {
         "parameters": jsonable(estimator.get_params(deep=False)),
         "alpha": None if solved is None else finite(solved.alpha),

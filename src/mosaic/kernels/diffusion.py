@@ -86,6 +86,11 @@ class Graph:
     features: Any
     n_neighbors: int
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: getattr(self, name) for name in ("points", "features", "n_neighbors")
+        }  # a copy builds its own tree
+
     @cached_property
     def _search(self) -> _Search:
         return _Search(self.points)
