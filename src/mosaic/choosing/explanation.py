@@ -54,6 +54,7 @@ class Explanation:
     columns : (column, what the row has in it, share of the distance): of an outlier, the columns that make up most of its
         distance from the nearest row that belongs; of a representative, those in which it is farther from the mean than rows
         are on average. Empty where columns have no names
+    name : of the row; None where rows have none
     """
 
     index: int
@@ -72,13 +73,19 @@ class Explanation:
     members: tuple[int, ...]
     differs_in: tuple[tuple[str, float], ...]
     columns: tuple[tuple[str, str, float], ...] = ()
+    name: str | None = None
+
+    @property
+    def called(self) -> str:
+        """The row in a sentence: "C17 (row 3)", "Row 3"."""
+        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"Row {self.index}: {self.reason}"
+        return f"{self.called}: {self.reason}"
 
 
 def explain_point(selection: Selection, i: int, names: Any = None, table: TableColumns | None = None) -> Explanation:
@@ -139,6 +146,7 @@ def explain_point(selection: Selection, i: int, names: Any = None, table: TableC
         members=_closest(selection, rank, members),
         differs_in=_differences(selection, point, label, columns),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+        name=None if material.row_names is None else material.row_names[row],
     )
 
 
@@ -199,7 +207,7 @@ def _reason(
         fate = "rejected" if settings.outliers == "reject" else "reported"
         odd = "it" if not reasons else f"{oddities(reasons)}. It"
         return f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {count:.3g}."
-    who = f"row {int(selection.rows[label])} stands for it with similarity {similarity[label]:.3g}"
+    who = f"{material.called(int(selection.rows[label]))} stands for it with similarity {similarity[label]:.3g}"
     why = "" if material.constraints.allowed[at] else " It was not allowed to be chosen."
     return f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
 
@@ -257,6 +265,8 @@ def decisions(selection: Selection) -> Decisions:
         told.append(_on_strength(selection))
     if len(selection.chosen):
         told += [_on_number(selection), _on_choosing(selection)]
+    if selection.changes is not None:
+        told += selection.changes.sentences(material)
     told.append(_on_outliers(selection))
     if selection.protected is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group

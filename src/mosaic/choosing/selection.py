@@ -11,6 +11,7 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing.certificate import SelectionCertificate
+from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
@@ -47,6 +48,7 @@ class Selection:
     settings : the parameters of the fit
     material : points, similarity, constraints and counts
     groups : outliers that are kept because they form a group, None without ``min_group``
+    changes : what became of the picks of an earlier fit, None without one
     certificate : what is proven; the first access solves the program
 
     Examples
@@ -69,6 +71,7 @@ class Selection:
     groups: KeptGroups | None = field(default=None, repr=False)
     #: Computes the answers for all rows of data that is read in passes, on first access.
     ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
+    changes: Changes | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> IntArray:

@@ -143,7 +143,7 @@ def open_table(
         progress=progress,
     )
     table = _open(request, ending)
-    table.group_name = group
+    table.group_name, table.weight_name = group, weight
     if embeddings is None:
         return table
     try:
@@ -245,6 +245,8 @@ def read_file(
     *,
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
+    group: str | None = None,
+    weight: str | None = None,
 ) -> Table:
     """A file for a fit, or new rows for a model; temporary files stay as long as its X.
 
@@ -253,10 +255,11 @@ def read_file(
     path, memory_budget : as for :func:`open_table`
     encoder : how columns become numbers, if a model knows it
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    group, weight : columns of groups and of weights, which are not compared
     """
     file = Path(path)
     check_there(file)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, budget=budget))
+    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, group=group, weight=weight, budget=budget))
     table.keep_files()
     return table

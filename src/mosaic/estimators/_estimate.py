@@ -12,7 +12,7 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
 from mosaic.choosing import Points, Settings, geometry_of, knee, rank
-from mosaic.estimators._reading import read_prepared, seed_of
+from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
@@ -129,7 +129,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
-    strategy, data = read_for(model, checked, X, None)
+    strategy, data = read_for(model, checked, X, None, read_named(model, X, checked.memory_budget))
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)

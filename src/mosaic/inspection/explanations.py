@@ -19,6 +19,7 @@ from mosaic.choosing import (
     oddities,
     prepared_row,
 )
+from mosaic.data.naming import as_row
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler
 from mosaic.exceptions import InvalidInputError
 
@@ -47,6 +48,7 @@ class OutlierExplanation:
     n_lower : rows with a lower count
     columns : of an outlier, the columns that make up most of the distance from the nearest row that belongs, what the row has in
         them, and their share of it; empty where columns have no names
+    name : of the row; None where rows have none
     """
 
     index: int
@@ -59,13 +61,19 @@ class OutlierExplanation:
     rule: str
     n_lower: int
     columns: tuple[tuple[str, str, float], ...] = ()
+    name: str | None = None
+
+    @property
+    def called(self) -> str:
+        """The row in a sentence: "C17 (row 3)", "Row 3"."""
+        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"Row {self.index}: {self.reason}"
+        return f"{self.called}: {self.reason}"
 
 
 def check_estimator(estimator: Any) -> bool:
@@ -85,16 +93,16 @@ def explain(estimator: Any, i: None = None) -> Decisions: ...
 
 
 @overload
-def explain(estimator: Any, i: int) -> Explanation | OutlierExplanation: ...
+def explain(estimator: Any, i: int | str) -> Explanation | OutlierExplanation: ...
 
 
-def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplanation | Decisions:
+def explain(estimator: Any, i: int | str | None = None) -> Explanation | OutlierExplanation | Decisions:
     """Why row i is a representative, an outlier or neither, as plain data that prints as a sentence; or what was decided.
 
     Parameters
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    i : row of the data that it was fitted to; by default the decisions of the fit are explained
+    i : row of the data that it was fitted to, by number or, as text, by name; by default the decisions of the fit are explained
 
     Returns
     -------
@@ -114,8 +122,9 @@ def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplan
     return estimator.explain() if i is None else estimator.explain(i)  # type: ignore[no-any-return]
 
 
-def explain_detected(detector: Any, i: int) -> OutlierExplanation:
+def explain_detected(detector: Any, i: int | str) -> OutlierExplanation:
     """The explanation of row i for a fitted detector."""
+    names, i = detector.row_names_, as_row(i, detector.row_names_)
     counts = detector.effective_count_
     n = len(counts)
     if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
@@ -157,6 +166,7 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
         rule=rule,
         n_lower=int((counts < count).sum()),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+        name=None if names is None else names[i],
     )
 
 
