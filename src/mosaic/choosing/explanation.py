@@ -10,7 +10,8 @@ import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic._checks import is_whole
-from mosaic.choosing.certificate import counted
+from mosaic._files import html_card, html_table
+from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.reasons import (
     ColumnReason,
     TableColumns,
@@ -86,6 +87,20 @@ class Explanation:
 
     def __str__(self) -> str:
         return f"{self.called}: {self.reason}"
+
+    def _repr_html_(self) -> str:
+        facts = [("rows that look like it", f"{self.effective_count:.3g}")]
+        facts += [("left unexplained", percent(self.representation_error))]
+        facts += [] if self.rank is None else [("rows that it stands for", f"{self.stands_for:,}")]
+        columns = [(name, value, percent(share)) for name, value, share in self.columns]
+        nearest = [(row, f"{similarity:.3g}") for row, similarity in self.nearest]
+        return html_card(
+            f"{self.called}: {self.status}",
+            html_table(["", ""], facts),
+            html_table(["column", "value", "share of the distance"], columns),
+            html_table(["nearest picks: row", "similarity"], nearest),
+            text=[f"{self.reason[0].upper()}{self.reason[1:]}"],
+        )
 
 
 def explain_point(selection: Selection, i: int, names: Any = None, table: TableColumns | None = None) -> Explanation:
@@ -255,6 +270,9 @@ class Decisions(tuple[str, ...]):
 
     def __str__(self) -> str:
         return "\n".join(self)
+
+    def _repr_html_(self) -> str:
+        return html_card("What was decided, and why", text=self)
 
 
 def decisions(selection: Selection) -> Decisions:

@@ -1,4 +1,4 @@
-"""What rows are called, and which row is meant: in Python, a whole number is a row number and text is a name, whatever it holds."""
+"""What rows are called, and which row is meant: in Python, a whole number is a row number, and text is a name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic.exceptions import InvalidInputError
 #: Names of rows that are compared with one that is not there.
 COMPARED_NAMES = 100_000
 #: What is said where rows have no names.
-NO_NAMES = "Give a row number. Rows get names from the index of a data frame, or from a column of ids whose values are all different."
+NO_NAMES = "Give a row number. Names come from the index of a data frame, or from a column of ids whose values are all different."
 
 
 class Naming(Protocol):

@@ -1,6 +1,7 @@
 """Estimators that follow scikit-learn's conventions, and the functions ``path`` and ``estimate`` to use before them."""
 
 from mosaic.estimators._base import listening
+from mosaic.estimators._detected import OutlierExplanation, count_threshold
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
@@ -10,6 +11,8 @@ __all__ = [
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
+    "OutlierExplanation",
+    "count_threshold",
     "estimate",
     "listening",
     "path",

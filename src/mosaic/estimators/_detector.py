@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic.choosing import Settings, flag_only
+from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
 from mosaic.estimators._base import FittedAttributes, Narrator, read_material
+from mosaic.estimators._detected import OutlierExplanation, explain_detected
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
@@ -180,7 +181,13 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def explain(self, i: int | str | None = None) -> Any:
+    @overload
+    def explain(self, i: None = None) -> Decisions: ...
+
+    @overload
+    def explain(self, i: int | str) -> OutlierExplanation: ...
+
+    def explain(self, i: int | str | None = None) -> Decisions | OutlierExplanation:
         """Why row i of the data is an outlier or not; without a row, the decisions about the data, and the reasons.
 
         A row is given by its number or, as text, by its name (``row_names_``).
@@ -192,12 +199,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         Columns are taken as they are.
         """
         check_is_fitted(self)
-        if i is None:
-            return self.selection_.decisions
-        # Imported here, because mosaic.inspection imports the estimators.
-        from mosaic.inspection.explanations import explain_detected
-
-        return explain_detected(self, i)
+        return self.selection_.decisions if i is None else explain_detected(self, i)
 
     def to_pyod(self) -> PyODAdapter:
         """The fitted detector with PyOD's names and signs: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1.

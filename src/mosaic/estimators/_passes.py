@@ -179,7 +179,10 @@ class ByPasses:
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
-        return SelectionCertificate(sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge)
+        constrained = selection.material.constraints.are_given
+        return SelectionCertificate(
+            sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained
+        )
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, computed in one pass."""

@@ -85,6 +85,7 @@ class InMemory:
             selection.decisions,
             total,
             float(weights @ unexplained(kernel, selection.chosen)),
+            material.constraints.are_given,
         )
 
 

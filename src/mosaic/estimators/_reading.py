@@ -128,7 +128,8 @@ def rows_of_file(
     elif fitted is not None:
         table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
     else:
-        table = read_file(file, memory_budget, **{OPTIONS[name]: column for name, column in asked.columns.items()})
+        columns: dict[str, Any] = {OPTIONS[name]: column for name, column in asked.columns.items()}
+        table = read_file(file, memory_budget, **columns)
         warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
