@@ -27,6 +27,10 @@ COLLECT = {"dask": ".compute()", "duckdb": ".df() or .pl()", "ibis": ".to_pandas
 COLLECT |= {"pyspark": ".toPandas()", "pyspark[connect]": ".toPandas()"}
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: What is said where a row is asked for by name and rows have none.
+NO_NAMES = (
+    "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
+)
 #: How columns begin that the command adds to the rows that it writes; they say nothing about a point.
 ADDED_PREFIX = "mosaic_"
 

@@ -26,8 +26,8 @@ from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_cut, fi
 MOST_AUTOMATIC = 100
 #: Largest number of points to be covered.
 MOST_TARGETS = 10_000
-#: An earlier pick is exchanged where that adds more than this part of what a pick adds on average: ``docs/decisions/0026``.
-CLEARLY_BETTER = 0.1
+#: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
+CLEARLY_BETTER = 0.03
 #: Diversity pruning: the setting of the paper's first author in later work. No paper states a threshold for OP; ours rejects
 #: points with m < 2, which stand for themselves only, unless all points are such.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
@@ -49,7 +49,7 @@ def choose(material: Material, settings: Settings) -> Selection:
     if k is not None:
         found = chooser.picks(k)
     elif settings.coverage is not None:
-        found = Picks(*chooser.ranked(len(chooser.pool), until_explained=settings.coverage))
+        found = Picks(*chooser.ranked(len(chooser.pool), settings.coverage, earlier_first=True))
         if material.constraints.quotas is not None or len(found.rows) < must:
             found = chooser.picks(max(len(found.rows), must))
     elif settings.min_support is not None:
@@ -225,9 +225,12 @@ class Chooser:
                 f"`diversity={settings.diversity}`",
                 "Lower `diversity` or `n_representatives`.",
             )
-        # If the number is read off the curve, or diversity is given, the picks stay those of the curve.
+        # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
+        # knee only says how many there are; coverage and support are those of the picks themselves.
+        given = not is_auto(settings.n_representatives)
+        knee_only = settings.coverage is None and settings.min_support is None
         replaced: list[tuple[int, int]] = []
-        if is_auto(settings.diversity) and (old or not is_auto(settings.n_representatives)):
+        if is_auto(settings.diversity) and (given or (old and knee_only)):
             worth = np.zeros(len(candidates))
             worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
             exchanged = objective.exchanged(chosen, slots, worth if old else None)
@@ -236,13 +239,18 @@ class Chooser:
             chosen, gains = in_order(objective, exchanged, len(slots.forced))
         return Picks(candidates[chosen], objective.similarity_gains(chosen, gains), tuple(replaced))
 
-    def ranked(self, k: int, until_explained: float | None = None) -> tuple[IntArray, FloatArray]:
-        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained."""
+    def ranked(
+        self, k: int, until_explained: float | None = None, *, earlier_first: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained.
+
+        With ``earlier_first``, earlier picks come before others.
+        """
         candidates = self._candidates(min(k, MOST_AUTOMATIC))
         slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
         objective = self._objective(slots.twins)
         least = len(slots.forced)
-        if until_explained is not None:
+        if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = self._greedy(objective, slots, until_explained, least)
         return candidates[chosen], objective.similarity_gains(chosen, gains)
@@ -311,7 +319,7 @@ class Chooser:
             n = self.material.n_rows
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
-        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))))
+        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))), earlier_first=True)
         places = self.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))

@@ -11,6 +11,7 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic._checks import is_whole
 from mosaic._files import html_card, html_table
+from mosaic._frames import NO_NAMES
 from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.reasons import (
     ColumnReason,
@@ -115,7 +116,8 @@ def explain_point(selection: Selection, i: int, names: Any = None, table: TableC
     """
     material, n = selection.material, selection.material.n_rows
     if not (is_whole(i, -n) and int(i) < n):
-        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
+        remedy = NO_NAMES if isinstance(i, str) else None
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     row = int(i) % n
     at = _in_memory(selection, row)
     answers, point = selection.answers_in_memory, int(material.points.group[at])

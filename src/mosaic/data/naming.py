@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mosaic._arrays import IntArray
-from mosaic._frames import frame_columns, id_names_among, index_names
+from mosaic._frames import NO_NAMES, frame_columns, id_names_among, index_names
 from mosaic.data.cells import Values
 from mosaic.data.faults import close_to
 from mosaic.data.features import LONGEST_NAME
@@ -18,8 +18,6 @@ from mosaic.exceptions import InvalidInputError
 
 #: Names of rows that are compared with one that is not there.
 COMPARED_NAMES = 100_000
-#: What is said where rows have no names.
-NO_NAMES = "Give a row number. Names come from the index of a data frame, or from a column of ids whose values are all different."
 
 
 class Naming(Protocol):
@@ -93,17 +91,15 @@ def only_row(
 
 
 def as_row(given: Any, names: Naming | None) -> Any:
-    """A row number for a name, which is text; anything else is returned as it is.
+    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is.
 
     Examples
     --------
     >>> as_row("C17", RowNames(("C1", "C17"), "the index")), as_row(1, None)
     (1, 1)
     """
-    if not isinstance(given, str):
+    if not isinstance(given, str) or names is None:
         return given
-    if names is None:
-        raise InvalidInputError(f"rows have no names; {str(given)!r} is one", NO_NAMES)
     try:
         return names.find(str(given))
     except InvalidInputError as error:
@@ -123,8 +119,11 @@ def as_rows(given: Any, names: Naming | None, parameter: str) -> Any:
     if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
         return given
     items = [given] if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else []
-    if not any(isinstance(item, str) for item in items):
+    first = next((item for item in items if isinstance(item, str)), None)
+    if first is None:
         return given
+    if names is None:
+        raise InvalidInputError(f"holds the name {str(first)!r}", NO_NAMES, parameter=parameter)
     try:
         return [as_row(item, names) for item in items]
     except InvalidInputError as error:

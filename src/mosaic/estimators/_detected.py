@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mosaic._files import html_card, html_table
+from mosaic._frames import NO_NAMES
 from mosaic.choosing import ColumnReason, Selection, columns_of, odd_columns, oddities, percent, prepared_row
 from mosaic.data.naming import as_row
 from mosaic.exceptions import InvalidInputError
@@ -84,7 +85,8 @@ def explain_detected(detector: Any, i: int | str) -> OutlierExplanation:
     counts = detector.effective_count_
     n = len(counts)
     if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
-        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
+        remedy = NO_NAMES if isinstance(i, str) else None
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     i = int(i) % n
     count, rule = float(counts[i]), str(detector.threshold_rule_)
     threshold = count_threshold(detector)

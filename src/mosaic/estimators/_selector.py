@@ -174,7 +174,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         settings = Settings.of(self)
         rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
         if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
-            fault = "`mode='paper'` is Algorithm 1 as written, which knows no constraints and no start"
+            fault = "`mode='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Use `mode='auto'`.")
         with Narrator(self) as narrator:
             read = read_named(self, X, settings.memory_budget, Asked(groups, sample_weight))
