@@ -13,6 +13,7 @@ from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
 from mosaic.data import open_table
 from mosaic.exceptions import SelectionWarning
 from mosaic.inspection import card, explain, summary
+from mosaic.report import report_html
 
 N = 120
 
@@ -225,3 +226,10 @@ def test_another_threshold_gives_another_model_and_leaves_this_one():
     assert (model.n_representatives, model.outliers, model.n_representatives_) == (10, "reject", 10)
     np.testing.assert_array_equal(model.representative_indices_, before)
     assert few.selection_.material is model.selection_.material
+
+
+def test_a_report_names_the_rows():
+    frame = by_index(people()[["height", "age"]])
+    model = MOSAIC(5).fit(frame)
+    pick = int(model.representative_indices_[0])
+    assert f'"C{pick}"' in report_html(model, certificate=False)

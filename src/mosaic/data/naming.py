@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,10 +10,8 @@ import numpy as np
 
 from mosaic._arrays import IntArray
 from mosaic._frames import NO_NAMES, frame_columns, id_names_among, index_names
-from mosaic.data.cells import Values
 from mosaic.data.faults import close_to
 from mosaic.data.features import LONGEST_NAME
-from mosaic.data.mixed import LeftOut, rule_of
 from mosaic.exceptions import InvalidInputError
 
 #: Names of rows that are compared with one that is not there.
@@ -131,7 +129,7 @@ def as_rows(given: Any, names: Naming | None, parameter: str) -> Any:
         raise
 
 
-def names_of_frame(X: Any, cells: Any = None) -> RowNames | None:
+def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames | None:
     """The names of the rows of a data frame; None without any, and for all else.
 
     They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
@@ -141,35 +139,36 @@ def names_of_frame(X: Any, cells: Any = None) -> RowNames | None:
     Parameters
     ----------
     X : data frame
-    cells : of its columns (``mosaic.data.cells``); None to look at the index only
+    left_out : columns that are not compared; None to look at the index only
 
     Examples
     --------
     >>> import polars as pl
-    >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), {}).names
+    >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), ["id"]).names
     ('C1', 'C17')
     """
     index = index_names(X)
     if index is not None and index[1]:
         return RowNames(index[0], "the index")
-    if cells is not None:
-        columns = {str(column.name): column for column in frame_columns(X)}
-        for name in id_names_among(list(columns)):
-            column = columns[name]
-            if not column.is_null().any() and column.n_unique() == len(column):
-                texts = tuple(map(str, column.to_list()))
-                if all(0 < len(text) <= LONGEST_NAME for text in texts):
-                    return RowNames(texts, f"column {name!r}")
-        for name in cells:
-            if _names_rows(name, cells[name]):
-                return RowNames(tuple(cells[name].levels), f"column {name!r}")
+    columns = {str(column.name): column for column in frame_columns(X)} if left_out is not None else {}
+    texts = [name for name in left_out or () if _holds_text(columns[name])]
+    for name in dict.fromkeys([*id_names_among(list(columns)), *texts]):
+        names = _different(columns[name])
+        if names is not None:
+            return RowNames(names, f"column {name!r}")
     return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")
 
 
-def _names_rows(name: str, values: Values) -> bool:
-    """Whether a column is text that is different in every row, no number and no date, and no longer than names are."""
-    if values.kind not in ("text", "code") or len(values.levels) < len(values):
-        return False
-    if max(map(len, values.levels), default=LONGEST_NAME + 1) > LONGEST_NAME:
-        return False
-    return isinstance(rule_of(name, values), LeftOut)
+def _holds_text(column: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return column.dtype in (nw.String, nw.Object)
+
+
+def _different(column: Any) -> tuple[str, ...] | None:
+    """The values of a column as text, if all are there, different, and no longer than names are."""
+    if column.is_null().any():
+        return None
+    texts = tuple(map(str, column.to_list()))
+    long = any(not 0 < len(text) <= LONGEST_NAME for text in texts)
+    return None if long or len(set(texts)) < len(texts) else texts

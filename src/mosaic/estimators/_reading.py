@@ -175,7 +175,8 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
     else:
         cells = cells_of(X)
         table = encoder_of(cells, weights=_weights_that_decide(asked.sample_weight, n_rows(X)))
-        row_names = names_of_frame(X, cells)
+        # Without a rule for columns, those of text are not compared.
+        row_names = names_of_frame(X, list(cells) if table is None else [column.name for column in table.left_out])
     if table is not None:
         if not reset:
             cells = cells_of(X, table.names)
@@ -217,8 +218,10 @@ def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: Asked
         read = rows_of_frame(estimator, X, reset=True, asked=asked)
     if read is None and asked.columns:
         parameter, column = next(iter(asked.columns.items()))
-        fault = f"names the column {column!r}, but X is a {type(X).__name__}, whose columns have no names"
-        raise InvalidInputError(fault, "Give one value for every row, or pass a data frame.", parameter=parameter)
+        fault = (
+            f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
+        )
+        raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
     return read
 
 
