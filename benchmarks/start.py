@@ -1,6 +1,6 @@
 """How many earlier picks stay when rows are added (``fit(X_more, start=model)``), and what that costs, for several thresholds.
 
-Run ``python benchmarks/start.py confirm 0,0.03``: the sets that the threshold was confirmed on, or ``choose``: those it was chosen on.
+Run ``python benchmarks/start.py confirm 0,0.03`` for the sets that the threshold was confirmed on; ``choose`` for those before.
 """
 
 from __future__ import annotations
