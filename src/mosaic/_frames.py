@@ -174,7 +174,8 @@ def index_names(X: Any) -> tuple[tuple[str, ...], bool] | None:
     whole = not several and getattr(index.dtype, "kind", "O") in "iu"
     if whole and np.array_equal(index.to_numpy(), np.arange(len(index))):
         return None
-    return tuple(map(str, index if several else index.astype(str))), not whole or index.name is not None
+    values = index if several or whole or index.dtype == np.dtype(object) else index.astype(str)
+    return tuple(map(str, values.tolist())), not whole or index.name is not None
 
 
 def split_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[Any]]:

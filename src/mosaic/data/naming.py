@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -55,9 +56,20 @@ class RowNames:
 
     def find(self, name: str) -> int:
         """The row that is called so."""
-        found = [place for place, other in enumerate(self.names) if other == name]
+        found = self._places.get(name, [])
         place = only_row(name, found, self.origin, lambda: self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each name is."""
+        places: dict[str, list[int]] = {}
+        for place, name in enumerate(self.names):
+            places.setdefault(name, []).append(place)
+        return places
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
 def only_row(
@@ -167,8 +179,8 @@ def _holds_text(column: Any) -> bool:
 
 def _different(column: Any) -> tuple[str, ...] | None:
     """The values of a column as text, if all are there, different, and no longer than names are."""
-    if column.is_null().any():
+    if column.is_null().any() or column.n_unique() < len(column):
         return None
     texts = tuple(map(str, column.to_list()))
-    long = any(not 0 < len(text) <= LONGEST_NAME for text in texts)
-    return None if long or len(set(texts)) < len(texts) else texts
+    lengths = (min(map(len, texts), default=0), max(map(len, texts), default=0))
+    return texts if lengths[0] > 0 and lengths[1] <= LONGEST_NAME else None

@@ -43,7 +43,7 @@ def found_again(start: Any, X: Any, read: NamedRows | None) -> dict[str, Any]:
     material, old = selection.material, selection.rows.tolist()
     names = None if read is None else read.names_of_rows()
     if material.row_names is not None and names is not None:
-        place = {name: row for row, name in reversed(list(enumerate(names.names)))}
+        place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
         rows = [place.get(material.row_names[row], -1) for row in old]
     else:
         rows = _by_values(start, selection, X)
