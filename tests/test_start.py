@@ -165,6 +165,8 @@ def test_a_table_of_mixed_columns():
     model = MOSAIC(12).fit(frame, start=old)
     assert not model.selection_.changes.gone
     assert len(model.selection_.changes.kept) >= 10
+    again = old.fit(frame, start=old)  # its own picks of before
+    np.testing.assert_array_equal(again.representative_indices_, model.representative_indices_)
 
 
 def test_sparse_rows_and_single_precision():
