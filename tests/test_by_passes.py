@@ -378,12 +378,12 @@ def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypa
 def test_another_number_is_chosen_without_another_pass(model):
     few = clone(model).fit(X)
     passes = dict(few.selection_.material.proof.journal.done)
-    few.rethreshold(n_representatives=0.0005)
+    few = few.rethreshold(n_representatives=0.0005)
     assert few.n_representatives_ == round(0.0005 * N)
     assert few.selection_.material.proof.journal.done.keys() == passes.keys()
     assert not few.selection_.is_proven
     assert few.labels_.max() == few.n_representatives_ - 1
-    few.rethreshold(outliers="keep")
+    few = few.rethreshold(outliers="keep")
     assert few.n_representatives_ == round(0.0005 * N)
     assert not few.is_outlier_.any()
 

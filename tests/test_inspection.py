@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.choosing import Explanation
+from mosaic.estimators import DETECTOR_RULES
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection import (
     CoverageDisplay,
@@ -35,7 +36,6 @@ from mosaic.inspection import (
     summary,
 )
 from mosaic.inspection.displays import THRESHOLD_RULES
-from mosaic.inspection.explanations import DETECTOR_RULES
 from mosaic.inspection.facts import share_text
 from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection.summaries import histogram_edges

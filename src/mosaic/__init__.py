@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NotPositiveSemidefiniteError,
         SelectionWarning,
     )
+    from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
     from mosaic.program import Progress, solve
 
@@ -41,6 +42,7 @@ __all__ = [
     "data",
     "datasets",
     "estimate",
+    "explain",
     "inspection",
     "load",
     "metrics",
@@ -63,6 +65,7 @@ _HOMES = {
         "NotPositiveSemidefiniteError",
         "SelectionWarning",
     ),
+    "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.program": ("Progress", "solve"),
 }

@@ -1,4 +1,4 @@
-"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON values, signals.
+"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON and HTML, signals.
 
 It imports the standard library only, because the command line imports it before it prints its first line.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -67,6 +68,48 @@ def listed(names: list[str]) -> str:
     'age, height'
     """
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:
+    """A table in HTML, for notebooks: cells are escaped, colours are those of the page. Empty without rows.
+
+    Parameters
+    ----------
+    head : titles of the columns
+    rows : cells
+    most : largest number of rows that are shown
+
+    Examples
+    --------
+    >>> html_table(["row"], [["<b>"], ["c"]], most=1).count("<tr>"), "&lt;b&gt;" in html_table(["row"], [["<b>"]])
+    (3, True)
+    """
+    if not rows:
+        return ""
+    shown: list[Sequence[object]] = list(rows[:most])
+    if len(shown) < len(rows):
+        shown.append(["", f"and {len(rows) - len(shown):,} more"][-len(head) :])
+    cell = 'style="text-align:left;padding:2px 10px 2px 0;vertical-align:top"'
+    lines = "".join(f"<tr>{''.join(f'<td {cell}>{escape(str(c))}</td>' for c in row)}</tr>" for row in shown)
+    titles = "".join(f'<th scope="col" {cell}>{escape(name)}</th>' for name in head)
+    return f'<table style="border-collapse:collapse"><tr>{titles}</tr>{lines}</table>'
+
+
+def html_card(title: str, *parts: str, text: Sequence[str] = ()) -> str:
+    """A small block for notebooks: a title, sentences, and parts in HTML side by side.
+
+    Examples
+    --------
+    >>> html_card("5 > 4", text=["So it is."]).count("<p")
+    2
+    """
+    head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(title)}</p>'
+    said = "".join(f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text)
+    inside = "".join(part for part in parts if part)
+    return (
+        f'<div class="mosaic-card" style="margin:4px 0 8px">{head}{said}'
+        f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{inside}</div></div>'
+    )
 
 
 def readable_size(size: float) -> str:

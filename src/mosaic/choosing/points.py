@@ -199,6 +199,19 @@ class Proof(Protocol):
         """Answers for all rows of data that was read in passes."""
 
 
+class RowLabels(Protocol):
+    """The names of rows (``mosaic.data.naming.RowNames``)."""
+
+    def __getitem__(self, row: int) -> str:
+        """The name of a row."""
+
+    def called(self, row: int) -> str:
+        """The name of a row for a sentence."""
+
+    def find(self, name: str) -> int:
+        """The row that is called so."""
+
+
 @dataclass(frozen=True)
 class Material:
     """All input of choosing.
@@ -215,6 +228,7 @@ class Material:
     proof : solves the program on first access
     absent : rows without weight, prepared
     row_numbers : for data that is read in passes, the row number in the data of each row in memory
+    row_names : of the rows; None where they have none
     """
 
     n_rows: int
@@ -227,6 +241,7 @@ class Material:
     proof: Proof = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
+    row_names: RowLabels | None = field(default=None, repr=False)
 
     #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
     kept: ClassVar[tuple[str, ...]] = ("solved", "counts", "_paper_counts")
@@ -308,6 +323,10 @@ class Material:
         """Row numbers in the data, from numbers of rows in memory."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
 
+    def called(self, row: int) -> str:
+        """What a row of the data is called in a sentence: by its name and number, or by its number alone."""
+        return f"row {row}" if self.row_names is None else self.row_names.called(row)
+
     def for_rows(self, values: Any, absent: Any) -> Any:
         """The value of its point for every row in memory; ``absent`` for rows without weight."""
         return self.points.spread(values, absent)
@@ -326,6 +345,8 @@ def decision_sample(points: Points, constraints: Constraints) -> IntArray:
     if points.n <= DECISION_SAMPLE:
         return everyone
     kept = [points.sample(everyone, DECISION_SAMPLE), points.group[constraints.must]]
+    if constraints.start is not None:
+        kept.append(points.group[constraints.start])
     named = [] if constraints.allowed.all() else [constraints.allowed]
     if constraints.quotas is not None:
         named += [(constraints.group == group) & constraints.allowed for group in range(len(constraints.names))]

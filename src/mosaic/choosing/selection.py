@@ -10,6 +10,7 @@ import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing.certificate import SelectionCertificate
+from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
@@ -46,6 +47,7 @@ class Selection:
     settings : the parameters of the fit
     material : points, similarity, constraints and counts
     groups : outliers that are kept because they form a group, None without ``min_group``
+    changes : what became of the picks of an earlier fit, None without one
     certificate : what is proven; the first access solves the program
 
     Examples
@@ -66,6 +68,7 @@ class Selection:
     gains: FloatArray = field(repr=False)
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
+    changes: Changes | None = field(default=None, repr=False)
 
     #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
     kept: ClassVar[tuple[str, ...]] = ("certificate", "answers")

@@ -194,6 +194,8 @@ class Constraints:
     group : number of the group of every row
     names : names of the groups
     quotas : "proportional", "equal" or a dict from name to number or share; None without groups
+    start : rows that were chosen before and stay unless others are clearly better; None if nothing was chosen before
+    gone : what earlier picks are called that are not among the rows any more
     """
 
     allowed: BoolArray
@@ -201,6 +203,13 @@ class Constraints:
     group: IntArray
     names: tuple[Any, ...]
     quotas: Any
+    start: IntArray | None = None
+    gone: tuple[str, ...] = ()
+
+    @property
+    def are_given(self) -> bool:
+        """Whether they restrict the choice."""
+        return bool(len(self.must)) or not self.allowed.all() or self.quotas is not None
 
     @classmethod
     def read(
@@ -212,6 +221,8 @@ class Constraints:
         must_include: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        gone: tuple[str, ...] = (),
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
         allowed = np.ones(n, dtype=bool)
@@ -239,7 +250,8 @@ class Constraints:
             quotas = _read_quotas(quotas, names)
         elif quotas is not None:
             raise InvalidInputError("need groups", "Give `groups`, one label for every row.", parameter="quotas")
-        return cls(allowed, must, group, names, quotas)
+        begun = None if start is None else as_indices(start, n, "start")
+        return cls(allowed, must, group, names, quotas, begun, gone)
 
     @property
     def fixed_total(self) -> int | None:

@@ -46,7 +46,9 @@ def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
         said = _by_passes(model, row)
     by, reason = said["represented_by"], said["reason"]
     if said["rank"] is None and by is not None:
-        reason = reason.replace(f"row {by} stands", f"{session.called(by)} stands")
+        ours = (model.selection_.material.called(by), f"row {by}")
+        for called in ours:
+            reason = reason.replace(f": {called} stands", f": {session.called(by)} stands")
     (own,) = session.rows([row])
     return ExplainedRow(
         own.row,

@@ -79,8 +79,11 @@ def table_in_memory(request: Request, records: InMemory, text: TextColumns = NO_
     encoder = None
     if layout.compared:
         cells = CellsOfTable(memory.take(kept) if len(kept) < records.n else memory, layout, text.codes)
+        weights = None
+        if request.weight is not None and request.encoder is None:
+            weights = _checked_weights(request, records, _weights_of(memory.select([request.weight])), kept)
         encoder = found_encoder(
-            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text
+            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text, weights=weights
         )
     if encoder is not None:
         return finished_table(
@@ -126,6 +129,7 @@ def found_encoder(
     place: Callable[[int], str],
     gaps: Collection[str] = (),
     text: TextColumns = NO_TEXT,
+    weights: FloatArray | None = None,
 ) -> TableEncoder | None:
     """How the columns of a file become numbers; None where they are numbers that are taken as they are.
 
@@ -136,15 +140,17 @@ def found_encoder(
     place : of a row number, what the row is called in notes
     gaps : columns of numbers of which some are missing, in whatever rows
     text : of a text file, what its reader knows about the columns
+    weights : how often each row counts; None for once
     """
+    weights = weights if weights is not None and weights.any() else None
     if request.encoder is not None:
         for name in request.encoder.names:
             if name not in layout.compared:
                 raise column_is_gone(request, name)
         return request.encoder  # type: ignore[no-any-return]
-    encoder = encoder_of(cells, layout.keep, place, text.told)
+    encoder = encoder_of(cells, layout.keep, place, text.told, weights)
     if encoder is None and gaps:
-        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told)
+        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told, weights=weights)
     others = [name for name in layout.compared if name not in layout.features]
     left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
     if encoder is not None:
@@ -456,8 +462,13 @@ def add_groups_and_weights(table: Table, request: Request, records: Records) -> 
         table.groups = groups if kept is None else groups[kept]
     if request.weight is not None:
         batches = records.batches([request.weight])
-        weights = np.concatenate([matrix_of(batch).ravel().astype(np.float64) for batch in batches])
+        weights = np.concatenate([_weights_of(batch) for batch in batches])
         table.weights = _checked_weights(request, records, weights, np.arange(len(weights)) if kept is None else kept)
+
+
+def _weights_of(batch: Any) -> FloatArray:
+    """The weights in a table of one column."""
+    return np.asarray(matrix_of(batch).ravel().astype(np.float64))
 
 
 def _group_values(column: Any) -> Any:

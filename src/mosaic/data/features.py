@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mosaic._files import Library, listed
-from mosaic._frames import ID_NAMES, is_added, looks_like_id
+from mosaic._frames import id_names_among, is_added, looks_like_id
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.faults import FileFault, unknown_name
 
@@ -256,8 +256,7 @@ def _choose_id(
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
     by_name = [name for name in index if name in single]
-    by_name += [name for known in ID_NAMES for name in single if name.casefold() == known and name not in by_name]
-    by_name += [name for name in single if looks_like_id(name) and name not in by_name]
+    by_name += [name for name in id_names_among(single) if name not in by_name]
     if distinct is None:
         for name in by_name[:1]:
             layout.id_name = name

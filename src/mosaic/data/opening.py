@@ -151,7 +151,7 @@ def open_table(
         progress=progress,
     )
     table = _open(request, ending)
-    table.group_name = group
+    table.group_name, table.weight_name = group, weight
     given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
     table.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     if embeddings is None:
@@ -256,6 +256,8 @@ def read_file(
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
     columns: Sequence[str] | None = None,
+    group: str | None = None,
+    weight: str | None = None,
 ) -> Table:
     """A file for a fit, or new rows for a model; temporary files stay as long as its X.
 
@@ -265,11 +267,22 @@ def read_file(
     encoder : how columns become numbers, if a model knows it
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
     columns : those that a model knows, in its order; others are ignored. Without effect where columns have no names
+    group, weight : columns of groups and of weights, which are not compared
     """
     file = Path(path)
     check_there(file)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
     columns = None if kind_of(file) in WITHOUT_COLUMNS else columns
-    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, columns=columns, budget=budget))
+    table = _open(
+        Request(
+            file,
+            encoder=encoder,
+            numbers_only=numbers_only,
+            columns=columns,
+            group=group,
+            weight=weight,
+            budget=budget,
+        )
+    )
     table.keep_files()
     return table

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
@@ -17,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
+from mosaic.data.naming import RowNames
 from mosaic.encoding import Encoding
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._reading import read_prepared, seed_of, with_table, without_scaling
+from mosaic.estimators._reading import NamedRows, read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
-from mosaic.exceptions import SelectionWarning
+from mosaic.exceptions import SelectionWarning, warn
 from mosaic.outliers import EffectiveCounts
 from mosaic.sketch import SketchRound
 
@@ -61,6 +61,7 @@ def read_material(
     sample_weight: ArrayLike | None,
     constraints: dict[str, Any],
     narrator: Narrator,
+    told: Sequence[str] = (),
 ) -> Material:
     """All points in memory, with their similarity and their effective counts.
 
@@ -70,6 +71,7 @@ def read_material(
     X, settings, strategy, sample_weight : arguments of the fit
     constraints : arguments of ``Constraints.read``
     narrator : reports the progress
+    told : what is told of columns that are not compared, in sentences
     """
     narrator.say("similarities")
     matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
@@ -79,7 +81,7 @@ def read_material(
     points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
     seed = seed_of(estimator.random_state)
     names = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
-    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table)
+    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table, told)
     max_rank = rank_for(settings, strategy, points.n, matrix)
     proof = InMemory(settings, max_rank, *_warm_start(estimator, settings, points, geometry, max_rank, seed))
     counting = None
@@ -96,6 +98,7 @@ def read_material(
         seed=seed,
         proof=proof,
         absent=matrix[np.flatnonzero(points.group < 0)],
+        row_names=X.names_of_rows() if isinstance(X, NamedRows) else None,
     )
 
 
@@ -187,9 +190,14 @@ class FittedAttributes:
         """
         return explain_new(self, X)
 
-    def _warn(self, stacklevel: int = 3) -> None:
+    def _warn(self) -> None:
         for sentence in self.selection_.warnings:
-            warnings.warn(SelectionWarning(sentence), stacklevel=stacklevel)
+            warn(SelectionWarning(sentence))
+
+    @property
+    def row_names_(self) -> RowNames | None:
+        """The names of the rows, from the index of a data frame or a column of ids; None where they have none."""
+        return self._found.material.row_names  # type: ignore[return-value]
 
     @property
     def effective_count_(self) -> FloatArray:

@@ -28,11 +28,13 @@ from mosaic.choosing import (
     Settings,
     Solved,
 )
+from mosaic.choosing.changes import Changes
 from mosaic.data.archive import as_fault, read_archive, write_archive
 from mosaic.data.cells import Values
 from mosaic.data.faults import FileFault
 from mosaic.data.kept import KeptRows
 from mosaic.data.mixed import LeftOut, TableEncoder
+from mosaic.data.naming import RowNames
 from mosaic.data.rules import Category, Moment, Number, Text
 from mosaic.data.written import Dates, Numbers
 from mosaic.encoding import Certificate, CountModel
@@ -54,9 +56,9 @@ ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOS
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
+        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
-        Moment, Number, Numbers, Points, Precomputed, Prepare, Selection, SelectionCertificate, Settings, SmallProgram, Solved,
+        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings, SmallProgram, Solved,
         Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip

@@ -9,10 +9,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from mosaic._files import html_card, html_table
 from mosaic.choosing import counted, percent
 
 #: A detector has no representatives: its rows that are not outliers "belong" instead of being "represented".
 RowStatus: TypeAlias = Literal["representative", "outlier", "represented", "belongs"]
+
+#: Rows of a table in a notebook.
+MOST_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -225,6 +229,16 @@ class Summary:
 
     def __str__(self) -> str:
         return f"{self.title}. {self.certificate.sentence}"
+
+    def _repr_html_(self) -> str:
+        picks = [(p.rank + 1, p.name or p.row, f"{p.stands_for:,}", p.reason) for p in self.representatives or ()]
+        odd = [(o.name or o.row, f"{o.effective_count:.3g}", o.reason) for o in self.outliers.lowest]
+        return html_card(
+            self.sentence,
+            html_table(["", "representative", "stands for", "why"], picks, MOST_SHOWN),
+            html_table(["outlier", "rows that look like it", "why"], odd, MOST_SHOWN),
+            text=[self.certificate.sentence],
+        )
 
 
 def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:

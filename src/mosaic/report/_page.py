@@ -72,6 +72,9 @@ def report_html(
             "a report shows representatives, and a MOSAICOutlierDetector has none",
             "Fit MOSAIC, whose report also shows the outliers.",
         )
+    known = model.row_names_
+    if names is None and known is not None and known.rows is None:
+        names = known.names
     if table is not None:
         details = RowDetails.of_table(table)
     else:
