@@ -254,7 +254,7 @@ def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
 
 def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
-    assert out.startswith("30 representatives stand for ")
+    assert out.startswith("30 representatives cover ")
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
     table = lines[lines.index("") + 1 :]
@@ -408,7 +408,7 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     pytest.importorskip("rich")
     terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
     assert terminal.end() == 0
-    places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives stand for")]
+    places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives cover")]
     assert places == sorted(places)
     assert "Traceback" not in terminal.seen
 
@@ -424,7 +424,7 @@ def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, mo
 def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
     ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", "--quiet")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("5 representatives stand for ")
+    assert ran.out.startswith("5 representatives cover ")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -140,7 +140,7 @@ def test_without_certificate_no_further_program_is_solved() -> None:
 def test_sentence_sums_up_representatives_outliers_and_proof(model: MOSAIC, facts: Summary) -> None:
     share, excess = 100 * model.coverage_, 100 * model.certificate_.excess
     assert facts.sentence == (
-        f"12 representatives stand for {share:.1f} % of 400 points; 8 outliers set aside; "
+        f"12 representatives cover {share:.1f} % of 400 points; 8 outliers set aside; "
         f"provably within {excess:.2g} % of the best 12 at ridge 1."
     )
     one = replace(facts, n_representatives=1, n_outliers=1, coverage=0.99999)
