@@ -13,7 +13,16 @@ from mosaic.budget import DEFAULT_BUDGET
 from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
-from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.session import (
+    Session,
+    check_outputs,
+    left_out,
+    opened,
+    settings_of,
+    values_of,
+    with_columns,
+    write_page,
+)
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import is_source, write_rows
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
@@ -26,7 +35,7 @@ SHARE_FOR_ROWS = 0.25
 
 def outliers(args: Namespace) -> int:
     """``mosaic outliers``."""
-    check_outputs(args, "output")
+    check_outputs(args, "output", "report")
     with opened(args) as session:
         model = _fit(session)
         session.bar.update("looking at all rows")
@@ -50,6 +59,9 @@ def outliers(args: Namespace) -> int:
             with writing(args.output):
                 session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
             outputs["outliers"] = args.output
+        if args.report is not None:
+            write_page(session, model, args.report, representatives=False)
+            outputs["report"] = args.report
         if args.json:
             judged["values"] = values_of(columns)
     if args.json:

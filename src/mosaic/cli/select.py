@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -12,11 +11,19 @@ import pyarrow as pa
 
 from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
 from mosaic.cli.faults import writing
-from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.session import (
+    Session,
+    check_outputs,
+    left_out,
+    opened,
+    settings_of,
+    values_of,
+    with_columns,
+    write_page,
+)
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import write_rows
 from mosaic.inspection import summary
-from mosaic.report import write_report
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
@@ -40,7 +47,7 @@ def select(args: Namespace) -> int:
                 write_rows(args.labels, _labels_table(session, model), force=args.force)
             answer.outputs["labels"] = args.labels
         if args.report is not None:
-            _write_page(session, model, args.report)
+            write_page(session, model, args.report)
             answer.outputs["report"] = args.report
     if args.json:
         write_answer("select", answer)
@@ -57,7 +64,7 @@ def report(args: Namespace) -> int:
     with opened(args) as session:
         model = session.fit()
         answer, _ = answer_of(session, model, bound=True)
-        _write_page(session, model, args.output)
+        write_page(session, model, args.output)
         answer.outputs["report"] = args.output
     if args.json:
         write_answer("report", answer)
@@ -131,14 +138,6 @@ def _labels_table(session: Session, model: Any) -> Any:
             "effective_count": np.asarray(model.effective_count_, np.float64),
         }
     )
-
-
-def _write_page(session: Session, model: Any, path: str) -> None:
-    session.bar.update("report")
-    args = session.args
-    command = shlex.join(["mosaic", *args.words])
-    with writing(path):
-        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force)
 
 
 def _write(answer: SelectAnswer) -> None:

@@ -13,7 +13,7 @@ there is no difference, 0.83 for digits either way.
 Two axes cannot keep all neighbours together. The neighbour map begins with the axes and moves points: each is drawn to the twelve
 that are most similar to it, and pushed away from others that are drawn at random, with the forces of UMAP (McInnes, Healy and
 Melville, 2018). Trustworthiness (ten neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 and 0.99,
-customers in eight columns 0.80 and 0.85; 5000 points take about two seconds.
+customers in eight columns 0.80 and 0.85; 5000 points take one to two seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FRAME_MARGIN = 0.35
 #: Neighbours that a point of the neighbour map is drawn to, points that it is pushed away from in each step, and steps.
 LINKED, PUSHED, STEPS = 12, 8, 150
 #: Largest number of points that are moved; each of the others is put between the few nearest of them.
-MOST_MOVED, FEW_NEAREST = 5000, 3
+MOST_MOVED, FEW_NEAREST = 3000, 3
 #: Half the width of the neighbour map where it starts, share of the force that is one step, and the largest push, all as in UMAP.
 HALF_WIDTH, STEP, LARGEST_PUSH = 10.0, 0.1, 4.0
 #: Eigenvalues of K_LL below this share of the largest are rounding errors.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, IntArray, row_blocks
+from mosaic._arrays import BoolArray, IntArray
 from mosaic.choosing import (
     Selection,
     columns_of,
@@ -44,8 +44,8 @@ MOST_POINTS = 20_000
 MOST_GROUPS = 40
 #: Largest number of listed rows with the lowest counts; on a page without representatives.
 MOST_LISTED, MOST_LISTED_ALONE = 100, 300
-#: Rows that belong beside a row with a low count, where no columns say what is odd about it.
-USUAL_BESIDE = 3
+#: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
+USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of similar rows, in pixels.
 SMALL_PICTURE_SIDE = 48
 #: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
@@ -254,12 +254,11 @@ def _usual_beside(found: Found, low: IntArray) -> list[IntArray]:
     usual = np.intersect1d(material.sample[~found.selection.sample_outliers], found.shown)
     if found.columns is not None or not len(usual):
         return [np.zeros(0, np.intp)] * len(low)
-    near = []
-    for rows in row_blocks(len(low), len(usual)):
-        D = found.selection.kernel.distances(low[rows], usual)
-        D[low[rows][:, None] == usual] = np.inf
-        near += [usual[order[: min(USUAL_BESIDE, len(usual) - 1)]] for order in np.argsort(D, axis=1, kind="stable")]
-    return near
+    some, rest = low[:MOST_WITH_USUAL], low[MOST_WITH_USUAL:]
+    D = found.selection.kernel.distances(some, usual)
+    D[some[:, None] == usual] = np.inf
+    order = np.argsort(D, axis=1, kind="stable")[:, : min(USUAL_BESIDE, len(usual) - 1)]
+    return [*usual[order], *[np.zeros(0, np.intp)] * len(rest)]
 
 
 def _why_odd(found: Found, point: int, row: int) -> str:
