@@ -247,7 +247,7 @@ def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Gene
     w = np.exp(-np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0))
     graph = sp.csr_array((w.ravel(), (np.repeat(np.arange(n), number), near.ravel())), shape=(n, n))
     pairs = graph.maximum(graph.T).tocoo()
-    i, j, w = *pairs.coords, pairs.data
+    (i, j), w = pairs.coords, pairs.data
     for step in range(STEPS):
         d = Y[i] - Y[j]
         pull = d * (-2.0 * w / (1.0 + np.einsum("ij,ij->i", d, d)))[:, None]

@@ -131,7 +131,9 @@ def facts_of(
     found = Found(fitted, details, known, ranking, bins, changes, shown, row_of, group_of, columns, axes)
     may_be_outlier = np.where(bins.safe, 0.0, copies)
     n_outliers = round(float(bins.sums(may_be_outlier)[: bins.threshold].sum()))
-    found_title = f"{counted(n_outliers, 'outlier') if n_outliers else 'No outliers'} among {counted(fitted.n, 'point')}"
+    found_title = (
+        f"{counted(n_outliers, 'outlier') if n_outliers else 'No outliers'} among {counted(fitted.n, 'point')}"
+    )
     return {
         "title": title or (f"{counted(k, 'representative')} of {counted(fitted.n, 'point')}" if k else found_title),
         "file": None if details.file is None else {"name": shortened(details.file, 200), "kind": details.kind},
@@ -372,7 +374,7 @@ def _settings(known: Summary, notes: list[str], command: str | None) -> dict[str
         "versions": [[name, version] for name, version in known.settings["versions"].items()],
         "seed": str(seed),
         "command": command,
-        "notes": notes,
+        "notes": [note for note in notes if note not in known.settings["sentences"]],
     }
 
 

@@ -51,7 +51,8 @@ function pickButton(item, label) {
   const button = el("button", { type: "button", className: "link", "data-row": item.row }, label);
   button.addEventListener("click", () => {
     pin(item.row);
-    map.host.scrollIntoView({ block: "nearest" });
+    const { top, bottom, height } = map.host.getBoundingClientRect();
+    if (Math.min(bottom, innerHeight) - Math.max(top, 0) < height / 3) map.host.scrollIntoView({ block: "nearest" });
   });
   return button;
 }
@@ -318,7 +319,7 @@ function paintOutliers() {
   if (scrollTop && box.querySelector(".scroll")) box.querySelector(".scroll").scrollTop = scrollTop;
   bringIntoSight(box.querySelector(".lit"));
   if (!maxK) paintFold();
-  byId("outliers-tally").textContent = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
+  byId("outliers-tally").textContent = facts.scaled && now.outliers ? `about ${whole(now.outliers)}` : whole(now.outliers);
   byId("outliers-tally").hidden = !detects && state.t === first.t;
   allow("save-outliers", now.outliers > 0);
 }
@@ -329,8 +330,9 @@ function paintGroups() {
   for (const j of now.shown) if (ranking[j].group >= 0) picks[ranking[j].group]++;
   const lines = groups.labels.map((label, g) => {
     const cells = [
-      whole(groups.rows[g]), percent(groups.rows[g] / facts.n), whole(picks[g]),
-      percent(now.shown.length ? picks[g] / now.shown.length : 0), whole(below(state.t, groups.low[g])),
+      whole(groups.rows[g]), percent(groups.rows[g] / facts.n),
+      ...(maxK ? [whole(picks[g]), percent(now.shown.length ? picks[g] / now.shown.length : 0)] : []),
+      whole(below(state.t, groups.low[g])),
     ];
     const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
     return el("tr", {}, el("th", { scope: "row" }, dataText(label)), ...numbers);
