@@ -130,7 +130,7 @@ def _sentence(n: int, of: int) -> str:
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
     """Write a table of the outliers with the lowest scores, lowest first."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
-    headers = ["row", *(["id"] if named else []), "effective count", "why"]
+    headers = ["row", *(["id"] if named else []), "look like it", "why"]
     cells = [
         [
             judged["row"][i],
