@@ -371,7 +371,7 @@ def test_arrays_beside_the_numbers_of_an_archive_are_columns(tmp_path):
     names = np.array([f"p{i}" for i in range(8)])
     np.savez(tmp_path / "set.npz", X=X, y=y, names=names, classes=np.array(["a", "b"]))
     with open_table(tmp_path / "set.npz", id="names", group="y", weight="y") as table:
-        assert table.columns == ["names", "y", "x0", "x1", "x2"]
+        assert table.columns == ["y", "names", "x0", "x1", "x2"]
         assert table.names([7, 2]) == ["p7", "p2"]
         assert table.find("p5") == 5
         assert (table.groups.tolist(), table.group_name) == ([str(v) for v in y], "y")

@@ -28,7 +28,7 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     before = model._repr_html_()
     assert "mosaic-card" not in before
     html = model.fit(blobs.X)._repr_html_()
-    assert "20 representatives stand for" in html
+    assert "20 representatives cover" in html
     assert "8 outliers set aside" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
     assert not model.selection_.is_solved
@@ -92,7 +92,7 @@ def test_names_of_columns_are_escaped_in_the_map():
 def test_fit_by_passes_is_shown_too():
     X = datasets.swiss_roll(3000).astype(np.float32)
     html = card(MOSAIC(10, strategy="sketch", n_initial=100).fit(X))
-    assert "10 representatives stand for" in html
+    assert "10 representatives cover" in html
     assert "of 3,000 points" in html
     assert "; about " in html or "no outliers" in html
 

@@ -275,7 +275,12 @@ OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
         _TITLE,
     ),
     "report": (_TITLE,),
-    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"), _SAVE),
+    "outliers": (
+        _option("--all", action="store_true", help="write all rows, in the order of the file"),
+        _option("--report", metavar="report.html", help="also write the HTML report about the outliers"),
+        _SAVE,
+        _TITLE,
+    ),
 }
 
 

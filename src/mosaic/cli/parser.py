@@ -98,7 +98,7 @@ COMMANDS = {
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
         "mosaic_reason. The score is the log of the effective count; outliers have low scores.",
         (
-            "mosaic outliers points.csv -o outliers.csv",
+            "mosaic outliers points.csv -o outliers.csv --report outliers.html",
             "mosaic outliers points.csv --contamination 0.02 --all",
             "mosaic outliers points.npy --json",
         ),

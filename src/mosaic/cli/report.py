@@ -7,8 +7,8 @@ from argparse import Namespace
 
 from mosaic.cli.answers import ReportAnswer, write_answer
 from mosaic.cli.saved import opened_or_loaded
-from mosaic.cli.select import answer_of, write_page, write_selected
-from mosaic.cli.session import check_outputs
+from mosaic.cli.select import answer_of, write_selected
+from mosaic.cli.session import check_outputs, write_page
 
 
 def report(args: Namespace) -> int:

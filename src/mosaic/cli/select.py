@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -12,11 +11,19 @@ import pyarrow as pa
 
 from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
 from mosaic.cli.faults import writing
-from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.session import (
+    Session,
+    check_outputs,
+    left_out,
+    opened,
+    settings_of,
+    values_of,
+    with_columns,
+    write_page,
+)
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import write_rows
 from mosaic.inspection import summary
-from mosaic.report import write_report
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
@@ -118,15 +125,6 @@ def _labels_table(session: Session, model: Any) -> Any:
             "effective_count": np.asarray(model.effective_count_, np.float64),
         }
     )
-
-
-def write_page(session: Session, model: Any, path: str) -> None:
-    """Write the report."""
-    session.bar.update("report")
-    args = session.args
-    command = shlex.join(["mosaic", *args.words])
-    with writing(path):
-        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force)
 
 
 def write_selected(answer: SelectAnswer) -> None:

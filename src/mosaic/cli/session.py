@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from argparse import Namespace
@@ -24,6 +25,7 @@ from mosaic.data.opening import kind_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
+from mosaic.report import write_report
 
 #: How the names of saved models end.
 MODEL_ENDING = ".mosaic"
@@ -261,6 +263,15 @@ def _is_within(place: str, folder: str) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------- answers
+
+
+def write_page(session: Session, model: Any, path: str, **about: Any) -> None:
+    """Write the report of a fitted model; ``about`` as for ``mosaic.report.write_report``."""
+    session.bar.update("report")
+    args = session.args
+    command = shlex.join(["mosaic", *args.words])
+    with writing(path):
+        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force, **about)
 
 
 def with_columns(table: Any, columns: dict[str, Any]) -> Any:

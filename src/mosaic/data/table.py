@@ -187,8 +187,7 @@ class Table:
         self.options: dict[str, Any] = {}
         self.weight_name: str | None = None
         self._records, self._pictures = records, pictures
-        first = [] if id_name is None else [id_name]
-        self.columns = first + [name for name in records.columns if name != id_name]
+        self.columns = list(records.columns)
         self._dropped = np.sort(np.zeros(0, np.intp) if dropped is None else dropped)
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
@@ -206,7 +205,7 @@ class Table:
         return _texts(self._records.take(numbers, [self.id_name]).column(0))
 
     def rows(self, rows: ArrayLike) -> Any:
-        """All columns of these rows, in that order, as a ``pyarrow.Table``; the id comes first."""
+        """All columns of these rows, in the order of the file, as a ``pyarrow.Table``."""
         return self._records.take(self.numbers(rows), self.columns)
 
     def find(self, name: str) -> int:

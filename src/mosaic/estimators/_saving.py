@@ -58,8 +58,8 @@ CLASSES: dict[str, type[Any]] = {
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
-        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings, SmallProgram, Solved,
-        Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
+        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings, SmallProgram,
+        Solved, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip
 
