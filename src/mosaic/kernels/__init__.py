@@ -6,7 +6,7 @@ K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 
 from mosaic._checks import KERNELS
 from mosaic.kernels.diffusion import Diffusion, heat_features
-from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma
+from mosaic.kernels.make import EffectiveCount, Gamma, in_unit_of, make_kernel, resolve_gamma
 from mosaic.kernels.points import (
     FEW_FEATURES,
     POINT_KERNELS,
@@ -45,6 +45,7 @@ __all__ = [
     "Rows",
     "StationaryKernel",
     "heat_features",
+    "in_unit_of",
     "make_kernel",
     "resolve_gamma",
 ]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import Seed, as_points, subsample
+from mosaic._arrays import Seed, as_points, in_unit, subsample, unit_of
 from mosaic._checks import KERNELS, real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
@@ -22,6 +23,7 @@ from mosaic.kernels.points import (
     Kernel,
     Polynomial,
     StationaryKernel,
+    in_range,
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
@@ -32,6 +34,8 @@ MEDIAN_SAMPLE = 2000
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
 #: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
 LARGEST_LOG_GAMMA = 80.0
+#: Power of two that a given γ stays below, and above the inverse of, in the unit of the points.
+LARGEST_GAMMA_EXPONENT = 1000
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def make_kernel(
     n_neighbors: int = 10,
     time: int = 2,
     random_state: Seed = 0,
+    unit: int | None = None,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
@@ -85,6 +90,8 @@ def make_kernel(
     degree, coef0 : of the polynomial kernel
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
+    unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
+        ``mosaic._arrays.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
 
     Examples
     --------
@@ -104,21 +111,33 @@ def make_kernel(
         case "diffusion":
             return Diffusion.over(X, n_neighbors, time)
         case str() if kernel in STATIONARY_KERNELS:
-            kind = STATIONARY_KERNELS[kernel]
-            return kind(X, resolve_gamma(kind(X), gamma, random_state))
+            kind, unit = STATIONARY_KERNELS[kernel], unit_of(X) if unit is None else unit
+            points = kind(in_unit(X, unit), unit=unit)
+            return replace(points, gamma=resolve_gamma(points, in_unit_of(gamma, kind.order * unit), random_state))
         case "polynomial" | "poly":
-            if not isinstance(gamma, (int, float)):
-                if gamma != "scale":
-                    fault = "must be a number or 'scale' for a polynomial kernel"
-                    raise InvalidInputError(fault, parameter="gamma", value=gamma)
+            unit = unit_of(X) if unit is None else unit
+            X = in_unit(X, unit)
+            if isinstance(gamma, str) and gamma == "scale":
                 spread = variance(X)
                 gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
-            return Polynomial(X, float(gamma), degree, coef0)
+            else:
+                real_number("gamma", gamma, above=0, meaning="or 'scale', for a polynomial kernel")
+                gamma = float(in_unit_of(gamma, Polynomial.order * unit))
+            return in_range(Polynomial(X, gamma, degree, coef0, unit))
         case str() if kernel in POINT_KERNELS:
-            return POINT_KERNELS[kernel](X)
+            return in_range(POINT_KERNELS[kernel](X))
     raise InvalidInputError(
         f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points", parameter="kernel", value=kernel
     )
+
+
+def in_unit_of(gamma: Any, exponent: int) -> Any:
+    """γ · 2^exponent, as a positive float; a rule for γ, or what is no bandwidth, is returned as it is."""
+    if not exponent or isinstance(gamma, bool) or not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
+        return gamma
+    mantissa, own = np.frexp(float(gamma))
+    # Beyond these powers every point is alike, or unlike, all others.
+    return float(np.ldexp(mantissa, np.clip(own + exponent, -LARGEST_GAMMA_EXPONENT, LARGEST_GAMMA_EXPONENT)))
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
@@ -172,7 +191,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         counts = 1.0 + scale * squares.sum(axis=0, dtype=np.float64)
         return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
 
-    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical) - np.log(float(positive.min())), LARGEST_LOG_GAMMA)
+    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical / float(positive.min())), LARGEST_LOG_GAMMA)
     if excess(low) < 0:
         return float(np.exp(low) / typical)
     if excess(high) > 0:

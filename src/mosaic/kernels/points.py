@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, in_unit, row_blocks, row_norms_squared, with_lengths
 from mosaic._checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
@@ -26,6 +26,8 @@ ALL_POINTS = slice(None)
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
+#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest.
+LARGEST_SIMILARITY = 2.0**400
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
@@ -161,10 +163,15 @@ class StationaryKernel(PointKernel):
     """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
     A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
+    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._arrays.unit_of``); so are new points.
     """
 
     gamma: float = 1.0
+    unit: int = 0
     order: ClassVar[int]
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> FloatArray:
@@ -173,7 +180,8 @@ class StationaryKernel(PointKernel):
     @staticmethod
     def profile(D: FloatArray, gamma: float, power: int = 1, out: FloatArray | None = None) -> FloatArray:
         """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        scaled = np.multiply(D, -power * gamma, out=out)
+        with np.errstate(over="ignore"):  # f(∞) = 0
+            scaled = np.multiply(D, -power * gamma, out=out)
         return np.asarray(np.exp(scaled, out=scaled))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -236,10 +244,12 @@ class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
     def _between(self, A: Any, B: Any) -> FloatArray:
-        return product(A, B)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(product(A, B))
 
     def _with_itself(self, A: Any) -> FloatArray:
-        return squared_lengths(A)
+        with np.errstate(over="ignore"):
+            return _finite(squared_lengths(A))
 
     def explicit_factor(self) -> Any | None:
         return self.X
@@ -258,16 +268,24 @@ class Cosine(Linear):
 
 @dataclass(frozen=True)
 class Polynomial(Linear):
-    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
+    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0.
+
+    X and γ are in the unit of a ``StationaryKernel``.
+    """
 
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    unit: int = 0
+    order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         return self._power(super()._between(A, B))
@@ -276,7 +294,8 @@ class Polynomial(Linear):
         return self._power(super()._with_itself(A))
 
     def _power(self, products: FloatArray) -> FloatArray:
-        return np.asarray((self.gamma * products + self.coef0) ** self.degree)
+        with np.errstate(over="ignore"):
+            return _finite((self.gamma * products + self.coef0) ** self.degree)
 
     def explicit_factor(self) -> Any | None:
         return None
@@ -311,11 +330,11 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        if not np.isfinite(values).all():
-            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        if not (np.abs(values) <= LARGEST_SIMILARITY).all():
+            i, j = (int(k) for k in np.argwhere(~(np.abs(values) <= LARGEST_SIMILARITY))[0])
             raise InvalidInputError(
-                f"the kernel function returned {values[i, j]} for a pair of points",
-                "Return finite numbers.",
+                f"the kernel function returned {values[i, j]:g} for a pair of points",
+                f"Return numbers of at most {LARGEST_SIMILARITY:.0e}.",
             )
         return values
 
@@ -334,6 +353,35 @@ class FromCallable(PointKernel):
                 )
             pieces.append(np.diagonal(square))
         return np.concatenate(pieces)
+
+
+def in_range(kernel: Kernel) -> Kernel:
+    """The kernel, if the program can compute with its similarities: the largest may be 1e120 and must be 1e-120, if not 0."""
+    largest = float(kernel.diagonal().max())
+    if 1.0 / LARGEST_SIMILARITY <= largest <= LARGEST_SIMILARITY or (largest == 0 and not _vanished(kernel)):
+        return kernel
+    size = "vanish" if largest == 0 else f"are as {'large' if largest > 1 else 'small'} as {largest:.3g}"
+    raise InvalidInputError(
+        f"similarities {size}, and their squares leave the range of floats",
+        "Divide the data, or the similarities, by a power of two; `gamma`, `degree` and `coef0` change similarities, too.",
+    )
+
+
+def _vanished(kernel: Kernel) -> bool:
+    """Whether squares of non-zero rows are 0."""
+    return isinstance(kernel, Linear) and bool((kernel.X.data if sp.issparse(kernel.X) else kernel.X).any())
+
+
+def _finite(similarities: FloatArray) -> FloatArray:
+    """Similarities that are numbers, and not the result of an overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = similarities.sum()
+    if not np.isfinite(total) and not np.isfinite(similarities).all():
+        raise InvalidInputError(
+            "similarities leave the range of floats",
+            "Divide the data by a power of two; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
+        )
+    return np.asarray(similarities)
 
 
 def dense(A: Any) -> FloatArray:
@@ -386,7 +434,7 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    lengths = np.sqrt(squared_lengths(X))
+    X, lengths = with_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(
