@@ -274,7 +274,13 @@ def as_points(X: Any, name: str = "X") -> Any:
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
-    """Raise an InvalidInputError if a masked array has masked entries, which would otherwise be read as numbers."""
+    """Raise an InvalidInputError for masked entries, which would otherwise be read as numbers, and for arrays of records."""
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
+        raise InvalidInputError(
+            f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}",
+            f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame.",
+            parameter=name,
+        )
     masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
     if masked:
         raise InvalidInputError(
@@ -352,10 +358,11 @@ def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
 def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
     """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
     try:
+        refuse_masked(values, name)
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         fault = f"must hold numbers, one for each of {length} points: {error}"
-        raise InvalidInputError(fault, parameter=name) from error
+        raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
     if vector.shape != (length,):
         fault = f"must have one entry for each of {length} points; got shape {vector.shape}"
         raise InvalidInputError(fault, parameter=name)
@@ -449,7 +456,7 @@ def equal_rows(X: Any, codes: NDArray[np.uint64] | None = None) -> EqualRows:
 def rows_equal(A: Any, B: Any) -> BoolArray:
     """Whether a_i = b_i in all entries, for two matrices that are both dense or both sparse."""
     if sp.issparse(A):
-        return np.asarray(abs(A - B).sum(axis=1) == 0).ravel()
+        return np.asarray((A != B).sum(axis=1) == 0).ravel()
     return np.asarray((A == B).all(axis=1))
 
 

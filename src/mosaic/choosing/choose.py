@@ -47,8 +47,8 @@ def choose(material: Material, settings: Settings) -> Selection:
         rows, gains = chooser.picks(k)
     elif settings.coverage is not None:
         rows, gains = chooser.ranked(len(chooser.pool), until_explained=settings.coverage)
-        if material.constraints.quotas is not None or len(rows) < must:
-            rows, gains = chooser.picks(max(len(rows), must))
+        if material.constraints.quotas is not None or len(rows) < max(must, 1):
+            rows, gains = chooser.picks(max(len(rows), must, 1))
     elif settings.min_support is not None:
         rows, gains = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
@@ -228,6 +228,8 @@ class Chooser:
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
         rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))))
+        if not len(rows):
+            return 1  # more than there are, which ``picks`` refuses with the arithmetic
         places = self.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))

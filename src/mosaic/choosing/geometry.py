@@ -32,6 +32,7 @@ from mosaic.kernels import (
     EffectiveCount,
     Kernel,
     StationaryKernel,
+    check_similarities,
     in_unit_of,
     make_kernel,
     resolve_gamma,
@@ -96,7 +97,10 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
-    unit = unit_of(X) if isinstance(settings.kernel, str) and settings.kernel in UNIT_FREE else None
+    if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
+        check_similarities(max(float(X.max()), -float(X.min())), X.dtype)
+    is_free = settings.scale is True or (isinstance(settings.kernel, str) and settings.kernel in UNIT_FREE)
+    unit = unit_of(X) if is_free else None
     X = X if unit is None else in_unit(X, unit)
     scale = column_scale(X, weights, settings.scale, ours=settings.similarity_is_ours)
     ours = settings.similarity_is_ours and scale is None and settings.scale is not False

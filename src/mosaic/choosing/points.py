@@ -18,11 +18,13 @@ from mosaic._arrays import (
     IntArray,
     as_vector,
     equal_rows,
+    in_unit,
     row_blocks,
     row_codes,
     row_norms_squared,
     row_priorities,
     standing_for_all,
+    unit_of,
 )
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
@@ -122,17 +124,23 @@ class Points:
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts."""
-    return as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+    """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
+    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+    largest = float(weights.max(initial=0.0))
+    if 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0:
+        return weights
+    divided = np.ldexp(weights, -np.frexp(largest)[1])
+    return np.where(weights > 0, np.maximum(divided, np.finfo(np.float64).tiny), 0.0)
 
 
 def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
-    """‖x_i − x̄‖², x̄ the weighted mean."""
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
+    X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
     for part in row_blocks(*X.shape):
         if sp.issparse(X):
-            block = X[part]
+            block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
             distances[part] = row_norms_squared(X[part] - centre)

@@ -21,6 +21,7 @@ from mosaic.kernels.points import (
     Polynomial,
     Rows,
     StationaryKernel,
+    check_similarities,
 )
 from mosaic.kernels.precomputed import DEFINITENESS_TEST_SIZE, Precomputed
 
@@ -44,6 +45,7 @@ __all__ = [
     "Precomputed",
     "Rows",
     "StationaryKernel",
+    "check_similarities",
     "heat_features",
     "in_unit_of",
     "make_kernel",

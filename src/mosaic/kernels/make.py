@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic._arrays import Seed, as_points, in_unit, subsample, unit_of
-from mosaic._checks import KERNELS, real_number
+from mosaic._checks import check_kernel, real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -100,6 +100,7 @@ def make_kernel(
     >>> kernel.columns(np.array([0])).round(3).ravel().tolist()
     [1.0, 0.368, 0.0]
     """
+    check_kernel(kernel)
     X = as_points(X, "K" if kernel == "precomputed" else "X")
     if callable(kernel):
         return FromCallable(X, kernel)
@@ -126,9 +127,7 @@ def make_kernel(
             return in_range(Polynomial(X, gamma, degree, coef0, unit))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
-    raise InvalidInputError(
-        f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points", parameter="kernel", value=kernel
-    )
+    raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
 
 
 def in_unit_of(gamma: Any, exponent: int) -> Any:

@@ -26,8 +26,8 @@ ALL_POINTS = slice(None)
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
-#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest.
-LARGEST_SIMILARITY = 2.0**400
+#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest; in single precision.
+LARGEST_SIMILARITY, LARGEST_IN_SINGLE = 2.0**400, 2.0**50
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
@@ -330,11 +330,12 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        if not (np.abs(values) <= LARGEST_SIMILARITY).all():
-            i, j = (int(k) for k in np.argwhere(~(np.abs(values) <= LARGEST_SIMILARITY))[0])
+        too_large = ~(np.abs(values) <= (LARGEST_IN_SINGLE if self.dtype == np.float32 else LARGEST_SIMILARITY))
+        if too_large.any():
+            i, j = (int(k) for k in np.argwhere(too_large)[0])
             raise InvalidInputError(
                 f"the kernel function returned {values[i, j]:g} for a pair of points",
-                f"Return numbers of at most {LARGEST_SIMILARITY:.0e}.",
+                "Return finite numbers, not too large for their squares to be finite.",
             )
         return values
 
@@ -355,21 +356,34 @@ class FromCallable(PointKernel):
         return np.concatenate(pieces)
 
 
-def in_range(kernel: Kernel) -> Kernel:
-    """The kernel, if the program can compute with its similarities: the largest may be 1e120 and must be 1e-120, if not 0."""
+def in_range(kernel: Linear) -> Linear:
+    """The kernel, if its similarities can be computed with; in double precision if single is too narrow for them."""
     largest = float(kernel.diagonal().max())
-    if 1.0 / LARGEST_SIMILARITY <= largest <= LARGEST_SIMILARITY or (largest == 0 and not _vanished(kernel)):
-        return kernel
-    size = "vanish" if largest == 0 else f"are as {'large' if largest > 1 else 'small'} as {largest:.3g}"
-    raise InvalidInputError(
-        f"similarities {size}, and their squares leave the range of floats",
-        "Divide the data, or the similarities, by a power of two; `gamma`, `degree` and `coef0` change similarities, too.",
-    )
+    values = kernel.X.data if sp.issparse(kernel.X) else kernel.X
+    if largest == 0 and values.any():
+        raise InvalidInputError(
+            "similarities of all rows are 0, because squares of such small numbers vanish",
+            "Multiply X by a power of two.",
+        )
+    if kernel.dtype == np.float32 and not _can_be_squared(largest, kernel.dtype):
+        kernel = replace(kernel, X=kernel.X.astype(np.float64))
+    check_similarities(largest, kernel.dtype)
+    return kernel
 
 
-def _vanished(kernel: Kernel) -> bool:
-    """Whether squares of non-zero rows are 0."""
-    return isinstance(kernel, Linear) and bool((kernel.X.data if sp.issparse(kernel.X) else kernel.X).any())
+def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
+    """Refuse similarities of which the largest is so large, or so small, that squares of it leave the range of floats."""
+    if not _can_be_squared(largest, dtype):
+        raise InvalidInputError(
+            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, and squares of them leave the range "
+            f"of {dtype.name}",
+            "Divide the data, or similarities that are given, by a power of two. `gamma`, `degree` and `coef0` also change them.",
+        )
+
+
+def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
+    most = LARGEST_IN_SINGLE if dtype == np.float32 else LARGEST_SIMILARITY
+    return largest == 0 or 1.0 / most <= largest <= most
 
 
 def _finite(similarities: FloatArray) -> FloatArray:
