@@ -160,7 +160,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
-            D = kernel.distances(rows, rows)
+            D = kernel.certain_distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
             return 1.0 / typical if typical > 0 else 1.0
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
@@ -175,7 +175,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = kernel.distances(others, others[centres])
+    D = kernel.certain_distances(others[centres], others)
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
     positive = D[np.isfinite(D) & (D > 0)]

@@ -24,6 +24,9 @@ ALL_POINTS = slice(None)
 #: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
 #: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
+#: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
+#: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
+ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
 #: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest; in single precision.
@@ -192,6 +195,10 @@ class StationaryKernel(PointKernel):
         """The distance D between new points and own points."""
         return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
 
+    def certain_distances(self, columns: IntArray, rows: Rows = ALL_POINTS) -> FloatArray:
+        """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
+        return self.distances(rows, columns)
+
     def _between(self, A: Any, B: Any) -> FloatArray:
         D = self._distances(A, B)
         return self.profile(D, self.gamma, out=D)
@@ -216,11 +223,49 @@ class RBF(StationaryKernel):
         return np.asarray(np.median(some.astype(np.float64), axis=0))
 
     def _distances(self, A: Any, B: Any) -> FloatArray:
-        if not sp.issparse(A):
-            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS:
-                return np.asarray(cdist(A, B, "sqeuclidean"))
-            A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
-        return squared_distances(A, B)
+        if _by_coordinates(A, B):
+            return np.asarray(cdist(A, B, "sqeuclidean"))
+        return squared_distances(self._centred(A), self._centred(B))
+
+    def _centred(self, A: Any) -> Any:
+        return A if sp.issparse(A) else A - self._centre  # a shift would make a sparse matrix dense
+
+    def certain_distances(self, columns: IntArray, rows: Rows = ALL_POINTS) -> FloatArray:
+        A, B = self._rows(rows), self._rows(columns)
+        D = self._distances(A, B)
+        if not _by_coordinates(A, B):
+            noise = squared_lengths(self._centred(A))[:, None] + squared_lengths(self._centred(B))
+            noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
+            D[noise >= D] = 0.0
+        return D
+
+    def _between(self, A: Any, B: Any) -> FloatArray:
+        """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
+        D = self._distances(A, B)
+        if not _by_coordinates(A, B):
+            limit = ERROR_OF_EXPONENT / (self.gamma * float(np.finfo(np.float64).eps))
+            for rows in np.array_split(
+                far := np.flatnonzero(squared_lengths(self._centred(A)) > limit), len(far) // 64 + 1
+            ):
+                D[rows] = _by_coordinates_of(A[rows], B)
+            for rows in np.array_split(
+                far := np.flatnonzero(squared_lengths(self._centred(B)) > limit), len(far) // 64 + 1
+            ):
+                D[:, rows] = _by_coordinates_of(B[rows], A).T
+        return self.profile(D, self.gamma, out=D)
+
+
+def _by_coordinates(A: Any, B: Any) -> bool:
+    """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
+    return not sp.issparse(A) and (A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
+
+
+def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
+    """‖a_i − b_j‖₂² for a few rows A and any number of rows B."""
+    if not sp.issparse(A):
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    A, blocks = dense(A), row_blocks(*B.shape)
+    return np.hstack([cdist(A, dense(B[part]), "sqeuclidean") for part in blocks])
 
 
 @dataclass(frozen=True)
