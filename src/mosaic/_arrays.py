@@ -21,8 +21,10 @@ Seed: TypeAlias = int | np.random.Generator | None
 BLOCK_ENTRIES = 1 << 18
 #: Rows are taken as they are if the size of a typical one is at most this power of two, and at least its inverse; ``unit_of``.
 ORDINARY_EXPONENT = 50
-#: Power of two that entries stay below: squares of differences of such rows can be added. In single precision, the second.
-LARGEST_EXPONENT, LARGEST_IN_SINGLE = 500, 120
+#: Power of two that entries stay below: squares of differences of such rows can be added.
+LARGEST_EXPONENT = 500
+#: The smallest weight that differs from others, as a share of the largest.
+LEAST_WEIGHT = 2.0**-100
 #: Rows from which the size of a typical row is taken.
 UNIT_ROWS = 1001
 
@@ -91,7 +93,7 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
     """X / scale, column by column."""
     if scale is None:
         return X
-    scale = scale.astype(X.dtype)
+    scale = np.maximum(scale, np.finfo(X.dtype).smallest_subnormal).astype(X.dtype)
     if not sp.issparse(X):
         return X / scale
     Y = X.copy()
@@ -127,16 +129,14 @@ def unit_of(X: Any) -> int:
 
 
 def in_unit(X: Any, unit: int) -> Any:
-    """Rows divided by 2^unit; of rows that are too large after that, each by a larger power of two (see ``unit_of``)."""
-    values, most = X.data if sp.issparse(X) else X, _most(X)
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    too_large = np.frexp(largest)[1] - unit > most
-    if unit == 0 and not too_large:
+    """Rows divided by 2^unit; of rows that are too large after that, each by a larger power of two (see ``unit_of``).
+
+    Divided rows are in double precision, because columns that are much smaller than others leave the range of single.
+    """
+    if unit == 0 and (X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT):
         return X
-    shifts = np.full(X.shape[0], -unit)
-    if too_large:
-        shifts -= np.maximum(np.frexp(_row_sizes(X))[1] - unit - most, 0)
-    return _rows_shifted(X, shifts)
+    exponents = np.frexp(_row_sizes(X))[1] - unit
+    return _rows_shifted(X.astype(np.float64), -unit - np.maximum(exponents - LARGEST_EXPONENT, 0))
 
 
 def with_lengths(X: Any) -> tuple[Any, FloatArray]:
@@ -164,8 +164,10 @@ def _rows_shifted(X: Any, shifts: IntArray) -> Any:
     return np.ldexp(X, shifts[:, None])
 
 
-def _most(X: Any) -> int:
-    return LARGEST_IN_SINGLE if X.dtype == np.float32 else LARGEST_EXPONENT
+def _size(X: Any) -> float:
+    """The largest |x_ij| of all rows, without a temporary array."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def _row_sizes(X: Any) -> FloatArray:
@@ -230,10 +232,9 @@ def _shifted(values: FloatArray, shift: int) -> FloatArray:
 
 def _within_range(X: Any) -> Any:
     """Entries that division by a spread took beyond the largest power of two are set to it."""
-    values, most = X.data if sp.issparse(X) else X, 2.0 ** _most(X)
-    if not values.size or max(float(values.max()), -float(values.min())) <= most:
+    if X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT:
         return X
-    values = np.clip(values, -most, most)
+    values = np.clip(X.data if sp.issparse(X) else X, -(2.0**LARGEST_EXPONENT), 2.0**LARGEST_EXPONENT)
     return sp.csr_array((values, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else values
 
 
@@ -373,6 +374,19 @@ def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, stri
         first, sign = int(np.argmax(wrong)), ">" if strict else ">="
         raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
     return vector
+
+
+def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that, so that squares do not vanish.
+
+    Examples
+    --------
+    >>> as_weights([0.0, 1.0, 1e-300], 3).tolist()
+    [0.0, 1.0, 7.888609052210118e-31]
+    """
+    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+    least = float(weights.max(initial=0.0)) * LEAST_WEIGHT
+    return np.where(weights > 0, np.maximum(weights, least), 0.0)
 
 
 def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:

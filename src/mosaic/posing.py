@@ -14,6 +14,7 @@ from mosaic._arrays import (
     IntArray,
     as_indices,
     as_vector,
+    as_weights,
     row_blocks,
     row_norms_squared,
 )
@@ -60,7 +61,7 @@ class Roles:
         must_include: ArrayLike | None = None,
     ) -> Roles:
         """Check the user's arguments for n points."""
-        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
         if not weights.any():
             fault = "must have a positive entry; all are 0, so there is nothing to represent"
             raise InvalidInputError(fault, parameter="sample_weight")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from mosaic._arrays import (
     FloatArray,
     IntArray,
-    as_vector,
+    as_weights,
     equal_rows,
     in_unit,
     row_blocks,
@@ -69,7 +69,7 @@ class Points:
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
         n = X.shape[0]
-        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
+        weights = np.ones(n) if sample_weight is None else row_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         if not len(rows):
             fault = "is zero for all rows, so there is nothing to represent"
@@ -123,14 +123,12 @@ class Points:
         return priority
 
 
-def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
-    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+    weights = as_weights(sample_weight, n)
     largest = float(weights.max(initial=0.0))
-    if 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0:
-        return weights
-    divided = np.ldexp(weights, -np.frexp(largest)[1])
-    return np.where(weights > 0, np.maximum(divided, np.finfo(np.float64).tiny), 0.0)
+    is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
+    return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
 
 
 def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.encoding import Certificate, Encoding
-from mosaic.kernels import Kernel, PointKernel, StationaryKernel
+from mosaic.kernels import Diffusion, Kernel, PointKernel
 from mosaic.metrics import unexplained
 from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 
@@ -223,13 +223,14 @@ class Selection:
             flagged = self.outliers_at(Y, self.material.counts_at(Y))
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
-        known = KnownRows.of(row_codes(kernel.X)) if isinstance(kernel, StationaryKernel) else None
+        own_rows = isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion)  # which compares neighbours
+        known = KnownRows.of(row_codes(kernel.X)) if own_rows else None
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
             if known is not None:  # a representative stands for itself, even if all similarities are 1
-                place = known.find(row_codes(Y[rows]))
+                place = known.find(row_codes(kernel.over(Y[rows]).X))
                 labels[rows][place >= 0] = place[place >= 0]
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]

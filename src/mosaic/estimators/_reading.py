@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from mosaic._arrays import Prepare, refuse_masked, refuse_missing
 from mosaic._checks import check_seed
 from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, without_empty
-from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
+from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.data.opening import read_file
@@ -182,7 +182,7 @@ def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, setti
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
-    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
+    weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
     counted = matrix
     if weights is not None and not weights.all() and weights.any():
         counted, weights = matrix[weights > 0], weights[weights > 0]

@@ -121,9 +121,11 @@ def make_kernel(
             if isinstance(gamma, str) and gamma == "scale":
                 spread = variance(X)
                 gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+            elif isinstance(gamma, str | EffectiveCount):
+                fault = "must be a number or 'scale' for a polynomial kernel"
+                raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
             else:
-                real_number("gamma", gamma, above=0, meaning="or 'scale', for a polynomial kernel")
-                gamma = float(in_unit_of(gamma, Polynomial.order * unit))
+                gamma = in_unit_of(real_number("gamma", gamma, above=0, meaning="or 'scale'"), Polynomial.order * unit)
             return in_range(Polynomial(X, gamma, degree, coef0, unit))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
@@ -182,7 +184,8 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     if positive.size == 0:
         return 1.0
     typical = float(np.median(positive))
-    D = (D / typical).astype(np.float32)  # counts need no more digits
+    with np.errstate(over="ignore"):
+        D = (D / typical).astype(np.float32)  # counts need no more digits
     values = np.empty_like(D)
 
     def excess(log_gamma: float) -> float:

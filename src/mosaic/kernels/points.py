@@ -244,14 +244,11 @@ class RBF(StationaryKernel):
         D = self._distances(A, B)
         if not _by_coordinates(A, B):
             limit = ERROR_OF_EXPONENT / (self.gamma * float(np.finfo(np.float64).eps))
-            for rows in np.array_split(
-                far := np.flatnonzero(squared_lengths(self._centred(A)) > limit), len(far) // 64 + 1
-            ):
-                D[rows] = _by_coordinates_of(A[rows], B)
-            for rows in np.array_split(
-                far := np.flatnonzero(squared_lengths(self._centred(B)) > limit), len(far) // 64 + 1
-            ):
-                D[:, rows] = _by_coordinates_of(B[rows], A).T
+            far, far_too = (np.flatnonzero(squared_lengths(self._centred(points)) > limit) for points in (A, B))
+            if len(far):
+                D[far] = _by_coordinates_of(A[far], B)
+            if len(far_too):
+                D[:, far_too] = _by_coordinates_of(B[far_too], A).T
         return self.profile(D, self.gamma, out=D)
 
 
@@ -264,8 +261,10 @@ def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
     """‖a_i − b_j‖₂² for a few rows A and any number of rows B."""
     if not sp.issparse(A):
         return np.asarray(cdist(A, B, "sqeuclidean"))
-    A, blocks = dense(A), row_blocks(*B.shape)
-    return np.hstack([cdist(A, dense(B[part]), "sqeuclidean") for part in blocks])
+    A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
+    for part in row_blocks(*B.shape):
+        D[:, part] = cdist(A, dense(B[part]), "sqeuclidean")
+    return D
 
 
 @dataclass(frozen=True)
