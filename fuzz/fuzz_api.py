@@ -54,14 +54,14 @@ def need(ok, words):
 #: How often data is of each kind, and in each form.
 KINDS = {
     "normal": 0.16, "blobs": 0.12, "constant": 0.04, "dup": 0.09, "collinear": 0.07, "tiny": 0.05, "denormal": 0.05, "huge": 0.05,
-    "hugest": 0.05, "mixedscale": 0.06, "zero": 0.02, "onezero": 0.03, "ints": 0.07, "nan": 0.02, "inf": 0.02, "offset": 0.03, "heavy": 0.03, "near": 0.02,
-    "onehot": 0.01, "onehuge": 0.01
+    "hugest": 0.05, "mixedscale": 0.06, "zero": 0.02, "onezero": 0.03, "ints": 0.07, "nan": 0.02, "inf": 0.02, "offset": 0.03,
+    "heavy": 0.03, "near": 0.02, "onehot": 0.01, "onehuge": 0.01
 }  # fmt: skip
 FORMS = {
     "array": 0.2, "f32": 0.08, "f16": 0.03, "fortran": 0.04, "neg": 0.04, "readonly": 0.04, "list": 0.04, "int": 0.08,
     "bool": 0.02, "object": 0.02, "complex": 0.01, "datetime": 0.01, "str": 0.01, "1d": 0.01, "3d": 0.01, "0d": 0.01,
-    "empty": 0.01, "emptycols": 0.01, "masked": 0.02, "matrix": 0.02, "sparse": 0.1, "pandas": 0.06, "polars": 0.03, "longdouble": 0.01,
-    "pyarrow": 0.01, "structured": 0.01, "strided": 0.02, "bigendian": 0.01, "mixed": 0.04
+    "empty": 0.01, "emptycols": 0.01, "masked": 0.02, "matrix": 0.02, "sparse": 0.1, "pandas": 0.06, "polars": 0.03,
+    "longdouble": 0.01, "pyarrow": 0.01, "structured": 0.01, "strided": 0.02, "bigendian": 0.01, "mixed": 0.04
 }  # fmt: skip
 #: Forms that no fit takes.
 REFUSED_FORMS = ("complex", "datetime", "str", "1d", "3d", "0d", "empty", "emptycols", "structured")

@@ -177,7 +177,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = kernel.certain_distances(others[centres], others)
+    D = kernel.certain_distances(others, others[centres])
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
     positive = D[np.isfinite(D) & (D > 0)]

@@ -195,7 +195,7 @@ class StationaryKernel(PointKernel):
         """The distance D between new points and own points."""
         return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
 
-    def certain_distances(self, columns: IntArray, rows: Rows = ALL_POINTS) -> FloatArray:
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
         return self.distances(rows, columns)
 
@@ -225,30 +225,36 @@ class RBF(StationaryKernel):
     def _distances(self, A: Any, B: Any) -> FloatArray:
         if _by_coordinates(A, B):
             return np.asarray(cdist(A, B, "sqeuclidean"))
-        return squared_distances(self._centred(A), self._centred(B))
+        return self._by_products(A, B)[0]
 
-    def _centred(self, A: Any) -> Any:
-        return A if sp.issparse(A) else A - self._centre  # a shift would make a sparse matrix dense
+    def _by_products(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
+        if not sp.issparse(A):  # a shift would make a sparse matrix dense
+            A, B = A - self._centre, B - self._centre
+        lengths, others = squared_lengths(A), squared_lengths(B)
+        return squared_distances(A, B, lengths, others), lengths, others
 
-    def certain_distances(self, columns: IntArray, rows: Rows = ALL_POINTS) -> FloatArray:
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         A, B = self._rows(rows), self._rows(columns)
-        D = self._distances(A, B)
-        if not _by_coordinates(A, B):
-            noise = squared_lengths(self._centred(A))[:, None] + squared_lengths(self._centred(B))
-            noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
-            D[noise >= D] = 0.0
+        if _by_coordinates(A, B):
+            return self._distances(A, B)
+        D, lengths, others = self._by_products(A, B)
+        noise = lengths[:, None] + others
+        noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
+        D[noise >= D] = 0.0
         return D
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
-        D = self._distances(A, B)
-        if not _by_coordinates(A, B):
-            limit = ERROR_OF_EXPONENT / (self.gamma * float(np.finfo(np.float64).eps))
-            far, far_too = (np.flatnonzero(squared_lengths(self._centred(points)) > limit) for points in (A, B))
-            if len(far):
-                D[far] = _by_coordinates_of(A[far], B)
-            if len(far_too):
-                D[:, far_too] = _by_coordinates_of(B[far_too], A).T
+        if _by_coordinates(A, B):
+            return super()._between(A, B)
+        D, lengths, others = self._by_products(A, B)
+        limit = ERROR_OF_EXPONENT / (self.gamma * float(np.finfo(np.float64).eps))
+        far, far_too = np.flatnonzero(lengths > limit), np.flatnonzero(others > limit)
+        if len(far):
+            D[far] = _by_coordinates_of(A[far], B)
+        if len(far_too):
+            D[:, far_too] = _by_coordinates_of(B[far_too], A).T
         return self.profile(D, self.gamma, out=D)
 
 
@@ -475,11 +481,16 @@ def squared_lengths(A: Any) -> FloatArray:
     return row_norms_squared(A)
 
 
-def squared_distances(A: Any, B: Any) -> FloatArray:
-    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative."""
+def squared_distances(
+    A: Any, B: Any, lengths: FloatArray | None = None, others: FloatArray | None = None
+) -> FloatArray:
+    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative.
+
+    ``lengths`` and ``others`` are the squared lengths of the rows, if they are known.
+    """
     D = product(A, -2.0 * B)
-    D += squared_lengths(A)[:, None]
-    D += squared_lengths(B)
+    D += (squared_lengths(A) if lengths is None else lengths)[:, None]
+    D += squared_lengths(B) if others is None else others
     return np.asarray(np.maximum(D, 0.0, out=D))
 
 
