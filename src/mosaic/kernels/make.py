@@ -23,6 +23,7 @@ from mosaic.kernels.points import (
     Kernel,
     Polynomial,
     StationaryKernel,
+    check_similarities,
     in_range,
     normalised_rows,
 )
@@ -103,7 +104,9 @@ def make_kernel(
     check_kernel(kernel)
     X = as_points(X, "K" if kernel == "precomputed" else "X")
     if callable(kernel):
-        return FromCallable(X, kernel)
+        points = FromCallable(X, kernel)
+        check_similarities(float(points.diagonal().max()), points.dtype)
+        return points
     match kernel:
         case "precomputed":
             return Precomputed(X)
@@ -113,8 +116,8 @@ def make_kernel(
             return Diffusion.over(X, n_neighbors, time)
         case str() if kernel in STATIONARY_KERNELS:
             kind, unit = STATIONARY_KERNELS[kernel], unit_of(X) if unit is None else unit
-            points = kind(in_unit(X, unit), unit=unit)
-            return replace(points, gamma=resolve_gamma(points, in_unit_of(gamma, kind.order * unit), random_state))
+            wide = kind(in_unit(X, unit), unit=unit)
+            return replace(wide, gamma=resolve_gamma(wide, in_unit_of(gamma, kind.order * unit), random_state))
         case "polynomial" | "poly":
             unit = unit_of(X) if unit is None else unit
             X = in_unit(X, unit)
