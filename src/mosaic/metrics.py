@@ -274,7 +274,7 @@ def explained_share(
     True
     """
     errors = unexplained(kernel, chosen, ridge)
-    weights = np.ones(kernel.n)
+    weights: FloatArray = np.ones(kernel.n)
     if sample_weight is not None:
         weights = as_weights(sample_weight, kernel.n)
         weights = weights / (float(weights.max()) or 1.0)  # only ratios matter

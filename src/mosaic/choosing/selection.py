@@ -223,14 +223,15 @@ class Selection:
             flagged = self.outliers_at(Y, self.material.counts_at(Y))
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
-        own_rows = isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion)  # which compares neighbours
-        known = KnownRows.of(row_codes(kernel.X)) if own_rows else None
+        # A diffusion kernel has neighbours of rows, and a given similarity has none.
+        rows_of = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
+        known = None if rows_of is None else KnownRows.of(row_codes(rows_of.X))
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
-            if known is not None:  # a representative stands for itself, even if all similarities are 1
-                place = known.find(row_codes(kernel.over(Y[rows]).X))
+            if rows_of is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
+                place = known.find(row_codes(rows_of.over(Y[rows]).X))
                 labels[rows][place >= 0] = place[place >= 0]
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]

@@ -121,18 +121,21 @@ def make_kernel(
         case "polynomial" | "poly":
             unit = unit_of(X) if unit is None else unit
             X = in_unit(X, unit)
-            if isinstance(gamma, str) and gamma == "scale":
-                spread = variance(X)
-                gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
-            elif isinstance(gamma, str | EffectiveCount):
-                fault = "must be a number or 'scale' for a polynomial kernel"
-                raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-            else:
-                gamma = in_unit_of(real_number("gamma", gamma, above=0, meaning="or 'scale'"), Polynomial.order * unit)
-            return in_range(Polynomial(X, gamma, degree, coef0, unit))
+            return in_range(Polynomial(X, _polynomial_gamma(X, gamma, unit), degree, coef0, unit))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
     raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+
+
+def _polynomial_gamma(X: Any, gamma: Any, unit: int) -> float:
+    """γ of a polynomial kernel for rows X that are divided by 2^unit."""
+    if isinstance(gamma, str) and gamma == "scale":
+        spread = variance(X)
+        return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+    if isinstance(gamma, str | EffectiveCount):
+        fault = "must be a number or 'scale' for a polynomial kernel"
+        raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
+    return float(in_unit_of(real_number("gamma", gamma, above=0, meaning="or 'scale'"), Polynomial.order * unit))
 
 
 def in_unit_of(gamma: Any, exponent: int) -> Any:

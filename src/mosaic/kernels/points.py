@@ -406,7 +406,7 @@ class FromCallable(PointKernel):
         return np.concatenate(pieces)
 
 
-def in_range(kernel: Linear) -> Linear:
+def in_range(kernel: PointKernel) -> PointKernel:
     """The kernel, if its similarities can be computed with; in double precision if single is too narrow for them."""
     largest = float(kernel.diagonal().max())
     values = kernel.X.data if sp.issparse(kernel.X) else kernel.X
