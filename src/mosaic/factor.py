@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
 from mosaic._checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, check_similarities
 
 Method: TypeAlias = Literal["random", "greedy", "exact"]
 Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
@@ -97,6 +97,7 @@ def factorize(
     trace = float(ω @ diagonal)
     if not trace > 0:
         raise nothing_to_compare()
+    check_similarities(float(diagonal.max()), kernel.dtype)
     explicit = kernel.explicit_factor()
     features = 0 if explicit is None else explicit.shape[1]
     limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)

@@ -306,7 +306,8 @@ def bandwidth(kernel: StationaryKernel) -> float:
 def paper_gamma(X: Any) -> float:
     """1/σ² with σ² = 10·s², s the mean over features of the variance: the widest of three settings in later work."""
     s = float(in_double(X).var(axis=0).mean())
-    return 0.1 / s**2 if s > 0 else 1.0
+    with np.errstate(divide="ignore"):
+        return float(np.clip(np.divide(0.1, s * s), 2.0**-1000, 2.0**1000)) if s > 0 else 1.0
 
 
 def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | None) -> str:

@@ -23,7 +23,6 @@ from mosaic.kernels.points import (
     Kernel,
     Polynomial,
     StationaryKernel,
-    check_similarities,
     in_range,
     normalised_rows,
 )
@@ -104,9 +103,7 @@ def make_kernel(
     check_kernel(kernel)
     X = as_points(X, "K" if kernel == "precomputed" else "X")
     if callable(kernel):
-        points = FromCallable(X, kernel)
-        check_similarities(float(points.diagonal().max()), points.dtype)
-        return points
+        return FromCallable(X, kernel)
     match kernel:
         case "precomputed":
             return Precomputed(X)
@@ -214,6 +211,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
 def variance(X: Any) -> float:
     """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
-        mean = float(X.mean())
-        return float(X.multiply(X).mean()) - mean * mean
+        mean, zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
+        squares = float(((X.data.astype(np.float64) - mean) ** 2).sum()) + zeros * mean**2
+        return squares / (X.shape[0] * X.shape[1])
     return float(X.var(dtype=np.float64))

@@ -249,8 +249,9 @@ class RBF(StationaryKernel):
         if _by_coordinates(A, B):
             return super()._between(A, B)
         D, lengths, others = self._by_products(A, B)
-        limit = ERROR_OF_EXPONENT / (self.gamma * float(np.finfo(np.float64).eps))
-        far, far_too = np.flatnonzero(lengths > limit), np.flatnonzero(others > limit)
+        limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
+        with np.errstate(over="ignore"):
+            far, far_too = np.flatnonzero(self.gamma * lengths > limit), np.flatnonzero(self.gamma * others > limit)
         if len(far):
             D[far] = _by_coordinates_of(A[far], B)
         if len(far_too):
