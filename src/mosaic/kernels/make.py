@@ -213,5 +213,5 @@ def variance(X: Any) -> float:
     if sp.issparse(X):
         mean, zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
         squares = float(((X.data.astype(np.float64) - mean) ** 2).sum()) + zeros * mean**2
-        return squares / float(X.shape[0] * X.shape[1])
+        return float(squares / (X.shape[0] * X.shape[1]))
     return float(X.var(dtype=np.float64))
