@@ -55,8 +55,8 @@ def main() -> int:
     lines = [f"| {name} | {found.version} | {licence(found)} |" for name, found in sorted(packages.items())]
     page = f"""# Licences
 
-MOSAIC is under the BSD 3-clause licence. With the extras {", ".join(f"`{extra}`" for extra in EXTRAS)} it installs these packages;
-`make licences` writes this page from what the packages themselves state.
+MOSAIC is under the BSD 3-clause licence. With the extras {", ".join(f"`{extra}`" for extra in EXTRAS)} it installs these
+packages; `make licences` writes this page from what the packages themselves state.
 
 | package | version | licence |
 | :-- | :-- | :-- |

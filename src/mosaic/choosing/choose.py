@@ -50,8 +50,8 @@ def choose(material: Material, settings: Settings) -> Selection:
         found = chooser.picks(k)
     elif settings.coverage is not None:
         found = Picks(*chooser.ranked(len(chooser.pool), settings.coverage, earlier_first=True))
-        if material.constraints.quotas is not None or len(found.rows) < must:
-            found = chooser.picks(max(len(found.rows), must))
+        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
+            found = chooser.picks(max(len(found.rows), must, 1))
     elif settings.min_support is not None:
         found = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
@@ -320,6 +320,8 @@ class Chooser:
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
         rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))), earlier_first=True)
+        if not len(rows):
+            return 1  # more than there are, which ``picks`` refuses with the arithmetic
         places = self.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))

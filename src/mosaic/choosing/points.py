@@ -16,13 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from mosaic._arrays import (
     FloatArray,
     IntArray,
-    as_vector,
+    as_weights,
     equal_rows,
+    in_unit,
     row_blocks,
     row_codes,
     row_norms_squared,
     row_priorities,
     standing_for_all,
+    unit_of,
 )
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
@@ -68,7 +70,7 @@ class Points:
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
         n = X.shape[0]
-        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
+        weights = np.ones(n) if sample_weight is None else row_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         if not len(rows):
             fault = "is zero for all rows, so there is nothing to represent"
@@ -122,18 +124,22 @@ class Points:
         return priority
 
 
-def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts."""
-    return as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
+    weights = as_weights(sample_weight, n)
+    largest = float(weights.max(initial=0.0))
+    is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
+    return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
 
 
 def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
-    """‖x_i − x̄‖², x̄ the weighted mean."""
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
+    X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
     for part in row_blocks(*X.shape):
         if sp.issparse(X):
-            block = X[part]
+            block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
             distances[part] = row_norms_squared(X[part] - centre)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BoolArray, FloatArray, IntArray, KnownRows, row_blocks, row_codes
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.encoding import Certificate, Encoding
-from mosaic.kernels import Kernel, PointKernel
+from mosaic.kernels import Diffusion, Kernel, PointKernel
 from mosaic.metrics import unexplained
 from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 
@@ -231,10 +231,16 @@ class Selection:
             flagged = self.outliers_at(Y, self.material.counts_at(Y))
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
+        # A diffusion kernel has neighbours of rows, and a given similarity has none.
+        rows_of = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
+        known = None if rows_of is None else KnownRows.of(row_codes(rows_of.X))
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
+            if rows_of is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
+                place = known.find(row_codes(rows_of.over(Y[rows]).X))
+                labels[rows][place >= 0] = place[place >= 0]
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
                 is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself

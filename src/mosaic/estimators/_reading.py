@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from mosaic._arrays import FloatArray, IntArray, Prepare, refuse_masked, refuse_missing
+from mosaic._checks import check_seed
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
-from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
+from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data import is_source
 from mosaic.data.cells import cells_of
 from mosaic.data.faults import close_to
@@ -210,7 +211,7 @@ def _without_roles(X: Any, there: list[str], asked: Asked) -> tuple[Any, Asked]:
 
 def _weights_that_decide(sample_weight: Any, n: int) -> FloatArray | None:
     """How often rows count in the rules of columns; None for once each."""
-    weights = None if sample_weight is None else as_weights(sample_weight, n)
+    weights = None if sample_weight is None else row_weights(sample_weight, n)
     return weights if weights is not None and weights.any() else None
 
 
@@ -299,7 +300,7 @@ def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, setti
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
-    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
+    weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
     counted = matrix
     if weights is not None and not weights.all() and weights.any():
         counted, weights = matrix[weights > 0], weights[weights > 0]
@@ -311,12 +312,11 @@ def seed_of(random_state: Any) -> int:
     """A whole number from what scikit-learn takes for a random state; None draws a new one."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, Integral) and int(random_state) >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InvalidInputError(
-        "must be a whole number >= 0, a generator or None", parameter="random_state", value=random_state
-    )
+    check_seed(random_state)
+    raise AssertionError("all that check_seed lets pass is read above")

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from mosaic._arrays import refuse_masked
 from mosaic._checks import CHOICES, check_optional_whole_number, one_of
 from mosaic._files import readable_size
 from mosaic._frames import numeric_part
@@ -109,6 +110,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     estimator.table_ = None if read is None else read.table
     if read is None and not is_source(X) and not isinstance(X, np.memmap):
         settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        refuse_masked(X)
         return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
     names = source.names if read is None or read.names is None else read.names

@@ -120,11 +120,9 @@ def plane_of(
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | Diffusion):
         features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
-        plane, scale = (
-            plane_of_features(features[points], belongs, names, rng),
-            selection.material.geometry.prepare.scale,
-        )
-        return plane if plane.method != "features" or scale is None else plane._replace(points=plane.points * scale)
+        plane = plane_of_features(features[points], belongs, names, rng)
+        undone = selection.material.geometry.prepare.undone
+        return plane if plane.method != "features" else plane._replace(points=undone(plane.points))
     others = np.setdiff1d(points[belongs], chosen)
     room = min(max(MOST_LANDMARKS - len(chosen), 0), len(others))
     landmarks = np.concatenate([chosen[:MOST_LANDMARKS], rng.choice(others, room, replace=False)])

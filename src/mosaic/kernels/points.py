@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, in_unit, row_blocks, row_norms_squared, with_lengths
 from mosaic._checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
@@ -24,8 +24,13 @@ ALL_POINTS = slice(None)
 #: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
 #: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
+#: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
+#: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
+ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
+#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest; in single precision.
+LARGEST_SIMILARITY, LARGEST_IN_SINGLE = 2.0**400, 2.0**50
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
@@ -161,10 +166,15 @@ class StationaryKernel(PointKernel):
     """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
     A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
+    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._arrays.unit_of``); so are new points.
     """
 
     gamma: float = 1.0
+    unit: int = 0
     order: ClassVar[int]
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> FloatArray:
@@ -173,7 +183,8 @@ class StationaryKernel(PointKernel):
     @staticmethod
     def profile(D: FloatArray, gamma: float, power: int = 1, out: FloatArray | None = None) -> FloatArray:
         """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        scaled = np.multiply(D, -power * gamma, out=out)
+        with np.errstate(over="ignore"):  # f(∞) = 0
+            scaled = np.multiply(D, -power * gamma, out=out)
         return np.asarray(np.exp(scaled, out=scaled))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -183,6 +194,10 @@ class StationaryKernel(PointKernel):
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance D between new points and own points."""
         return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
+
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
+        return self.distances(rows, columns)
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         D = self._distances(A, B)
@@ -208,11 +223,55 @@ class RBF(StationaryKernel):
         return np.asarray(np.median(some.astype(np.float64), axis=0))
 
     def _distances(self, A: Any, B: Any) -> FloatArray:
-        if not sp.issparse(A):
-            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS:
-                return np.asarray(cdist(A, B, "sqeuclidean"))
-            A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
-        return squared_distances(A, B)
+        if _by_coordinates(A, B):
+            return np.asarray(cdist(A, B, "sqeuclidean"))
+        return self._by_products(A, B)[0]
+
+    def _by_products(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
+        if not sp.issparse(A):  # a shift would make a sparse matrix dense
+            A, B = A - self._centre, B - self._centre
+        lengths, others = squared_lengths(A), squared_lengths(B)
+        return squared_distances(A, B, lengths, others), lengths, others
+
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        A, B = self._rows(rows), self._rows(columns)
+        if _by_coordinates(A, B):
+            return self._distances(A, B)
+        D, lengths, others = self._by_products(A, B)
+        noise = lengths[:, None] + others
+        noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
+        D[noise >= D] = 0.0
+        return D
+
+    def _between(self, A: Any, B: Any) -> FloatArray:
+        """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
+        if _by_coordinates(A, B):
+            return super()._between(A, B)
+        D, lengths, others = self._by_products(A, B)
+        limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
+        with np.errstate(over="ignore"):
+            far, far_too = np.flatnonzero(self.gamma * lengths > limit), np.flatnonzero(self.gamma * others > limit)
+        if len(far):
+            D[far] = _by_coordinates_of(A[far], B)
+        if len(far_too):
+            D[:, far_too] = _by_coordinates_of(B[far_too], A).T
+        return self.profile(D, self.gamma, out=D)
+
+
+def _by_coordinates(A: Any, B: Any) -> bool:
+    """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
+    return not sp.issparse(A) and (A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
+
+
+def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
+    """‖a_i − b_j‖₂² for a few rows A and any number of rows B."""
+    if not sp.issparse(A):
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
+    for part in row_blocks(*B.shape):
+        D[:, part] = cdist(A, dense(B[part]), "sqeuclidean")
+    return D
 
 
 @dataclass(frozen=True)
@@ -236,10 +295,12 @@ class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
     def _between(self, A: Any, B: Any) -> FloatArray:
-        return product(A, B)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(product(A, B))
 
     def _with_itself(self, A: Any) -> FloatArray:
-        return squared_lengths(A)
+        with np.errstate(over="ignore"):
+            return _finite(squared_lengths(A))
 
     def explicit_factor(self) -> Any | None:
         return self.X
@@ -258,16 +319,24 @@ class Cosine(Linear):
 
 @dataclass(frozen=True)
 class Polynomial(Linear):
-    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
+    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0.
+
+    X and γ are in the unit of a ``StationaryKernel``.
+    """
 
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    unit: int = 0
+    order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     def _between(self, A: Any, B: Any) -> FloatArray:
         return self._power(super()._between(A, B))
@@ -276,7 +345,8 @@ class Polynomial(Linear):
         return self._power(super()._with_itself(A))
 
     def _power(self, products: FloatArray) -> FloatArray:
-        return np.asarray((self.gamma * products + self.coef0) ** self.degree)
+        with np.errstate(over="ignore"):
+            return _finite((self.gamma * products + self.coef0) ** self.degree)
 
     def explicit_factor(self) -> Any | None:
         return None
@@ -311,11 +381,12 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        if not np.isfinite(values).all():
-            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        too_large = ~(np.abs(values) <= (LARGEST_IN_SINGLE if self.dtype == np.float32 else LARGEST_SIMILARITY))
+        if too_large.any():
+            i, j = (int(k) for k in np.argwhere(too_large)[0])
             raise InvalidInputError(
-                f"the kernel function returned {values[i, j]} for a pair of points",
-                "Return finite numbers.",
+                f"the kernel function returned {values[i, j]:g} for a pair of points",
+                "Return finite numbers, not too large for their squares to be finite.",
             )
         return values
 
@@ -334,6 +405,48 @@ class FromCallable(PointKernel):
                 )
             pieces.append(np.diagonal(square))
         return np.concatenate(pieces)
+
+
+def in_range(kernel: PointKernel) -> PointKernel:
+    """The kernel, if its similarities can be computed with; in double precision if single is too narrow for them."""
+    largest = float(kernel.diagonal().max())
+    values = kernel.X.data if sp.issparse(kernel.X) else kernel.X
+    if largest == 0 and values.any():
+        raise InvalidInputError(
+            "similarities of all rows are 0, because squares of such small numbers vanish",
+            "Multiply X by a power of two.",
+        )
+    if kernel.dtype == np.float32 and not _can_be_squared(largest, kernel.dtype):
+        kernel = replace(kernel, X=kernel.X.astype(np.float64))
+    check_similarities(largest, kernel.dtype)
+    return kernel
+
+
+def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
+    """Refuse similarities of which the largest is so large, or so small, that squares of it leave the range of floats."""
+    if not _can_be_squared(largest, dtype):
+        raise InvalidInputError(
+            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, and squares of them leave the range "
+            f"of {dtype.name}",
+            "Divide the data, or similarities that are given, by a power of two. `gamma`, `degree` and `coef0` also change them.",
+        )
+
+
+def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
+    most = LARGEST_IN_SINGLE if dtype == np.float32 else LARGEST_SIMILARITY
+    return largest == 0 or 1.0 / most <= largest <= most
+
+
+def _finite(similarities: FloatArray) -> FloatArray:
+    """Similarities that are numbers, and not the result of an overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = similarities.sum()
+    if not np.isfinite(total) and not np.isfinite(similarities).all():
+        raise InvalidInputError(
+            "similarities leave the range of floats",
+            "Divide the data by a power of two; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
+        )
+    return np.asarray(similarities)
 
 
 def dense(A: Any) -> FloatArray:
@@ -369,11 +482,16 @@ def squared_lengths(A: Any) -> FloatArray:
     return row_norms_squared(A)
 
 
-def squared_distances(A: Any, B: Any) -> FloatArray:
-    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative."""
+def squared_distances(
+    A: Any, B: Any, lengths: FloatArray | None = None, others: FloatArray | None = None
+) -> FloatArray:
+    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative.
+
+    ``lengths`` and ``others`` are the squared lengths of the rows, if they are known.
+    """
     D = product(A, -2.0 * B)
-    D += squared_lengths(A)[:, None]
-    D += squared_lengths(B)
+    D += (squared_lengths(A) if lengths is None else lengths)[:, None]
+    D += squared_lengths(B) if others is None else others
     return np.asarray(np.maximum(D, 0.0, out=D))
 
 
@@ -386,7 +504,7 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    lengths = np.sqrt(squared_lengths(X))
+    X, lengths = with_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(
