@@ -15,6 +15,7 @@ from mosaic._files import Library, listed
 from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
+from mosaic.data.guards import check_hdf5, check_matrix_market
 from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
 from mosaic.data.table import Bare, InMemory, Table, native
@@ -47,7 +48,7 @@ def open_npz(request: Request) -> Table:
     with readable(path):
         shapes = _shapes(path)
         if set(shapes) >= SPARSE_MARKS and request.array is None:
-            return array_table(request, sp.load_npz(path).tocsr(), kind="sparse matrix (npz)")
+            return array_table(request, _as_csr(sp.load_npz(path)), kind="sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
     check_array(request, shape, dtype, f"array {name!r}")
@@ -75,15 +76,19 @@ def open_matrix_market(request: Request) -> Table:
         n, d, filled, form, kind, _ = mminfo(path)
         if kind == "complex":
             raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
-        need = 8.0 * n * d if form == "array" else 24.0 * filled
+        # Entries by row and column and then as CSR; and a few numbers for each row and each column.
+        need = 8.0 * n * d if form == "array" else 24.0 * filled + 32.0 * (n + d)
         if need > request.budget / 2:
             raise FileFault(
                 path,
-                f"its {filled:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
+                f"its {n:,} × {d:,} numbers, {filled:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
+                "half of the memory budget",
                 "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
             )
+        check_matrix_market(path, form, kind)
         X = mmread(path)
-    return array_table(request, X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X))
+        X = _as_csr(X) if sp.issparse(X) else np.ascontiguousarray(X)
+    return array_table(request, X)
 
 
 def open_zarr(request: Request) -> Table:
@@ -106,6 +111,7 @@ def open_zarr(request: Request) -> Table:
 
 def open_h5ad(request: Request) -> Table:
     """An .h5ad file: X or another array of it, with the columns of obs."""
+    check_hdf5(request.path, request.budget)
     with readable(request.path):
         store = h5py.File(request.path, "r")
     with store:
@@ -216,6 +222,13 @@ def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = 
         raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
 
 
+def _as_csr(X: Any) -> Any:
+    """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
+    if hasattr(X, "check_format"):
+        X.check_format(full_check=True)
+    return X.tocsr()
+
+
 def _beside(path: Path, shapes: Shapes, n: int) -> Any:
     """Arrays of one entry for each row, such as labels, as a ``pyarrow.Table``; None where there are none."""
     names = [key for key, (shape, dtype) in shapes.items() if shape == (n,) and dtype.kind in "fiubU"]
@@ -285,24 +298,28 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "h
 def _annotated(request: Request, kind: str, store: Any) -> Table:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
     path = request.path
-    with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
-        obs = io.read_elem(store["obs"])
     name = "X" if request.array is None else request.array
-    arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-    arrays = [known for known in arrays if known in store]
+    with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
+        _refuse_elsewhere(request, store, ["obs"])
+        obs = io.read_elem(store["obs"])
+        arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
+        if name in arrays:
+            _refuse_elsewhere(request, store, [name])
+        arrays = [known for known in arrays if known in store]
     if name not in arrays:
         raise unknown_name(path, "array", name, arrays)
     beside, id_name = _obs_table(obs)
     remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
     check_beside(request, beside, "column of obs", remedy)
-    names = _var_names(store) if name == "X" or name.startswith("layers/") else None
-    node, clean = store[name], None
+    clean = None
     with readable(path):
+        names = _var_names(store) if name == "X" or name.startswith("layers/") else None
+        node = store[name]
         if _bytes(node) <= request.budget / 4:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
                 X, names = X.to_numpy(), [str(column) for column in X.columns]
-            X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
+            X = _as_csr(X) if sp.issparse(X) else np.ascontiguousarray(X)
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
             if kind == request.kind:
@@ -322,6 +339,29 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
         notes=[] if name == "X" else [f"The numbers are those of {name}."],
         clean=clean,
     )
+
+
+def _refuse_elsewhere(request: Request, store: Any, names: Sequence[str]) -> None:
+    """Refuse parts of an HDF5 file that lead to another file: links, and arrays whose numbers are stored elsewhere."""
+    if type(store).__module__.partition(".")[0] != "h5py":  # Zarr has no such links
+        return
+    for name in names:
+        path = ""
+        for part in name.split("/"):
+            path = f"{path}/{part}"
+            if isinstance(store.get(path, getlink=True), h5py.ExternalLink):
+                raise _elsewhere(request, name)
+        found: list[Any] = []
+        if isinstance(store[path], h5py.Group):
+            store[path].visititems(lambda _, node: found.append(node))
+        for node in [store[path], *found]:
+            if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
+                raise _elsewhere(request, name)
+
+
+def _elsewhere(request: Request, name: str) -> FileFault:
+    fault = f"its {name!r} leads to another file, which is not followed"
+    return FileFault(request.path, fault, "Write the data itself into the file.")
 
 
 def _obs_table(obs: Any) -> tuple[Any, str]:

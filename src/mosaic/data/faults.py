@@ -64,8 +64,15 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
     """Turn whatever a library says of a file that it cannot read into a fault of that file."""
     try:
         yield
-    except (MosaicError, MemoryError):
+    except MosaicError:
         raise
+    except MemoryError as error:
+        raise FileFault(
+            file,
+            "asks for more memory than this machine has",
+            "It is damaged and claims to hold more than it does, or it is too large to be read at once; with a lower "
+            "`memory_budget` most kinds of files are read in pieces.",
+        ) from error
     except PermissionError as error:
         raise not_permitted(file) from error
     except Exception as error:

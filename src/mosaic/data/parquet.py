@@ -27,6 +27,7 @@ from mosaic.data.columns import (
 )
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Layout, Progress, Request, lay_out, nothing_left
+from mosaic.data.guards import valid
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
@@ -63,7 +64,7 @@ def open_feather(request: Request) -> Table:
     with readable(path), _open_batches(path) as reader:
         schema = _without_views(reader.schema)
         if size <= request.budget / 6:
-            table = reader.read_all().cast(schema)
+            table = valid(reader.read_all()).cast(schema)
             if not table.num_rows:
                 raise no_rows(path)
             return table_in_memory(request, InMemory(table))
@@ -74,7 +75,7 @@ def open_feather(request: Request) -> Table:
             indexed = hasattr(reader, "num_record_batches")
             for batch in map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader:
                 if batch.num_rows:
-                    yield batch.cast(schema)
+                    yield valid(batch).cast(schema)
 
     return table_by_conversion(request, layout, batches(), size)
 
@@ -236,7 +237,7 @@ class ParquetFiles:
             # A handle of its own, so that threads do not share one.
             with readable(file), pq.ParquetFile(file, metadata=head, **SMALL_READS) as opened:
                 for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
-                    part = batch.slice(min(skip, batch.num_rows), left)
+                    part = valid(batch).slice(min(skip, batch.num_rows), left)
                     skip, left = max(0, skip - batch.num_rows), left - part.num_rows
                     if part.num_rows:
                         yield part.select(list(columns)).cast(schema)
@@ -246,7 +247,7 @@ class ParquetFiles:
         tables = []
         for file, head in self._files:
             with readable(file), pq.ParquetFile(file, metadata=head) as opened:
-                tables.append(opened.read(use_threads=False))
+                tables.append(valid(opened.read(use_threads=False)))
         return pa.concat_tables(tables, promote_options="permissive").cast(self.schema)
 
     def file_bytes(self) -> int:

@@ -1,0 +1,74 @@
+"""Run as a script: read an HDF5 file from end to end, so that a file that breaks the HDF5 library breaks this process only.
+
+    python -P hdf5_walk.py FILE SECONDS BYTES
+
+It ends by a signal if the library crashes, or takes more than so many seconds of computing; otherwise with 0. It imports nothing
+of MOSAIC, so that it is there at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+#: Bytes of an array that are read at its beginning and at its end.
+PART = 1 << 24
+
+
+def walk(group: Any, seen: set[Any]) -> None:
+    """Read names, attributes and arrays of a group and of those in it. What cannot be read is left to the real reader."""
+    import h5py
+
+    with suppress(Exception):
+        address = h5py.h5o.get_info(group.id).addr
+        if address in seen:
+            return
+        seen.add(address)
+    with suppress(Exception):
+        for value in group.attrs.values():
+            repr(value)
+    if isinstance(group, h5py.Dataset):
+        with suppress(Exception):
+            read(group)
+        return
+    with suppress(Exception):
+        for name in group:
+            with suppress(Exception):
+                if isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    walk(group[name], seen)
+
+
+def read(stored: Any) -> None:
+    """All of a small array, beginning and end of a large one."""
+    if stored.external or stored.is_virtual:  # its numbers are in another file
+        return
+    if not stored.shape:
+        stored[()]
+        return
+    row = stored.dtype.itemsize
+    for length in stored.shape[1:]:
+        row *= length
+    rows = max(1, PART // max(1, row))
+    stored[:rows]
+    if stored.shape[0] > rows:
+        stored[max(rows, stored.shape[0] - rows) :]
+
+
+def main(path: str, seconds: str, memory: str) -> None:
+    """Walk through a file, with limits that the operating system enforces where it can."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    import h5py
+
+    with suppress(Exception), h5py.File(path, "r") as store:
+        walk(store, set())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
