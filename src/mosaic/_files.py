@@ -6,10 +6,11 @@ It imports the standard library only, because the command line imports it before
 from __future__ import annotations
 
 import math
+import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -55,7 +56,9 @@ class Library:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(library(self._name, "The data"), attribute)
+        found = getattr(library(self._name, "The data"), attribute)
+        setattr(self, attribute, found)  # tables of many columns ask for it again and again
+        return found
 
 
 def listed(names: list[str]) -> str:
@@ -115,24 +118,50 @@ def jsonable(value: Any) -> Any:
     return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
 
 
+_supervisor: int | None = None
+
+
+def watched_by(pipe: int) -> None:
+    """Tell a supervisor at the other end of a pipe what happens here (``mosaic.cli.supervision``)."""
+    global _supervisor
+    _supervisor = pipe
+
+
+def announce(path: object) -> None:
+    """Tell the supervisor, if there is one, of a temporary file or folder, which it removes after a crash."""
+    _tell(b"+" + os.fsencode(str(path)))
+
+
+def _tell(said: bytes) -> None:
+    if _supervisor is not None:
+        with suppress(OSError):
+            os.write(_supervisor, said + b"\0")
+
+
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise SystemExit(128 + number), so that temporary files are removed.
 
-    Handlers set elsewhere and ignored signals (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
+    SIGINT raises KeyboardInterrupt, as ever; a supervisor is told of all three. Handlers set elsewhere and ignored signals
+    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:
+        _tell(b"!")
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         raise SystemExit(128 + number)
 
-    ours: list[int] = []
+    ours: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        ours = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)]
+        handlers = {number: signal.getsignal(number) for number in known}
+        plain = (signal.SIG_DFL, signal.default_int_handler)
+        ours = {number: handler for number, handler in handlers.items() if handler in plain}
     for number in ours:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)

@@ -106,7 +106,8 @@ class CellsOfTable(Cells):
     """
 
     def __init__(self, table: Any, layout: Layout, codes: Sequence[str] = ()):
-        compared = table.select([name for name in layout.compared if name in table.column_names])
+        there = set(table.column_names)
+        compared = table.select([name for name in layout.compared if name in there])
         super().__init__({str(column.name): column for column in frame_columns(compared)})
         self._levels, self._codes = layout.levels, codes
 
@@ -149,7 +150,8 @@ def found_encoder(
     encoder = encoder_of(cells, layout.keep, place, text.told)
     if encoder is None and gaps:
         encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told)
-    others = [name for name in layout.compared if name not in layout.features]
+    features = set(layout.features)
+    others = [name for name in layout.compared if name not in features]
     left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
     if encoder is not None:
         encoder = encoder.with_gaps(gaps)

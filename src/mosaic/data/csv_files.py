@@ -275,8 +275,9 @@ class TextTable:
     def as_shown(self, table: Any, columns: Sequence[str]) -> Any:
         """A table whose text columns of these names are numbers again, where that loses nothing."""
         kept = {self.request.group, *self.codes} - self.computed
+        there = set(table.column_names)
         for name in columns:
-            if name in table.column_names and name not in kept and types.is_string(table.schema.field(name).type):
+            if name in there and name not in kept and types.is_string(table.schema.field(name).type):
                 ordinary = name in self.computed or not (name == self.request.id or looks_like_id(name))
                 place = table.schema.get_field_index(name)
                 table = table.set_column(place, name, as_numbers(table.column(name), self.decimal, ordinary))
@@ -399,8 +400,9 @@ def _read_types(
 
 def _whole_again(table: Any, columns: Sequence[str]) -> Any:
     """A table whose floats of these names are integers, where all of them are whole."""
+    there = set(table.column_names)
     for name in columns:
-        if name in table.column_names and types.is_floating(table.schema.field(name).type):
+        if name in there and types.is_floating(table.schema.field(name).type):
             with suppress(pa.ArrowInvalid):
                 integers = table.column(name).cast(pa.int64())
                 table = table.set_column(table.schema.get_field_index(name), name, integers)

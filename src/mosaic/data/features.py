@@ -145,10 +145,12 @@ def lay_out(
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
-    numbers = {name for name in names if is_number(kinds[name]) and name not in (*index, *categories)}
-    free = [name for name in names if name in exact - left_out or name not in {*left_out, *request.roles}]
+    stored = {*index, *categories}
+    numbers = {name for name in names if is_number(kinds[name]) and name not in stored}
+    wanted, others = exact - left_out, {*left_out, *request.roles}
+    free = [name for name in names if name in wanted or name not in others]
     added = [name for name in free if is_added(name) and name not in exact]
-    free = [name for name in free if name not in added]
+    free = [name for name in free if not is_added(name) or name in exact]
     layout = Layout([], request.id, schema=schema)
     if request.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, index)

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mosaic._files import Library, exit_on_signal
+from mosaic._files import Library, announce, exit_on_signal
 from mosaic.data.faults import FileFault
 from mosaic.data.features import is_text, without_categories
 
@@ -123,6 +123,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     # The ending is kept, since some writers look at it; the rest is not, since the name may be as long as names can be.
     temporary = target.with_name(f".mosaic-{secrets.token_hex(4)}.part{target.suffix}")
     with exit_on_signal():
+        announce(temporary)
         try:
             # Opened here, so that a folder that is closed or full is known before anything is written to it.
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -290,6 +291,7 @@ class Scratch:
                 f"{MORE_ROOM} Or convert it to .parquet or .npy.",
             )
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
+        announce(self.folder)
         self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     def close(self) -> None:
