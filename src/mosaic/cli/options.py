@@ -168,6 +168,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
         _option("--embeddings", metavar="ARRAY", help="file with the vectors to compare, one for each row"),
         _option("--array", metavar="NAME", help="name of the array in an npz, zarr or h5ad file"),
+        _option("--sheet", metavar="NAME", help="sheet of an xlsx file (default: the first)"),
+        _option("--format", metavar="KIND", help="csv, jsonl, parquet …: what FILE is, if its name does not say it"),
         _option("--image-size", type=int, metavar="PIXELS", help="side of resized images (default: 32)"),
         _option("--colour", "--color", action="store_true", help="compare images in colour instead of grey"),
         _option("--drop-missing", action="store_true", help="leave out rows with missing or infinite numbers"),

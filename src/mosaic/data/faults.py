@@ -97,6 +97,32 @@ def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
     return FileFault(file, fault, "Write it again with its rows, or name another one.")
 
 
+def refuse_address(path: str | PathLike[str]) -> None:
+    """Refuse an address on a network: nothing is fetched.
+
+    Examples
+    --------
+    >>> try:
+    ...     refuse_address("https://example.org/points.csv")
+    ... except FileFault as fault:
+    ...     print(fault.fault)
+    is an address, and nothing is fetched from the network
+    """
+    address = str(path)
+    scheme, there, rest = address.partition("://")
+    if not there or not scheme.isalnum() or len(scheme) < 2:
+        return
+    if scheme == "file":
+        raise FileFault(address, "is an address, not a path", f"Name the path: {rest}")
+    fetch = f"curl -O '{address}'" if scheme in ("http", "https", "ftp") else f"fsspec.filesystem({scheme!r}).get(…)"
+    raise FileFault(
+        address,
+        "is an address, and nothing is fetched from the network",
+        f"Download it first ({fetch}), pipe it into the command (curl … | mosaic select -), or read it with another library and "
+        f"pass the table: pandas.read_{'parquet' if address.endswith('.parquet') else 'csv'}({address!r}).",
+    )
+
+
 def check_there(path: Path) -> None:
     """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
     try:

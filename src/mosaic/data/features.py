@@ -33,6 +33,7 @@ class Request:
     elsewhere : whether the numbers come from another file, so that no column is needed for them
     encoder : how columns become numbers, if that is known (``mosaic.data.mixed``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    stream : what rows are got from, if it is no file; ``path`` then is what it is called
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Request:
     group: str | None = None
     weight: str | None = None
     array: str | None = None
+    sheet: str | None = None
     image_size: int = 32
     colour: bool = False
     drop_missing: bool = False
@@ -52,6 +54,7 @@ class Request:
     numbers_only: bool = False
     budget: float = DEFAULT_BUDGET
     progress: Progress | None = None
+    stream: Any = None
 
     @property
     def roles(self) -> dict[str, str]:

@@ -62,7 +62,7 @@ def open_feather(request: Request) -> Table:
     path = request.path
     size = path.stat().st_size
     with readable(path), _open_batches(path) as reader:
-        schema = _without_views(reader.schema)
+        schema = without_views(reader.schema)
         if size <= request.budget / 6:
             table = valid(reader.read_all()).cast(schema)
             if not table.num_rows:
@@ -217,7 +217,7 @@ class ParquetFiles:
         with readable(path):
             # Two columns of one name are refused later, with their name.
             alike = all(schema.equals(schemas[0]) for schema in schemas)
-            self.schema = _without_views(
+            self.schema = without_views(
                 schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             )
         self._files = [(file, head) for file, head, _ in filled]
@@ -384,7 +384,7 @@ def _spread_rows(files: ParquetFiles, columns: Sequence[str], dropped: IntArray)
     return (table if len(kept) == len(numbers) else table.take(kept)), numbers[kept]
 
 
-def _without_views(schema: Any) -> Any:
+def without_views(schema: Any) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
 
     def simple(kind: Any) -> Any:

@@ -20,6 +20,7 @@ from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.data.opening import read_file
+from mosaic.data.sources import is_stream
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning
@@ -43,13 +44,14 @@ def rows_of_file(file: Any, memory_budget: float | None = None, fitted: Any = No
     """
     if isinstance(file, Table):
         return NamedRows(file.X, file.feature_names, file.encoder)
-    if not isinstance(file, (str, PathLike)):
+    if not isinstance(file, (str, PathLike)) and not is_stream(file):
         return None
     if fitted is not None:
         table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
     else:
         table = read_file(file, memory_budget)
-        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
+        called = "X" if is_stream(file) else repr(str(file))
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({called}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
     return NamedRows(table.X, table.feature_names, table.encoder)
