@@ -5,6 +5,7 @@ It imports the standard library only, because the command line imports it before
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -37,7 +38,7 @@ def library(name: str, where: object) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0].replace("PIL", "pillow")  # the name that pip knows
+        package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")  # the name that pip knows
         raise MissingDependencyError(
             f"{where} is read with {package}, which is not installed", f"Use: pip install {package}"
         ) from error
@@ -70,6 +71,32 @@ def listed(names: list[str]) -> str:
     'age, height'
     """
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def printable(text: str) -> str:
+    r"""The text with characters that would move the cursor, colour the terminal or turn the writing round written out.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+#: What JSON may hold as it is, and terminals and browsers take for commands or line breaks.
+_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+
+
+def json_text(value: Any, **settings: Any) -> str:
+    r"""JSON in which letters are written as they are, and all control characters, those of C1 among them, are escaped.
+
+    Examples
+    --------
+    >>> print(json_text({"é": "\x9b31m"}))
+    {"é": "\u009b31m"}
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, **settings).translate(_CONTROLS)
 
 
 def readable_size(size: float) -> str:

@@ -250,6 +250,10 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 }  # fmt: skip
 #: Options of which at most one in each group may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+_AS_WRITTEN = _option(
+    "--as-written", action="store_true",
+    help="csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1",
+)  # fmt: skip
 _TITLE = _option("--title", help="of the report")
 #: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
 COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
@@ -272,10 +276,11 @@ OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
         _option(
             "--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"
         ),
+        _AS_WRITTEN,
         _TITLE,
     ),
     "report": (_TITLE,),
-    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"),),
+    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"), _AS_WRITTEN),
 }
 
 

@@ -15,7 +15,7 @@ from mosaic._files import Library, listed
 from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
-from mosaic.data.guards import check_hdf5, check_matrix_market
+from mosaic.data.guards import check_hdf5, check_matrix_market, check_unpacked
 from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
 from mosaic.data.table import Bare, InMemory, Table, native
@@ -58,6 +58,7 @@ def open_npz(request: Request) -> Table:
         with readable(path), np.load(path, allow_pickle=False) as stored:
             X = stored[name]
         return array_table(request, X, beside=beside)
+    check_unpacked(path, size, path.stat().st_size, request.budget)
     with Scratch(path, size) as scratch:
         file = scratch.folder / "numbers.npy"
         with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
@@ -106,6 +107,7 @@ def open_zarr(request: Request) -> Table:
         check_array(request, node.shape, node.dtype)
         if _bytes(node) <= request.budget / 4:
             return array_table(request, node[:])
+        check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
     return array_table(request, StoredArray(node, request.kind, path))
 
 
@@ -315,6 +317,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
     with readable(path):
         names = _var_names(store) if name == "X" or name.startswith("layers/") else None
         node = store[name]
+        if path.is_file():
+            check_unpacked(path, _bytes(node), path.stat().st_size, request.budget)
         if _bytes(node) <= request.budget / 4:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from mosaic._files import listed
+from mosaic._files import listed, printable
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 
 #: How Git LFS begins the few lines that it leaves in the place of a large file.
@@ -49,7 +49,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
 
     def message(self, wording: Wording = PYTHON) -> str:
         """Which file, where in it, and the other parts."""
-        return f"{self.file}{', ' + self.where if self.where else ''}: {super().message(wording)}"
+        return f"{printable(self.file)}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.file, self.fault, self.remedy), vars(self)

@@ -30,6 +30,8 @@ from mosaic.data.faults import FileFault
 BLOCK = 1 << 20
 #: Brackets within brackets; tables need two or three.
 DEEPEST_JSON = 100
+#: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
+MOST_UNPACKED = 200
 #: Seconds of computing that reading an HDF5 file may take, and bytes for which it gets another one.
 HDF5_SECONDS, HDF5_RATE = 5, 50_000_000
 
@@ -123,6 +125,25 @@ def check_json_depth(path: Path, stream: IO[bytes]) -> None:
             remedy = "Write one JSON object a line; a missing number is null."
             raise FileFault(path, said, remedy, line=done + first + 1)
         done += len(ends)
+
+
+def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
+    """Refuse a file that claims to hold far more than its size, if that is large for the budget: a bomb, or an empty promise.
+
+    Parameters
+    ----------
+    path : of the file, for messages
+    unpacked : bytes that its numbers or its text take
+    stored : bytes that it takes on the disk
+    budget : bytes of memory
+    """
+    if unpacked > max(budget / 4, MOST_UNPACKED * stored):
+        raise FileFault(
+            path,
+            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much",
+            "No real table is packed so tightly: it is damaged, hardly written to, or made to fill memory and disk. If it is "
+            "sound, unpack it first.",
+        )
 
 
 def valid(data: Any) -> Any:

@@ -27,7 +27,7 @@ from mosaic.data.columns import (
 )
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Layout, Progress, Request, lay_out, nothing_left
-from mosaic.data.guards import valid
+from mosaic.data.guards import check_unpacked, valid
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
@@ -51,6 +51,7 @@ def open_parquet(request: Request) -> Table:
     passes.
     """
     files = ParquetFiles(request.path, _parquet_files(request.path))
+    check_unpacked(request.path, 8.0 * files.n * len(files.schema), files.file_bytes(), request.budget)
     if 8 * files.n * len(files.schema) > request.budget / 4 or files.size > request.budget / 4:
         layout = lay_out(request, files.schema)
         return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
