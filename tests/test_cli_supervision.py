@@ -14,7 +14,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="one process only")
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc, and ends children with parents")
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux has /proc, and ends children with parents"
+)
 #: A command whose library does not return, or crashes, with the lock of Python held and a temporary folder open.
 STUCK = """
 import ctypes, sys
@@ -68,7 +70,8 @@ def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, nam
     child.send_signal(getattr(signal, name))
     _, err = child.communicate(timeout=60)
     assert child.returncode == code
-    assert err.decode().startswith("mosaic: interrupted") and err.count(b"\n") == 1
+    assert err.decode().startswith("mosaic: interrupted")
+    assert err.count(b"\n") == 1
     assert not list(Path(tmp_path, "tmp").iterdir())
 
 
@@ -77,7 +80,8 @@ def test_a_crash_of_a_library_is_told_in_words(start, tmp_path):
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 3
     told = json.loads(out)["error"]
-    assert told["file"] == "crash.csv" and "SIGSEGV" in told["message"]
+    assert told["file"] == "crash.csv"
+    assert "SIGSEGV" in told["message"]
     assert not list(Path(tmp_path, "tmp").iterdir())
 
 
@@ -87,7 +91,8 @@ def test_a_command_that_the_system_kills_says_that_memory_ran_out(start):
     (worker,) = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     os.kill(int(worker), signal.SIGKILL)
     _, err = child.communicate(timeout=60)
-    assert child.returncode == 5 and b"memory ran out" in err
+    assert child.returncode == 5
+    assert b"memory ran out" in err
 
 
 @LINUX

@@ -68,7 +68,8 @@ def test_an_arrow_stream_gives_the_picks_of_the_file(csv):
 def test_a_reader_of_batches_is_read_once():
     reader = pa.Table.from_pandas(FRAME).to_reader(max_chunksize=7)
     with open_table(reader, id="id") as table:
-        assert table.n == 60 and table.names([3]) == ["r3"]
+        assert table.n == 60
+        assert table.names([3]) == ["r3"]
 
 
 def test_a_stream_that_is_large_for_the_budget_is_laid_out_on_disk():
@@ -143,7 +144,7 @@ def test_the_command_reads_standard_input(piped, tmp_path, capsys):
 def test_a_fault_of_standard_input_names_it(piped, tmp_path, monkeypatch, data):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     piped(data)
-    with pytest.raises(FileFault, match="^standard input"):
+    with pytest.raises(FileFault, match=r"^standard input"):
         open_table("-")
     assert not list(tmp_path.iterdir())
 
@@ -165,7 +166,8 @@ def test_a_format_tells_what_a_name_does_not(csv):
 def test_an_address_gets_a_sentence_that_says_what_to_do(address, capsys):
     with pytest.raises(FileFault, match="nothing is fetched from the network") as told:
         MOSAIC(3).fit(address)
-    assert "Download it first" in str(told.value) and told.value.file == address
+    assert "Download it first" in str(told.value)
+    assert told.value.file == address
     assert main(["select", address, "-k", "3"]) == 3
 
 
@@ -237,7 +239,7 @@ class TestWorkbooks:
     def test_a_sheet_is_named_and_others_are_listed(self, tmp_path, capsys):
         file = workbook(tmp_path / "people.xlsx", {"Empty": [], "People": PEOPLE})
         assert main(["select", str(file), "--sheet", "People", "-k", "3", "-o", str(tmp_path / "picks.csv"), "-q"]) == 0
-        with pytest.raises(FileFault, match="Did you mean 'People'.*Empty, People"):
+        with pytest.raises(FileFault, match=r"Did you mean 'People'.*Empty, People"):
             open_table(file, sheet="Peple")
         with pytest.raises(FileFault, match="'Empty' is empty"):
             open_table(file)

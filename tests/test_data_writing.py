@@ -311,5 +311,6 @@ class TestSpreadsheets:
 def test_json_escapes_control_characters_of_c1(tmp_path):
     write_rows(tmp_path / "a.jsonl", pa.table({"id": ["a\x9b31mb\x7f\u2028é"]}))
     text = (tmp_path / "a.jsonl").read_text()
-    assert "é" in text and text.rstrip("\n").isprintable()
+    assert "é" in text
+    assert text.rstrip("\n").isprintable()
     assert json.loads(text)["id"] == "a\x9b31mb\x7f\u2028é"

@@ -48,7 +48,9 @@ def outliers(args: Namespace) -> int:
         facts, outputs = summary(model, certificate=False, parts=()), {}
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, table, force=args.force, as_written=args.as_written)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, table, force=args.force, as_written=args.as_written))
+                )
             outputs["outliers"] = args.output
         if args.json:
             judged["values"] = values_of(columns)

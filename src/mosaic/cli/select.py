@@ -32,7 +32,9 @@ def select(args: Namespace) -> int:
         answer, picks = answer_of(session, model, bound=readable or args.json or args.report is not None)
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, picks, force=args.force, as_written=args.as_written)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, picks, force=args.force, as_written=args.as_written))
+                )
             answer.outputs["picks"] = args.output
         if args.labels is not None:
             session.bar.update("looking at all rows")

@@ -355,12 +355,18 @@ def _refuse_elsewhere(request: Request, store: Any, names: Sequence[str]) -> Non
             path = f"{path}/{part}"
             if isinstance(store.get(path, getlink=True), h5py.ExternalLink):
                 raise _elsewhere(request, name)
-        found: list[Any] = []
-        if isinstance(store[path], h5py.Group):
-            store[path].visititems(lambda _, node: found.append(node))
-        for node in [store[path], *found]:
-            if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
+        for node in _nodes(store[path]):
+            if node.external or node.is_virtual:
                 raise _elsewhere(request, name)
+
+
+def _nodes(node: Any) -> list[Any]:
+    """The arrays of a group of an HDF5 file, or the array itself."""
+    if isinstance(node, h5py.Dataset):
+        return [node]
+    found: list[Any] = []
+    node.visititems(lambda _, inner: found.append(inner))
+    return [inner for inner in found if isinstance(inner, h5py.Dataset)]
 
 
 def _elsewhere(request: Request, name: str) -> FileFault:

@@ -166,8 +166,8 @@ class TextTable:
             except pa.ArrowInvalid as error:
                 said = str(error)
         if (line := self._long_line()) is not None:
-            fault = f"the line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read"
-            return FileFault(path, fault, "Cut its cells short, or write the table as Parquet.", line=line)
+            too_long = f"the line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read"
+            return FileFault(path, too_long, "Cut its cells short, or write the table as Parquet.", line=line)
         unclosed = (
             "a quotation mark is opened and not closed",
             'Close it, or write a quotation mark in a text twice: "".',

@@ -41,14 +41,14 @@ def open_workbook(request: Request) -> Table:
         name = request.sheet if request.sheet is not None else next(iter(sheets), None)
         if name not in sheets:
             there = f"It has {listed(sheets)}." if sheets else "It has none."
-            raise FileFault(
-                path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there
-            )
+            raise FileFault(path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there)
         rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
     rows = [row for row in rows if any(cell != "" for cell in row)]
     if not rows:
         raise no_rows(path, f"its sheet {name!r} is empty")
-    notes = [] if len(sheets) == 1 else [f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}."]
+    notes = (
+        [] if len(sheets) == 1 else [f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}."]
+    )
     first = [_text(cell) for cell in rows[0]]
     names, has_header = names_of(first, ".", notes)
     body = rows[1:] if has_header else rows

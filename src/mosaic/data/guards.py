@@ -6,8 +6,8 @@ A fault in such a library ends the whole process, so that no ``try`` helps. What
 - JSON lines: brackets are counted, outside of texts (pyarrow's parser takes a frame of the stack for each).
 - Arrow, Feather, Parquet: pyarrow itself says whether what it has read is valid, before anything is computed from it.
 
-HDF5 is a file system in a file, which nobody can check but the HDF5 library. It reads the file in a child process first, with limits
-of time and memory; where that process ends well, the file is read here.
+HDF5 is a file system in a file, which nobody can check but the HDF5 library. It reads the file in a child process first, with
+limits of time and memory; where that process ends well, the file is read here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def check_matrix_market(path: Path, form: str, kind: str) -> None:
         for line in file:
             done += 1
             if b"\0" in line:
-                raise FileFault(path, "holds zero bytes", "Write it again, for example with scipy.io.mmwrite.", line=done)
+                raise FileFault(
+                    path, "holds zero bytes", "Write it again, for example with scipy.io.mmwrite.", line=done
+                )
             if line.strip() and not line.startswith(b"%"):
                 break  # the sizes, which mminfo has read
         for block in _whole_lines(file):

@@ -130,7 +130,9 @@ def open_table(
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if not is_stream(path) and (str(path) == "-" or format is not None):
-        return _open_renamed(path, format, {name: value for name, value in given.items() if name not in ("path", "format")})
+        return _open_renamed(
+            path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
+        )
     file, stream = _named(path)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
     if not budget > 0:

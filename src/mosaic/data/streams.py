@@ -38,6 +38,7 @@ def _batches(request: Request) -> Iterator[Any]:
     """Batches of at most a block, with types that functions of pyarrow take."""
     X = request.stream
     with readable(request.path, "Run the query again, or pass a table in memory."):
+        tables: Iterator[Any]
         if owner_of(X) == "datasets":
             tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
         elif isinstance(X, pa.RecordBatch):

@@ -49,7 +49,9 @@ def open_stream(path: Path, raw: BinaryIO | None = None) -> Any:
 
 def decoded(path: Path, head: bytes) -> str:
     """The beginning of a file as text, be it cut off within a letter."""
-    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None)
+    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(
+        head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None
+    )
     if wide is not None:
         remedy = f"Convert it: iconv -f utf-{wide} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
         raise FileFault(path, f"is written in UTF-{wide}", remedy, line=1)

@@ -44,9 +44,7 @@ MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larg
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
-def write_rows(
-    path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True
-) -> list[str]:
+def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True) -> list[str]:
     """Write a table of rows, in the way that the ending says, and return the names of the columns that were left out.
 
     Columns keep their types. Columns of lists, such as embeddings, are left out of .csv and .tsv files, which cannot hold
@@ -287,9 +285,7 @@ def _as_text(column: Any) -> Any:
 
 def _json_bytes(table: Any, by_lines: bool) -> bytes:
     """A table as JSON: a list of records, or one record a line."""
-    records = [
-        json_text({key: _json_value(value) for key, value in record.items()}) for record in _records(table)
-    ]
+    records = [json_text({key: _json_value(value) for key, value in record.items()}) for record in _records(table)]
     text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
     return text.encode()
 
