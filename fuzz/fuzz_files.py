@@ -12,6 +12,7 @@ hang, a traceback, leftovers.
 import argparse
 import collections
 import csv
+import functools
 import gzip
 import importlib
 import io
@@ -739,7 +740,7 @@ def disturbed(seed=0, times=6):
             at = rng.uniform(0, 1.5)
             words = ["select", file, "-k", "3", "-o", "out.csv", "-q", "--memory-budget", budget]
             os.chmod(cwd, 0o755)
-            result = run(words, cwd, 60, before, None if how is None else (at, lambda how=how: how(cwd / file)))
+            result = run(words, cwd, 60, before, None if how is None else (at, functools.partial(how, cwd / file)))
             faults = judge(cwd, result, ["out.csv"])
             if before is not None and result[0] == 0:
                 faults.append("written where nothing can be written")
@@ -787,7 +788,7 @@ def main():
             files = [f for f in files if f.name.endswith(a.kind)]
         if a.case is not None:
             print(json.dumps(case(a.case, files, a.keep), indent=1))
-            return
+            return None
         end, counts, kinds, by_code = (
             time.monotonic() + a.seconds,
             collections.Counter(),

@@ -33,7 +33,7 @@ ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_npy(request: Request) -> Table:
-    """A .npy file, mapped into memory whatever its size."""
+    """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
     with readable(request.path):
         X = _mapped(request, request.path)
     return array_table(request, X)
@@ -253,7 +253,10 @@ def _mapped(request: Request, file: Path) -> Any:
             f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}",
             "Copy or write it again; it was not written completely.",
         )
-    return np.load(file, mmap_mode="r", allow_pickle=False)
+    # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole numbers
+    # stay mapped, as they would be converted to numbers of eight bytes otherwise.
+    is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
+    return np.load(file, mmap_mode=None if is_small else "r", allow_pickle=False)
 
 
 def _shapes(path: Path) -> Shapes:
@@ -303,6 +306,9 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
     name = "X" if request.array is None else request.array
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
         _refuse_elsewhere(request, store, ["obs"])
+        if path.is_file():
+            held = sum(_bytes(node) for part in ("obs", "var") if part in store for node in _nodes(store[part]))
+            check_unpacked(path, held, path.stat().st_size, request.budget)
         obs = io.read_elem(store["obs"])
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
         if name in arrays:
