@@ -33,7 +33,7 @@ DEEPEST_JSON = 100
 #: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
 MOST_UNPACKED = 200
 #: Seconds of computing that reading an HDF5 file may take, and bytes for which it gets another one.
-HDF5_SECONDS, HDF5_RATE = 5, 50_000_000
+HDF5_SECONDS, HDF5_RATE = 2, 50_000_000
 
 _REAL = rb"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+|(?i:inf(?:inity)?+|nan))"
 #: What stands on a line of a Matrix Market file, by its form and the kind of its numbers.
@@ -160,17 +160,17 @@ def check_hdf5(path: Path, memory: float) -> None:
     Parameters
     ----------
     path : of the file
-    memory : bytes that reading may take
+    memory : the budget, of which reading may take half
     """
     seconds = HDF5_SECONDS + int(path.stat().st_size / HDF5_RATE)
-    words = [str(word) for word in (hdf5_walk.__file__, path, seconds, int(memory) + (1 << 30))]
+    words = [str(word) for word in (hdf5_walk.__file__, path, seconds, int(memory / 2) + (1 << 29))]
     nothing = subprocess.DEVNULL
     try:
         child = subprocess.Popen([sys.executable, "-P", *words], stdin=nothing, stdout=nothing, stderr=nothing)
     except OSError:  # there is no Python to start, as within other programs
         return
     try:
-        code = child.wait(4 * seconds)
+        code = child.wait(10 * seconds)
     except subprocess.TimeoutExpired:
         code = -1
     finally:

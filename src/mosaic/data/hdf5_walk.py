@@ -9,6 +9,7 @@ of MOSAIC, so that it is there at once.
 from __future__ import annotations
 
 import sys
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -57,15 +58,16 @@ def read(stored: Any) -> None:
 
 def main(path: str, seconds: str, memory: str) -> None:
     """Walk through a file, with limits that the operating system enforces where it can."""
+    import h5py
+
     with suppress(ImportError):  # on Windows
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+        last = int(time.process_time()) + 1 + int(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (last, last + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-    import h5py
-
     with suppress(Exception), h5py.File(path, "r") as store:
         walk(store, set())
 
