@@ -48,7 +48,7 @@ def open_npz(request: Request) -> Table:
     with readable(path):
         shapes = _shapes(path)
         if set(shapes) >= SPARSE_MARKS and request.array is None:
-            return array_table(request, _as_csr(sp.load_npz(path)), kind="sparse matrix (npz)")
+            return array_table(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
     check_array(request, shape, dtype, f"array {name!r}")
@@ -77,18 +77,10 @@ def open_matrix_market(request: Request) -> Table:
         n, d, filled, form, kind, _ = mminfo(path)
         if kind == "complex":
             raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
-        # Entries by row and column and then as CSR; and a few numbers for each row and each column.
-        need = 8.0 * n * d if form == "array" else 24.0 * filled + 32.0 * (n + d)
-        if need > request.budget / 2:
-            raise FileFault(
-                path,
-                f"its {n:,} × {d:,} numbers, {filled:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
-                "half of the memory budget",
-                "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
-            )
+        _check_sides(request, filled, n, d, dense=form == "array")
         check_matrix_market(path, form, kind)
         X = mmread(path)
-        X = _as_csr(X) if sp.issparse(X) else np.ascontiguousarray(X)
+        X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
     return array_table(request, X)
 
 
@@ -224,11 +216,24 @@ def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = 
         raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
 
 
-def _as_csr(X: Any) -> Any:
+def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
+    _check_sides(request, X.nnz, *X.shape)
     if hasattr(X, "check_format"):
         X.check_format(full_check=True)
     return X.tocsr()
+
+
+def _check_sides(request: Request, filled: int, n: int, d: int, dense: bool = False) -> None:
+    """Refuse a matrix that does not fit: its entries by row and column and then as CSR, and some numbers a row and a column."""
+    need = 8.0 * n * d if dense else 24.0 * filled + 32.0 * (n + d)
+    if need > request.budget / 2:
+        raise FileFault(
+            request.path,
+            f"its {n:,} × {d:,} numbers, {filled:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
+            "half of the memory budget",
+            "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
+        )
 
 
 def _beside(path: Path, shapes: Shapes, n: int) -> Any:
@@ -329,7 +334,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
                 X, names = X.to_numpy(), [str(column) for column in X.columns]
-            X = _as_csr(X) if sp.issparse(X) else np.ascontiguousarray(X)
+            X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
             if kind == request.kind:

@@ -15,6 +15,8 @@ from typing import Any
 
 #: Bytes of an array that are read at its beginning and at its end.
 PART = 1 << 24
+#: What AnnData looks for by name.
+KNOWN = ("X", "obs", "var", "layers", "obsm", "data", "indices", "indptr", "codes", "categories")
 
 
 def walk(group: Any, seen: set[Any]) -> None:
@@ -33,11 +35,15 @@ def walk(group: Any, seen: set[Any]) -> None:
         with suppress(Exception):
             read(group)
         return
+    names = dict.fromkeys(KNOWN)  # also found where a damaged list of names does not have them
     with suppress(Exception):
-        for name in group:
-            with suppress(Exception):
-                if isinstance(group.get(name, getlink=True), h5py.HardLink):
-                    walk(group[name], seen)
+        names |= dict.fromkeys([group.attrs.get("_index"), *group.attrs.get("column-order", ())])
+    with suppress(Exception):
+        names |= dict.fromkeys(group)
+    for name in names:
+        with suppress(Exception):
+            if isinstance(group.get(name, getlink=True), h5py.HardLink):
+                walk(group[name], seen)
 
 
 def read(stored: Any) -> None:
