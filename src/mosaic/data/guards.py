@@ -176,9 +176,9 @@ def check_hdf5(path: Path, memory: float) -> None:
     finally:
         child.kill()
         child.wait()
-    if code < 0:
+    if code < 0 or code == hdf5_walk.NO_MEMORY:
         raise FileFault(
             path,
-            "the HDF5 library crashes on it or does not come to an end with it",
+            "the HDF5 library crashes on it, or does not come to an end with it, or takes all memory",
             "It is damaged. Copy or write it again.",
         )
