@@ -57,6 +57,8 @@ class Library:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # somebody looks at the object, not at the package
+            raise AttributeError(attribute)
         found = getattr(library(self._name, "The data"), attribute)
         setattr(self, attribute, found)  # tables of many columns ask for it again and again
         return found
