@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-all test-oldest lint format docs dist licences lock audit bench experiments experiments-all clean
+.PHONY: setup demo test test-all test-oldest lint format docs dist licences lock audit bench fuzz experiments experiments-all clean
 
 setup: $(VENV)/.dev
 
@@ -93,6 +93,13 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py
+
+FUZZ_MINUTES ?= 60
+fuzz: $(VENV)/.dev  # both fuzzers, for FUZZ_MINUTES in all; new cases every day. What they find is in fuzz/found-*.jsonl
+	$(BIN)/python fuzz/fuzz_files.py --special
+	$(BIN)/python fuzz/fuzz_files.py --disturbed
+	$(BIN)/python fuzz/fuzz_files.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-files.jsonl
+	$(BIN)/python fuzz/fuzz_api.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-api.jsonl
 
 experiments: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small

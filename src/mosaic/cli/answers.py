@@ -10,7 +10,7 @@ from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from mosaic._files import jsonable
+from mosaic._files import json_text, jsonable
 from mosaic.cli.terminal import write_bytes
 
 FromZero: TypeAlias = Annotated[int, 0]
@@ -325,7 +325,7 @@ ANSWERS: dict[str, type[Any]] = {
 
 def write_answer(command: str, answer: Any) -> None:
     """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json.dumps({"schema": _version(command), **jsonable(asdict(answer))}, ensure_ascii=False, allow_nan=False)
+    text = json_text({"schema": _version(command), **jsonable(asdict(answer))})
     # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
     write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 

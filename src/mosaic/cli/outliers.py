@@ -57,7 +57,9 @@ def outliers(args: Namespace) -> int:
         facts, outputs = summary(model, certificate=False, parts=()), {}
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, table, force=args.force, as_written=args.as_written))
+                )
             outputs["outliers"] = args.output
         if args.save is not None:
             session.save(model, args.save)

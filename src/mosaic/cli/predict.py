@@ -40,7 +40,7 @@ def predict(args: Namespace) -> int:
         outputs = {}
         if args.output is not None:
             with writing(args.output):
-                write_rows(args.output, table, force=args.force)
+                write_rows(args.output, table, force=args.force, as_written=args.as_written)
             outputs["rows"] = args.output
         answer = PredictAnswer(
             file=session.file,

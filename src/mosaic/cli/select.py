@@ -40,12 +40,14 @@ def select(args: Namespace) -> int:
         answer, picks = answer_of(session, model, bound=readable or args.json or kept)
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, picks, force=args.force)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, picks, force=args.force, as_written=args.as_written))
+                )
             answer.outputs["picks"] = args.output
         if args.labels is not None:
             session.bar.update("looking at all rows")
             with writing(args.labels):
-                write_rows(args.labels, _labels_table(session, model), force=args.force)
+                write_rows(args.labels, _labels_table(session, model), force=args.force, as_written=args.as_written)
             answer.outputs["labels"] = args.labels
         if args.report is not None:
             write_page(session, model, args.report)

@@ -33,6 +33,7 @@ class Request:
     elsewhere : whether the numbers come from another file, so that no column is needed for them
     encoder : how columns become numbers, if that is known (``mosaic.data.mixed``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    stream : what rows are got from, if it is no file; ``path`` then is what it is called
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Request:
     group: str | None = None
     weight: str | None = None
     array: str | None = None
+    sheet: str | None = None
     image_size: int = 32
     colour: bool = False
     drop_missing: bool = False
@@ -52,6 +54,7 @@ class Request:
     numbers_only: bool = False
     budget: float = DEFAULT_BUDGET
     progress: Progress | None = None
+    stream: Any = None
 
     @property
     def roles(self) -> dict[str, str]:
@@ -145,10 +148,12 @@ def lay_out(
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
-    numbers = {name for name in names if is_number(kinds[name]) and name not in (*index, *categories)}
-    free = [name for name in names if name in exact - left_out or name not in {*left_out, *request.roles}]
+    stored = {*index, *categories}
+    numbers = {name for name in names if is_number(kinds[name]) and name not in stored}
+    wanted, others = exact - left_out, {*left_out, *request.roles}
+    free = [name for name in names if name in wanted or name not in others]
     added = [name for name in free if is_added(name) and name not in exact]
-    free = [name for name in free if name not in added]
+    free = [name for name in free if not is_added(name) or name in exact]
     layout = Layout([], request.id, schema=schema)
     if request.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, index)

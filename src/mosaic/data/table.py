@@ -284,6 +284,10 @@ class Table:
         """Remove temporary files and let go of others. X may not be used any more."""
         self._finalizer()
 
+    def at_close(self, clean: Callable[[], None]) -> None:
+        """Do this, too, when the table is closed."""
+        self._cleaners.append(clean)
+
     def keep_files(self) -> None:
         """Leave temporary files to those who read X, which may live longer than the table. They go when X goes."""
         self._cleaners.clear()

@@ -25,6 +25,7 @@ from mosaic.data.faults import close_to
 from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.data.naming import RowNames, names_of_frame
 from mosaic.data.opening import read_file
+from mosaic.data.sources import is_stream
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
@@ -124,7 +125,7 @@ def rows_of_file(
                 remedy = f"Open it with mosaic.data.open_table({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
-    elif not isinstance(file, (str, PathLike)):
+    elif not isinstance(file, (str, PathLike)) and not is_stream(file):
         return None
     elif fitted is not None:
         names = getattr(fitted, "feature_names_in_", None)
@@ -134,7 +135,8 @@ def rows_of_file(
     else:
         columns: dict[str, Any] = {OPTIONS[name]: column for name, column in asked.columns.items()}
         table = read_file(file, memory_budget, **columns)
-        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
+        called = "X" if is_stream(file) else repr(str(file))
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({called}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
     found = {"groups": table.groups, "sample_weight": table.weights}
