@@ -61,14 +61,14 @@ def start(tmp_path):
     yield begin
     for child in started:
         child.kill()
-        child.wait()
+        child.communicate()  # closes the pipes as well
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, name, code):
     child = start("select", "points.csv", "-k", "3")
     child.send_signal(getattr(signal, name))
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == code
     assert err.decode().startswith("mosaic: interrupted")
     assert err.count(b"\n") == 1
@@ -77,7 +77,7 @@ def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, nam
 
 def test_a_crash_of_a_library_is_told_in_words(start, tmp_path):
     child = start("select", "crash.csv", "-k", "3", "--json")
-    out, _ = child.communicate(timeout=60)
+    out, _ = child.communicate(timeout=600)
     assert child.returncode == 3
     told = json.loads(out)["error"]
     assert told["file"] == "crash.csv"
@@ -90,7 +90,7 @@ def test_a_command_that_the_system_kills_says_that_memory_ran_out(start):
     child = start("select", "points.csv", "-k", "3")
     (worker,) = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     os.kill(int(worker), signal.SIGKILL)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == 5
     assert b"memory ran out" in err
 

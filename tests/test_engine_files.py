@@ -516,14 +516,14 @@ def test_library_that_a_worker_lacks_is_named(tmp_path, monkeypatch):
         source.read(0, 50)
 
 
-def test_too_little_memory_is_no_fault_of_the_file(tmp_path, monkeypatch):
+def test_a_file_that_asks_for_more_memory_than_there_is_is_refused_with_the_remedy(tmp_path, monkeypatch):
     source = open_file(zarr_path(X, tmp_path, 5000))
 
     def full(*_):
         raise MemoryError
 
     monkeypatch.setattr(zarr.Array, "__getitem__", full)
-    with pytest.raises(MemoryError):
+    with pytest.raises(FileFault, match=r"asks for more memory than this machine has.*memory_budget"):
         source.read(0, 50)
 
 

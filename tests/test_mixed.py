@@ -671,3 +671,26 @@ def test_quantiles_of_weighted_numbers_are_those_of_repeated_ones(shares, neares
         x, weights = rng.normal(size=n), rng.integers(1, 5, n)
         expected = np.quantile(np.repeat(x, weights), shares, method="nearest" if nearest else "linear")
         np.testing.assert_allclose(quantiles(x, shares, weights.astype(float), nearest=nearest), expected, atol=1e-12)
+
+
+# What random cases found
+
+
+def test_numbers_of_any_size_are_compared_in_a_mixed_table():
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=60)
+    frames = [pd.DataFrame({"x": numbers * size, "kind": list("abc") * 20}) for size in (1.0, 1e300, 1e-300)]
+    picks = [MOSAIC(5).fit(frame).representative_indices_.tolist() for frame in frames]
+    assert picks[0] == picks[1] == picks[2]
+
+
+def test_a_table_without_a_column_that_says_something_is_refused_with_the_reasons():
+    frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
+    with pytest.raises(InvalidInputError, match=r"no column says anything about a row: 'x' .*'kind' "):
+        MOSAIC(1).fit(frame, sample_weight=[1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["degree", "coef0", "n_neighbors", "diffusion_time"])
+def test_parameters_of_other_kernels_are_checked_too(name):
+    with pytest.raises(InvalidInputError, match=f"{name} must be a finite number"):
+        MOSAIC(2, **{name: []}).fit(np.eye(4))

@@ -182,7 +182,8 @@ class Selection:
         material, kernel = self.material, self.material.sample_kernel
         chosen = np.searchsorted(material.sample, self.chosen)
         weights = material.sample_weights * ~self.sample_outliers
-        return 1.0 - float(weights @ unexplained(kernel, chosen)) / float(weights @ kernel.diagonal())
+        total = float(weights @ kernel.diagonal())
+        return 1.0 - float(weights @ unexplained(kernel, chosen)) / total if total > 0 else 1.0
 
     @cached_property
     def sample_outliers(self) -> BoolArray:

@@ -316,7 +316,7 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
             check_unpacked(path, held, path.stat().st_size, request.budget)
         obs = io.read_elem(store["obs"])
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-        if name in arrays:
+        if name in arrays and (name != "X" or name in list(store)):
             _refuse_elsewhere(request, store, [name])
         arrays = [known for known in arrays if known in store]
     if name not in arrays:

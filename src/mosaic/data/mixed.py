@@ -36,6 +36,7 @@ from mosaic._frames import is_feature_name
 from mosaic.data.cells import Values
 from mosaic.data.rules import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
 from mosaic.data.written import Dates, Numbers
+from mosaic.exceptions import InvalidInputError
 
 #: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
 NEARLY_ALL = 0.95
@@ -163,6 +164,9 @@ class TableEncoder:
 
     def encode(self, cells: Mapping[str, Values]) -> FloatArray:
         """Rows × numbers."""
+        if not self.columns:
+            shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
+            raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
         return np.hstack([column.encode(cells[column.name]) for column in self.columns])
 
     def with_texts(self, cells: Mapping[str, Values]) -> TableEncoder:

@@ -327,7 +327,7 @@ def read_file(
     """
     file, stream = _named(path)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    columns = None if kind_of(file) in WITHOUT_COLUMNS else columns
+    columns = None if stream is None and kind_of(file) in WITHOUT_COLUMNS else columns
     table = _open(
         Request(
             file,

@@ -69,8 +69,7 @@ class Number:
         low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
         bottom, middle, top = quantiles(t, MIDDLE, w)
-        deviation = t.std() if w is None else np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))
-        spread = float(top - bottom) / NINE_TENTHS or float(deviation) or 1.0
+        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS) or _deviation(t, w) or 1.0
         missing = 1 - share_of(finite, weights)
         return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
 
@@ -392,6 +391,13 @@ def quantiles(
         return np.asarray(x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)])
 
     return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
+
+
+def _deviation(t: FloatArray, weights: FloatArray | None) -> float:
+    """The standard deviation, of numbers of any size."""
+    size = float(np.abs(t).max(initial=0.0)) or 1.0
+    t = t / size
+    return size * float(np.sqrt(np.average((t - np.average(t, weights=weights)) ** 2, weights=weights)))
 
 
 def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:

@@ -42,7 +42,7 @@ from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._passes import ByPasses
 from mosaic.estimators._proof import InMemory
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
 from mosaic.kernels.precomputed import Whole
@@ -91,7 +91,12 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
     if table is not None:
         fitted["kept_rows_"] = KeptRows.of(table, model.selection_)
     header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
-    write_archive(path, header, {"parameters": parameters, "fitted": fitted}, CLASSES, force=force)
+    try:
+        write_archive(path, header, {"parameters": parameters, "fitted": fitted}, CLASSES, force=force)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, MosaicError):
+            raise
+        raise InvalidInputError(f"the model cannot be saved: {error}", "Fit it with parameters of these types.") from error
 
 
 def load(path: str | PathLike[str]) -> Any:
