@@ -68,6 +68,11 @@ class Roles:
         anchors = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
         return cls(weights, costs, np.sort(allowed), anchors)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all points are candidates at the same price, and none must be included."""
+        return self.cost is None and len(self.allowed) == len(self.weights) and not len(self.anchors)
+
     def on(self, groups: EqualRows) -> Roles:
         """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
         anchors = np.unique(groups.group[self.anchors])
@@ -128,7 +133,7 @@ class Posed:
         if has_anchors:
             F, _ = project_out(F, roles.anchors)
         C = weighted_gram(F, weights)
-        all_allowed = len(roles.allowed) == len(F)
+        all_allowed = len(roles.allowed) == F.shape[0]
         rows = F if all_allowed else F[roles.allowed]
         cost = None
         if roles.cost is not None:
@@ -149,7 +154,7 @@ class Posed:
         else:
             blocks = row_blocks(len(rows), len(F))
             lam_crit = critical_strength(np.concatenate([np.abs(rows[block] @ F.T).sum(axis=1) for block in blocks]))
-        place = np.full(len(F), -1, np.intp)
+        place = np.full(F.shape[0], -1, np.intp)
         place[roles.allowed] = np.arange(len(roles.allowed))
         initial = place[factor.pivots]
         return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])

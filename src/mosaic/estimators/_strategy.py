@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from mosaic._checks import CHOICES, check_optional_whole_number, one_of
+from mosaic._devices import numpy_dtype
 from mosaic._files import readable_size
 from mosaic._frames import numeric_part
 from mosaic.budget import (
@@ -121,7 +122,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
 
 def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory."""
-    itemsize, d = matrix.dtype.itemsize, matrix.shape[1]
+    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
     if strategy == "exact":
         rank = affordable_rank(n, itemsize, d, settings.memory_budget, n)
         if rank < n:

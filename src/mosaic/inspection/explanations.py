@@ -116,14 +116,14 @@ def explain(estimator: Any, i: int | None = None) -> Explanation | OutlierExplan
 
 def explain_detected(detector: Any, i: int) -> OutlierExplanation:
     """The explanation of row i for a fitted detector."""
-    counts = detector.effective_count_
+    counts = detector.selection_.effective_count
     n = len(counts)
     if isinstance(i, bool) or not isinstance(i, Integral) or not -n <= int(i) < n:
         raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
     i = int(i) % n
     count, rule = float(counts[i]), str(detector.threshold_rule_)
     threshold = count_threshold(detector)
-    status: Literal["outlier", "belongs"] = "outlier" if detector.is_outlier_[i] else "belongs"
+    status: Literal["outlier", "belongs"] = "outlier" if detector.selection_.outlier_mask[i] else "belongs"
     shown, total = f"{count:.3g}", detector.selection_.material.count_total
     says = (
         "no other row looks like it" if shown == "1" else f"{shown} of {total:,.0f} rows look like it, itself included"
@@ -152,7 +152,7 @@ def explain_detected(detector: Any, i: int) -> OutlierExplanation:
         reason=f"{'an outlier' if status == 'outlier' else 'belongs'}: {says}; {why}.",
         score=score,
         effective_count=count,
-        outlier_probability=float(detector.outlier_probability_[i]),
+        outlier_probability=float(detector.selection_.outlier_probability[i]),
         count_threshold=threshold,
         rule=rule,
         n_lower=int((counts < count).sum()),

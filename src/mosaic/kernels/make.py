@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from mosaic._arrays import Seed, as_points, subsample
 from mosaic._checks import KERNELS, real_number
+from mosaic._devices import on_host
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -189,4 +190,4 @@ def variance(X: Any) -> float:
     if sp.issparse(X):
         mean = float(X.mean())
         return float(X.multiply(X).mean()) - mean * mean
-    return float(X.var(dtype=np.float64))
+    return float(on_host(X).var(dtype=np.float64))

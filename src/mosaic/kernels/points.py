@@ -13,8 +13,23 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
 from mosaic._checks import real_number, whole_number
+from mosaic._devices import (
+    as_double,
+    at_least_zero,
+    beside,
+    block_entries,
+    exponential,
+    host_rows,
+    is_on_device,
+    like,
+    namespace,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
@@ -58,6 +73,10 @@ class Kernel(ABC):
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         """K[rows][:, columns] in float64."""
 
+    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
+        """The same where the points are: an array of their library, on their device."""
+        return self.block(rows, columns)
+
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """K_jj for every j, in float64."""
@@ -69,6 +88,10 @@ class Kernel(ABC):
     @abstractmethod
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
         """k(y_i, x_j), len(Y) × len(columns), in float64, for new points Y (checked by ``as_points``) and own points j."""
+
+    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+        """The same where the points are."""
+        return self.cross(Y, columns)
 
     @abstractmethod
     def diagonal_at(self, Y: Any) -> FloatArray:
@@ -92,6 +115,11 @@ class Kernel(ABC):
             result[rows] = self.block(rows, columns)
         return result
 
+    @property
+    def block_entries(self) -> int:
+        """Similarities that should be computed at once."""
+        return BLOCK_ENTRIES
+
     def explicit_factor(self) -> Any | None:
         """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
@@ -112,11 +140,11 @@ class PointKernel(Kernel):
     X: Any
 
     @abstractmethod
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         """k(a_i, b_j) for float64 rows, dense or CSR like X. Does not change A and B."""
 
     @abstractmethod
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def _prepared(self, Y: Any) -> Any:
@@ -125,7 +153,7 @@ class PointKernel(Kernel):
 
     def _rows(self, rows: Rows) -> Any:
         """Own rows as float64, dense or CSR like X."""
-        return self.X[rows].astype(np.float64)
+        return as_double(rows_of(self.X, rows))
 
     @property
     def n(self) -> int:
@@ -133,27 +161,36 @@ class PointKernel(Kernel):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
+        return numpy_dtype(self.X)
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        return on_host(self.block_beside(rows, columns))
+
+    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
+    @property
+    def block_entries(self) -> int:
+        return block_entries(self.X, BLOCK_ENTRIES)
+
     def diagonal(self) -> FloatArray:
-        return self._with_itself(self.X)
+        return on_host(self._with_itself(self.X))
 
     def take(self, indices: IntArray) -> Self:
-        return replace(self, X=self.X[np.arange(self.n)[indices]])
+        return replace(self, X=rows_of(self.X, np.arange(self.n)[indices]))
 
     def over(self, Y: Any) -> Self:
         """The same similarity over other points (checked by ``as_points``)."""
         return replace(self, X=self._prepared(Y))
 
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+        return on_host(self.cross_beside(Y, columns))
+
+    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
         return self._between(self._prepared(Y), self._rows(columns))
 
     def diagonal_at(self, Y: Any) -> FloatArray:
-        return self._with_itself(self._prepared(Y))
+        return on_host(self._with_itself(self._prepared(Y)))
 
 
 @dataclass(frozen=True)
@@ -167,28 +204,29 @@ class StationaryKernel(PointKernel):
     order: ClassVar[int]
 
     @abstractmethod
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
         """D between rows, as a new array."""
 
     @staticmethod
-    def profile(D: FloatArray, gamma: float, power: int = 1, out: FloatArray | None = None) -> FloatArray:
+    def profile(D: Any, gamma: float, power: int = 1, out: FloatArray | None = None) -> Any:
         """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        scaled = np.multiply(D, -power * gamma, out=out)
-        return np.asarray(np.exp(scaled, out=scaled))
+        return exponential(
+            np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
+        )
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """D between own points."""
-        return self._distances(self._rows(rows), self._rows(columns))
+        return on_host(self._distances(self._rows(rows), self._rows(columns)))
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance D between new points and own points."""
-        return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
+        return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         D = self._distances(A, B)
         return self.profile(D, self.gamma, out=D)
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])
 
 
@@ -199,17 +237,18 @@ class RBF(StationaryKernel):
     order: ClassVar[int] = 2
 
     @cached_property
-    def _centre(self) -> FloatArray:
+    def _centre(self) -> Any:
         """The centre that is subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits.
 
         It is the median of some rows, because a few outliers would move a mean far away from most points.
         """
-        some = self.X[:: -(-self.n // CENTRE_ROWS)]
-        return np.asarray(np.median(some.astype(np.float64), axis=0))
+        some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
+        return beside(self.X, np.median(some, axis=0))
 
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
         if not sp.issparse(A):
-            if A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS:
+            few = A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS
+            if few and not is_on_device(A):
                 return np.asarray(cdist(A, B, "sqeuclidean"))
             A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
         return squared_distances(A, B)
@@ -221,7 +260,9 @@ class Laplacian(StationaryKernel):
 
     order: ClassVar[int] = 1
 
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
+        if is_on_device(A):
+            return sum(namespace(A).abs(A[:, j][:, None] - B[:, j]) for j in range(A.shape[1]))
         if not sp.issparse(A):
             return np.asarray(cdist(A, B, "cityblock"))
         A = A.toarray()
@@ -235,10 +276,10 @@ class Laplacian(StationaryKernel):
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         return product(A, B)
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         return squared_lengths(A)
 
     def explicit_factor(self) -> Any | None:
@@ -269,14 +310,14 @@ class Polynomial(Linear):
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         return self._power(super()._between(A, B))
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         return self._power(super()._with_itself(A))
 
-    def _power(self, products: FloatArray) -> FloatArray:
-        return np.asarray((self.gamma * products + self.coef0) ** self.degree)
+    def _power(self, products: Any) -> Any:
+        return (self.gamma * products + self.coef0) ** self.degree
 
     def explicit_factor(self) -> Any | None:
         return None
@@ -302,7 +343,7 @@ class FromCallable(PointKernel):
 
     function: Callable[[Any, Any], Any]
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         values = np.asarray(self.function(A, B), dtype=np.float64)
         expected = (A.shape[0], B.shape[0])
         if values.shape != expected:
@@ -319,7 +360,7 @@ class FromCallable(PointKernel):
             )
         return values
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(A.astype(np.float64)), dtype=np.float64)
         pieces = [np.zeros(0)]
@@ -348,33 +389,37 @@ def in_format_of(X: Any, Y: Any) -> Any:
             f"new points must have the {X.shape[1]} features of the points that the kernel was made from; Y has {Y.shape[1]}",
             "Pass the same columns in the same order.",
         )
-    Y = Y.astype(np.float64)
+    if is_on_device(X):
+        return as_double(Y if is_on_device(Y) else beside(X, dense(Y)))
+    Y = on_host(Y).astype(np.float64)
     return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
 
 
-def product(A: Any, B: Any) -> FloatArray:
+def product(A: Any, B: Any) -> Any:
     """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices, the one with fewer rows is made dense."""
     if not sp.issparse(A):
-        return np.asarray(A @ B.T)
+        return A @ B.T
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
     return np.asarray(A @ B.toarray().T)
 
 
-def squared_lengths(A: Any) -> FloatArray:
+def squared_lengths(A: Any) -> Any:
     """‖a_i‖₂² in float64 for every row, dense or CSR."""
+    if is_on_device(A):
+        return squares_of_rows(as_double(A))
     A = A.astype(np.float64, copy=False)
     if sp.issparse(A):
         return np.asarray(A.power(2).sum(axis=1)).ravel()
-    return row_norms_squared(A)
+    return squares_of_rows(A)
 
 
-def squared_distances(A: Any, B: Any) -> FloatArray:
+def squared_distances(A: Any, B: Any) -> Any:
     """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative."""
     D = product(A, -2.0 * B)
     D += squared_lengths(A)[:, None]
     D += squared_lengths(B)
-    return np.asarray(np.maximum(D, 0.0, out=D))
+    return at_least_zero(D)
 
 
 def normalised_rows(X: Any, name: str = "X") -> Any:
@@ -386,7 +431,7 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    lengths = np.sqrt(squared_lengths(X))
+    lengths = np.sqrt(on_host(squared_lengths(X)))
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(
@@ -394,5 +439,5 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
             f"the first is `row {int(zero[0])}` of {name}",
             "Drop these rows or use `kernel='linear'`.",
         )
-    scale = (1.0 / lengths).astype(X.dtype)
+    scale = like(X, 1.0 / lengths)
     return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]
