@@ -25,7 +25,7 @@ def is_on_device(A: Any) -> bool:
     """Whether A is an array of another library than NumPy, one that follows the array API standard or is a PyTorch tensor."""
     if isinstance(A, np.ndarray | np.generic):
         return False
-    return hasattr(A, "__array_namespace__") or type(A).__module__.partition(".")[0] == "torch"
+    return hasattr(A, "__array_namespace__") or type(A).__module__.partition(".")[0] in ("torch", "cupy")
 
 
 def can_be_changed(A: Any) -> bool:
@@ -269,3 +269,22 @@ def column_quantiles(A: Any, shares: list[float], weights: NDArray[Any] | None) 
         return np.asarray(on_host(rows_of(namespace(A).sort(A, axis=0), np.array(places))), np.float64)
     found = np.quantile(on_host(A), shares, axis=0, weights=weights, method="inverted_cdf")
     return np.asarray(found, np.float64)
+
+
+def free_memory(A: Any) -> float | None:
+    """Bytes that are free on the device of A; None on a CPU, whose memory the user's budget limits."""
+    library = _compat()
+    if library.is_torch_array(A) and A.is_cuda:
+        import torch
+
+        return float(
+            torch.cuda.mem_get_info(A.device)[0]
+            + torch.cuda.memory_reserved(A.device)
+            - torch.cuda.memory_allocated(A.device)
+        )
+    if library.is_cupy_array(A):
+        import cupy
+
+        with A.device:
+            return float(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+    return None

@@ -247,7 +247,7 @@ class RBF(StationaryKernel):
 
     def _distances(self, A: Any, B: Any) -> Any:
         if not sp.issparse(A):
-            few = A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS
+            few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= FEW_MULTIPLICATIONS
             if few and not is_on_device(A):
                 return np.asarray(cdist(A, B, "sqeuclidean"))
             A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
