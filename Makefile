@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per worker: small matrices, several workers, and timings that can be compared.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-all test-oldest lint format docs dist bench experiments experiments-all clean
+.PHONY: setup demo test test-all test-oldest lint format docs dist licences lock audit bench fuzz experiments experiments-all clean
 
 setup: $(VENV)/.dev
 
@@ -66,6 +66,20 @@ docs: $(VENV)/.docs  # the site, in docs/_build
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build
 	$(BIN)/python docs/check_offline.py docs/_build
 
+licences: $(VENV)/.dev  # what MOSAIC installs, and under which licence: docs/licences.md
+	$(BIN)/python docs/list_licences.py
+
+lock:  # the newest versions that work together, tried by the next run of CI: tests/tested.txt
+	rm -rf .venv-lock
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	(echo "# The versions that CI tests with. Written by: make lock"; .venv-lock/bin/python -m pip freeze --exclude-editable) > tests/tested.txt
+	rm -rf .venv-lock
+
+audit: $(VENV)/.dev  # known faults in the tested versions; asks the database of PyPI
+	$(PIP) pip-audit
+	$(BIN)/python -m pip_audit --requirement tests/tested.txt --no-deps --disable-pip
+
 dist: $(VENV)/.docs  # what is uploaded for a release, built and checked
 	$(PIP) build twine
 	rm -rf dist
@@ -79,6 +93,13 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py
+
+FUZZ_MINUTES ?= 60
+fuzz: $(VENV)/.dev  # both fuzzers, for FUZZ_MINUTES in all; new cases every day. What they find is in fuzz/found-*.jsonl
+	$(BIN)/python fuzz/fuzz_files.py --special
+	$(BIN)/python fuzz/fuzz_files.py --disturbed
+	$(BIN)/python fuzz/fuzz_files.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-files.jsonl
+	$(BIN)/python fuzz/fuzz_api.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-api.jsonl
 
 experiments: $(VENV)/.bench
 	$(BIN)/python -m experiments.run --slice small --folder experiments/results/small

@@ -138,7 +138,7 @@ def test_dask_gives_what_memory_gives(plain, rows):
     same(MOSAIC(20, **PLAIN).fit(da.from_array(X, chunks=(rows, 2))), plain)
 
 
-def test_columns_of_a_file_in_another_order_are_refused(tmp_path):
+def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_order(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X[:2000], columns=list("abcd"))
     frame.to_parquet(tmp_path / "fit.parquet")
@@ -147,8 +147,10 @@ def test_columns_of_a_file_in_another_order_are_refused(tmp_path):
     with pytest.raises(
         InvalidInputError, match="X has the columns 'b', 'a', 'd', 'c'; those of fit were 'a', 'b', 'c', 'd'"
     ):
-        found.predict(tmp_path / "new.parquet")
-    np.testing.assert_array_equal(found.predict(frame[list("badc")]), found.predict(tmp_path / "fit.parquet"))
+        found.predict(open_source(tmp_path / "new.parquet"))
+    expected = found.predict(tmp_path / "fit.parquet")
+    np.testing.assert_array_equal(found.predict(tmp_path / "new.parquet"), expected)
+    np.testing.assert_array_equal(found.predict(frame[list("badc")]), expected)
     assert found.explain(int(found.selection_.material.row_numbers[0])).differs_in[0][0] in "abcd"
 
 
@@ -376,12 +378,12 @@ def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypa
 def test_another_number_is_chosen_without_another_pass(model):
     few = clone(model).fit(X)
     passes = dict(few.selection_.material.proof.journal.done)
-    few.rethreshold(n_representatives=0.0005)
+    few = few.rethreshold(n_representatives=0.0005)
     assert few.n_representatives_ == round(0.0005 * N)
     assert few.selection_.material.proof.journal.done.keys() == passes.keys()
     assert not few.selection_.is_proven
     assert few.labels_.max() == few.n_representatives_ - 1
-    few.rethreshold(outliers="keep")
+    few = few.rethreshold(outliers="keep")
     assert few.n_representatives_ == round(0.0005 * N)
     assert not few.is_outlier_.any()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mosaic
 from mosaic._checks import check_seed, check_strength, one_of, real_number, whole_number
 from mosaic.exceptions import InvalidInputError, Wording
 
@@ -91,3 +92,87 @@ def test_names_with_digits_and_places_are_worded_like_others():
             real_number(name, -1, at_least=0)
         assert str(refused.value) == f"{name} must be a finite number >= 0; got -1."
         assert refused.value.message(as_option) == f"--{name} must be a finite number >= 0; got -1."
+
+
+ROWS = np.random.default_rng(0).normal(size=(40, 3))
+WRONG = {
+    "tol": ["x", [], None, float("nan"), True, 0.0],
+    "max_rank": ["x", 2.5, -1],
+    "random_state": ["x", [], {}, 2.5, -1, True],
+    "kernel": [[], {}, 3, None, "nope"],
+    "memory_budget": [float("inf"), float("nan"), "x", [], -1],
+    "max_iter": [-1, 0, "x", 2.5, None],
+    "solver": [[], "x"],
+    "gamma": [[], -1, {}, None],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name, values in WRONG.items() for v in values])
+@pytest.mark.parametrize("estimator", [mosaic.MOSAIC, mosaic.MOSAICOutlierDetector])
+def test_wrong_settings_are_refused_with_name_value_and_remedy(estimator, name, value):
+    with pytest.raises(InvalidInputError) as refused:
+        estimator(**{name: value}).fit(ROWS)
+    assert refused.value.parameter == name
+    assert name == "kernel" or repr(value) in str(refused.value)
+    if name != "gamma":
+        assert refused.value.remedy or name == "solver"
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name, values in WRONG.items() for v in values])
+def test_wrong_settings_of_solve_are_refused_with_name_and_value(name, value):
+    with pytest.raises(InvalidInputError) as refused:
+        mosaic.solve(ROWS, **{name: value})
+    assert refused.value.parameter == name
+    assert repr(value) in str(refused.value)
+
+
+@pytest.mark.parametrize("degree", ["x", 2.5, None, 0])
+def test_degrees_that_are_no_whole_numbers_are_refused(degree):
+    with pytest.raises(InvalidInputError, match="degree must be a whole number"):
+        mosaic.MOSAIC(3, kernel="polynomial", degree=degree).fit(ROWS)
+
+
+@pytest.mark.parametrize("largest", [2.5, "x", [], -1, 0, None, True])
+def test_a_path_of_no_whole_length_is_refused(largest):
+    with pytest.raises(InvalidInputError, match="max_representatives must be a whole number"):
+        mosaic.path(ROWS, max_representatives=largest)
+
+
+def test_weights_that_are_words_or_records_are_refused():
+    for weights in (["a"] * 40, np.zeros(40, dtype=[("w", float)])):
+        for fit in (mosaic.MOSAIC(3).fit, mosaic.MOSAICOutlierDetector().fit, mosaic.solve):
+            with pytest.raises(InvalidInputError) as refused:
+                fit(ROWS, sample_weight=weights)
+            assert refused.value.parameter == "sample_weight"
+            assert refused.value.remedy
+
+
+def test_records_are_refused_with_their_fields():
+    records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
+    model = mosaic.MOSAIC(3).fit(ROWS)
+    passes = mosaic.MOSAIC(3, strategy="sketch")
+    for ask in (
+        mosaic.MOSAIC(3).fit,
+        passes.fit,
+        mosaic.MOSAICOutlierDetector().fit,
+        mosaic.solve,
+        model.predict,
+        mosaic.path,
+    ):
+        with pytest.raises(InvalidInputError, match="records with the fields 'height', 'weight', 'age'"):
+            ask(records)
+
+
+def test_errors_of_a_given_similarity_can_be_read():
+    K = np.exp(-((ROWS[:, None] - ROWS) ** 2).sum(axis=2))
+    K.flags.writeable = False
+    encoding = mosaic.solve(K, kernel="precomputed")
+    assert encoding.representation_error.shape == (40,)
+    assert (encoding.representation_error >= 0).all()
+
+
+@pytest.mark.parametrize("settings", [{"coverage": 0.9}, {"min_support": 3}, {"n_representatives": 1}])
+def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(settings):
+    X = np.vstack([ROWS, [[50.0, 50.0, 50.0]]])
+    with pytest.raises(InvalidInputError, match="0 are available: 41 rows − 1 outliers"):
+        mosaic.MOSAIC(**settings).fit(X, candidates=[40])

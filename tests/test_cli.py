@@ -169,6 +169,23 @@ def test_outliers_are_those_of_the_detector(folder, capsys, points):
     assert everybody["mosaic_is_outlier"].to_pylist() == detector.is_outlier_.tolist()
 
 
+def test_outliers_have_a_report(folder, capsys, points):
+    from mosaic.report import report_html
+
+    ran = run(capsys, "outliers", "points.csv", "--report", "odd.html", "--title", "The odd ones", "--json", "-q")
+    assert ran.code == 0
+    assert json.loads(ran.out)["outputs"] == {"report": "odd.html"}
+    page = (folder / "odd.html").read_text("utf-8")
+    assert "<title>The odd ones</title>" in page
+    assert "mosaic outliers points.csv --report odd.html" in page
+    assert "usual" in page  # reasons in columns
+    assert 'id="picks"' not in page
+    assert run(capsys, "outliers", "points.csv", "--report", "odd.html").code == 4  # it is there already
+    assert run(capsys, "outliers", "points.csv", "--title", "nothing to call so").code == 2
+    of_python = report_html(MOSAICOutlierDetector().fit(points))
+    assert "8</strong> outliers" in of_python or "<strong>8 outliers</strong>" in of_python
+
+
 @pytest.fixture
 def small_sample(monkeypatch):
     """Fits by passes keep fewer rows, so that small data have rows that they do not keep."""
@@ -188,6 +205,10 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
     starts = {reason.partition(": ")[0] for reason in found["mosaic_reason"].to_pylist()}
     assert starts == {"an outlier", "rejected as an outlier"}  # not kept, and kept
+    assert run(capsys, "outliers", "large.npy", "--contamination", "0.1", "--report", "odd.html", "-q").code == 0
+    page = (folder / "odd.html").read_text("utf-8")
+    assert "The data was read in passes. The page shows the" in page
+    assert 'id="picks"' not in page
 
 
 def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys, points, monkeypatch):
@@ -254,7 +275,7 @@ def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
 
 def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     out = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "30", "-o", "picks.csv", "-q").out
-    assert out.startswith("30 representatives stand for ")
+    assert out.startswith("30 representatives cover ")
     assert max(map(len, out.splitlines())) <= COLUMNS
     lines = out.splitlines()
     table = lines[lines.index("") + 1 :]
@@ -326,7 +347,9 @@ def test_help_has_examples_that_work(folder, capsys, name):
     assert examples == list(COMMANDS[name].examples)
     for example in examples:
         if name != "demo":  # which has tests of its own
-            again = ["--force"] if name in ("select", "outliers", "path", "report") else []
+            again = ["--force"] if name in ("select", "outliers", "path", "predict", "report") else []
+            if "model.mosaic" in example and "--save" not in example:
+                assert run(capsys, "select", "points.csv", "-k", 10, "--save", "model.mosaic", "--force").code == 0
             assert run(capsys, *shlex.split(example.replace("--group kind", "--group kind_id"))[1:], *again).code == 0
 
 
@@ -408,7 +431,7 @@ def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     pytest.importorskip("rich")
     terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
     assert terminal.end() == 0
-    places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives stand for")]
+    places = [terminal.seen.index(word) for word in ("mosaic: opening", "similarities", "5 representatives cover")]
     assert places == sorted(places)
     assert "Traceback" not in terminal.seen
 
@@ -424,7 +447,7 @@ def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, mo
 def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
     ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", "--quiet")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("5 representatives stand for ")
+    assert ran.out.startswith("5 representatives cover ")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -273,7 +273,7 @@ def test_a_name_that_is_not_utf8_is_no_fault_of_ours(folder, capsys):
 
 
 def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
-    def full(path, table, *, force):
+    def full(path, table, **options):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr("mosaic.cli.select.write_rows", full)

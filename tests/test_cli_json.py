@@ -48,6 +48,13 @@ def answer(ran, command):
         "outliers points.csv",
         "outliers points.npy --all --contamination 0.1 -o odd.csv",
         "path points.csv --max-representatives 5 -o curve.csv",
+        "select points.csv -k 5 --save kept.mosaic",
+        "outliers points.csv --save kept.mosaic",
+        "predict model.mosaic points.csv",
+        "predict detector.mosaic points.csv -o placed.parquet",
+        "report model.mosaic",
+        "explain model.mosaic p1 p2 p51",
+        "explain detector.mosaic p1 p51",
         "estimate points.npy",
         "report points.csv -k 5",
         "explain points.csv p1 p2 p51 -k 5",
@@ -58,6 +65,9 @@ def answer(ran, command):
 def test_answers_are_as_the_schema_says(folder, capsys, words):
     if words.startswith("completion"):
         pytest.importorskip("shtab")
+    if ".mosaic" in words.partition("--save")[0]:
+        assert run(capsys, "select", "points.csv", "-k", 5, "--save", "model.mosaic").code == 0
+        assert run(capsys, "outliers", "points.csv", "--save", "detector.mosaic").code == 0
     ran = run(capsys, *words.split(), "--json")
     assert (ran.code, ran.err) == (0, "")
     found = answer(ran, words.split()[0])

@@ -331,7 +331,7 @@ def test_files_that_are_not_there_are_looked_for_nearby(tmp_path):
     assert "folder" in fault_of(tmp_path / "nowhere" / "points.csv").remedy
 
 
-@pytest.mark.parametrize("name", ["points.xlsx", "points", "points.npy.gz", "points.foo.gz"])
+@pytest.mark.parametrize("name", ["points.docx", "points", "points.npy.gz", "points.foo.gz"])
 def test_endings_that_say_nothing_are_answered_with_those_that_do(name, tmp_path):
     fault = fault_of(write(tmp_path, "a\n1\n", name))
     assert ".csv" in fault.remedy

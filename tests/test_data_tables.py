@@ -456,3 +456,10 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
             assert table.n == 2_000_000
         assert seen[-1] == (path.stat().st_size, path.stat().st_size)
         assert all(a[0] <= b[0] for a, b in pairwise(seen))
+
+
+def test_rows_keep_the_columns_in_the_order_of_the_file(tmp_path):
+    (tmp_path / "people.csv").write_text("x,name,y\n1.5,Ada,2\n2.5,Max,3\n4,Eva,5\n")
+    with open_table(tmp_path / "people.csv") as table:
+        assert table.id_name == "name"
+        assert table.columns == table.rows([1]).column_names == ["x", "name", "y"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 
 from cli_runs import default_signals
 from mosaic.data import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
+from mosaic.exceptions import SelectionWarning
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -281,3 +283,34 @@ def test_dates_that_python_does_not_know_are_written_as_text(tmp_path):
     table = pa.table({"late": pa.array([2**58], pa.timestamp("us"))})
     write_rows(tmp_path / "rows.jsonl", table)
     assert "11103-08-29" in (tmp_path / "rows.jsonl").read_text()
+
+
+class TestSpreadsheets:
+    TABLE = pa.table({"id": ["=1+1", "@x", "+a", "-", "-5", "\tq", "plain", None], "x": [-1.0, 2, 3, 4, 5, 6, 7, 8]})
+
+    def test_cells_that_a_spreadsheet_would_compute_are_made_inert_and_told(self, tmp_path):
+        with pytest.warns(SelectionWarning, match="4 cells begin with"):
+            write_rows(tmp_path / "a.csv", self.TABLE, as_written=False)
+        with (tmp_path / "a.csv").open(newline="") as file:
+            rows = list(csv.reader(file))
+        assert [row[0] for row in rows[1:]] == ["'=1+1", "'@x", "'+a", "-", "-5", "'\tq", "plain", ""]
+        assert float(rows[1][1]) == -1
+
+    def test_a_header_is_made_inert_too(self, tmp_path):
+        with pytest.warns(SelectionWarning, match="1 cell begins"):
+            write_rows(tmp_path / "a.tsv", pa.table({"=cmd()": [1.0]}), as_written=False)
+        assert (tmp_path / "a.tsv").read_text().startswith("'=cmd()")
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+    def test_cells_stay_as_they_are_where_that_is_asked_for_or_no_spreadsheet_reads_them(self, tmp_path, name):
+        write_rows(tmp_path / name, self.TABLE, as_written=name == "a.csv")
+        with open_table(tmp_path / name, columns="x") as table:
+            assert table.rows([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
+
+
+def test_json_escapes_control_characters_of_c1(tmp_path):
+    write_rows(tmp_path / "a.jsonl", pa.table({"id": ["a\x9b31mb\x7f\u2028é"]}))
+    text = (tmp_path / "a.jsonl").read_text()
+    assert "é" in text
+    assert text.rstrip("\n").isprintable()
+    assert json.loads(text)["id"] == "a\x9b31mb\x7f\u2028é"

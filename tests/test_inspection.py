@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.choosing import Explanation
+from mosaic.estimators import DETECTOR_RULES
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection import (
     CoverageDisplay,
@@ -35,7 +36,6 @@ from mosaic.inspection import (
     summary,
 )
 from mosaic.inspection.displays import THRESHOLD_RULES
-from mosaic.inspection.explanations import DETECTOR_RULES
 from mosaic.inspection.facts import share_text
 from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection.summaries import histogram_edges
@@ -140,12 +140,12 @@ def test_without_certificate_no_further_program_is_solved() -> None:
 def test_sentence_sums_up_representatives_outliers_and_proof(model: MOSAIC, facts: Summary) -> None:
     share, excess = 100 * model.coverage_, 100 * model.certificate_.excess
     assert facts.sentence == (
-        f"12 representatives stand for {share:.1f} % of 400 points; 8 outliers set aside; "
+        f"12 representatives cover {share:.1f} % of 400 points; 8 outliers set aside; "
         f"provably within {excess:.2g} % of the best 12 at ridge 1."
     )
     one = replace(facts, n_representatives=1, n_outliers=1, coverage=0.99999)
     assert one.sentence == (
-        "1 representative stands for 99.9 % of 400 points; 1 outlier set aside; "
+        "1 representative covers 99.9 % of 400 points; 1 outlier set aside; "
         f"provably within {excess:.2g} % of the best one at ridge 1."
     )
     estimated = replace(facts, n_outliers=1200, scaled=True, certificate=replace(facts.certificate, excess=1.2))
@@ -546,7 +546,7 @@ def test_numbers_beside_markers_are_ranks(model: MOSAIC) -> None:
     display = SelectionDisplay.from_estimator(model)
     assert len(display.numbers_) >= 10
     for text in display.numbers_:
-        np.testing.assert_array_equal(text.xy, BLOBS.X[model.representative_indices_[int(text.get_text())]])
+        np.testing.assert_array_equal(text.xy, BLOBS.X[model.representative_indices_[int(text.get_text()) - 1]])
     assert SelectionDisplay.from_estimator(model, numbered=False).numbers_ == []
 
 
@@ -650,7 +650,7 @@ def test_pictures_of_representatives_and_outliers_stand_beside_the_map(
     assert (len(chosen.images), len(odd.images)) == (12, 8)
     for shown, row in zip(chosen.images, model.representative_indices_, strict=True):
         np.testing.assert_allclose(shown.get_array(), images[row])
-    assert [text.get_text() for text in chosen.texts] == [str(rank) for rank in range(12)]
+    assert [text.get_text() for text in chosen.texts] == [str(rank) for rank in range(1, 13)]
     display.figure_.canvas.draw()
 
 
@@ -685,6 +685,7 @@ def test_coverage_display_marks_the_choice_and_the_knee(model: MOSAIC, facts: Su
     assert set(display.knee_.get_xdata()) == {facts.curve.knee}
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"chosen: k = 12, coverage {100 * model.coverage_:.0f} %" in labels
+    np.testing.assert_array_equal(display.dot_.get_xydata(), coverage.get_xydata()[[11]])  # on its curve
 
 
 def test_coverage_display_of_a_detector_is_refused(detector: MOSAICOutlierDetector) -> None:

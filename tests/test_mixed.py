@@ -20,8 +20,8 @@ from mixed_tables import TABLES, customers, labelled, planted, visits
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.data import open_table
 from mosaic.data.cells import cells_of
-from mosaic.data.mixed import TableEncoder
-from mosaic.data.rules import Category, Moment, Number, Text
+from mosaic.data.mixed import TableEncoder, encoder_of
+from mosaic.data.rules import Category, Moment, Number, Text, quantiles
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
 
@@ -601,3 +601,73 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     with open_table(write(frame, tmp_path, "csv")) as table:
         assert table.id_name is None
         assert table.feature_names == ["amount", "day", "kind"]
+
+
+# Weights
+
+
+def repeated(frame, weights):
+    return frame.loc[np.repeat(frame.index, weights)].reset_index(drop=True)
+
+
+def visits_and_ages(n=150):
+    """Numbers, skewed ones, categories, dates with a cycle, written numbers, and gaps; no column of names."""
+    frame = visits(n)
+    frame["spent"] = np.exp(np.random.default_rng(1).normal(3, 1.5, n)).round(2)
+    frame["paid"] = [f"${amount:,.2f}" for amount in frame["spent"]]
+    frame.loc[::7, "spent"] = np.nan
+    return frame
+
+
+def test_a_weight_of_two_is_the_same_as_the_row_twice():
+    weights = np.random.default_rng(0).integers(1, 4, 150)
+    frame = visits_and_ages()
+    once, often = (
+        encoder_of(cells_of(frame), weights=weights.astype(float)),
+        encoder_of(cells_of(repeated(frame, weights))),
+    )
+    assert once.names == often.names
+    np.testing.assert_allclose(once.encode(cells_of(frame)), often.encode(cells_of(frame)), atol=1e-9)
+    plain = encoder_of(cells_of(frame))
+    assert np.abs(plain.encode(cells_of(frame)) - once.encode(cells_of(frame))).max() > 0.01
+
+
+def test_rows_of_weight_zero_decide_nothing():
+    frame = visits_and_ages()
+    weights = np.ones(150)
+    weights[100:] = 0
+    odd = frame.copy()
+    odd.loc[100:, "spent"] = 1e6
+    odd.loc[100:, "browser"] = "lynx"
+    told, expected = encoder_of(cells_of(odd), weights=weights), encoder_of(cells_of(frame[:100]))
+    np.testing.assert_array_equal(told.encode(cells_of(frame[:100])), expected.encode(cells_of(frame[:100])))
+
+
+def test_weights_that_are_no_whole_numbers_count_by_their_ratios():
+    frame, weights = visits_and_ages(), np.random.default_rng(0).uniform(0.5, 2, 150)
+    one, other = (encoder_of(cells_of(frame), weights=scale * weights) for scale in (1.0, 7.0))
+    np.testing.assert_allclose(one.encode(cells_of(frame)), other.encode(cells_of(frame)), atol=1e-9)
+
+
+def test_fit_gives_the_same_picks_for_weights_and_for_repetitions(tmp_path):
+    weights = np.random.default_rng(0).integers(1, 4, 150)
+    frame = visits_and_ages()
+    often = MOSAIC(8).fit(repeated(frame, weights))
+    expected = np.repeat(np.arange(150), weights)[often.representative_indices_]
+    np.testing.assert_array_equal(MOSAIC(8).fit(frame, sample_weight=weights).representative_indices_, expected)
+    with_column = frame.assign(count=weights)
+    model = MOSAIC(8).fit(with_column, sample_weight="count")
+    np.testing.assert_array_equal(model.representative_indices_, expected)
+    with_column.to_csv(tmp_path / "visits.csv", index=False)
+    model = MOSAIC(8).fit(tmp_path / "visits.csv", sample_weight="count")
+    np.testing.assert_array_equal(model.representative_indices_, expected)
+
+
+@pytest.mark.parametrize("shares", [[0.05, 0.5, 0.95], [0.0, 1.0], [0.3]])
+@pytest.mark.parametrize("nearest", [True, False])
+def test_quantiles_of_weighted_numbers_are_those_of_repeated_ones(shares, nearest):
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 50):
+        x, weights = rng.normal(size=n), rng.integers(1, 5, n)
+        expected = np.quantile(np.repeat(x, weights), shares, method="nearest" if nearest else "linear")
+        np.testing.assert_allclose(quantiles(x, shares, weights.astype(float), nearest=nearest), expected, atol=1e-12)

@@ -11,9 +11,10 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.estimators import listening
-from mosaic.inspection import card
+from mosaic.inspection import card, summary
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
     before = model._repr_html_()
     assert "mosaic-card" not in before
     html = model.fit(blobs.X)._repr_html_()
-    assert "20 representatives stand for" in html
+    assert "20 representatives cover" in html
     assert "8 outliers set aside" in html
     assert "provably" not in html  # nobody has asked for a proof, which takes time
     assert not model.selection_.is_solved
@@ -91,7 +92,7 @@ def test_names_of_columns_are_escaped_in_the_map():
 def test_fit_by_passes_is_shown_too():
     X = datasets.swiss_roll(3000).astype(np.float32)
     html = card(MOSAIC(10, strategy="sketch", n_initial=100).fit(X))
-    assert "10 representatives stand for" in html
+    assert "10 representatives cover" in html
     assert "of 3,000 points" in html
     assert "; about " in html or "no outliers" in html
 
@@ -125,3 +126,65 @@ def test_a_listener_hears_how_much_of_a_pass_is_done():
     known = [share for share in shares if share is not None]
     assert all(0 <= share <= 1 for share in known)
     assert len(set(known)) > 2
+
+
+def shown_things(frame):
+    """Everything that shows itself in a notebook besides the estimators."""
+    model, detector = MOSAIC(8).fit(frame), MOSAICOutlierDetector().fit(frame)
+    odd, pick = int(np.flatnonzero(model.is_outlier_)[0]), int(model.representative_indices_[0])
+    return {
+        "representative": model.explain(pick),
+        "outlier": model.explain(odd),
+        "represented": model.explain(int(np.flatnonzero(model.labels_ == 0)[-1])),
+        "decisions": model.explain(),
+        "summary": summary(model),
+        "certificate": model.certificate_,
+        "path": mosaic.path(frame),
+        "detected": detector.explain(odd),
+        "program": detector.certificate_,
+        "summary of outliers": summary(detector),
+    }
+
+
+@pytest.fixture(scope="module")
+def shown(blobs):
+    pd = pytest.importorskip("pandas")
+    names = [f"<script>{i}</script>" for i in range(len(blobs.X))]
+    return shown_things(pd.DataFrame(blobs.X, columns=["<img src=x>", 'y" onload="z'], index=names))
+
+
+WORDS = {
+    "representative": "Chosen as number 1 of 8",
+    "outlier": "Rejected as an outlier",
+    "represented": "Not chosen",
+    "decisions": "Bandwidth",
+    "summary": "8 representatives stand for",
+    "certificate": "best possible 8 would",
+    "path": "The knee is at",
+    "detected": "An outlier",
+    "program": "Provably within",
+    "summary of outliers": "8 outliers among 400 points",
+}
+
+
+@pytest.mark.parametrize("thing", WORDS)
+def test_results_show_themselves_escaped_and_without_scripts(shown, thing):
+    html = shown[thing]._repr_html_()
+    tree = ElementTree.fromstring(html)  # well formed
+    assert WORDS[thing] in " ".join(tree.itertext())
+    assert not {element.tag for element in tree.iter()} & {"script", "img", "link", "style"}
+    assert not [key for element in tree.iter() for key in element.attrib if key.startswith("on")]
+    colours = re.findall(r"color:|background|fill=\"(?!none|currentColor|#0b6e99)", html)
+    assert not colours  # those of the page, light or dark
+    assert len(html) < 20_000
+
+
+def test_tables_in_notebooks_end_with_the_number_of_rows_that_are_left_out(blobs):
+    assert "and 2 more" in summary(MOSAIC(8).fit(blobs.X), certificate=False)._repr_html_()
+
+
+def test_the_certificate_says_that_its_bound_holds_with_and_without_constraints(blobs):
+    free, bound = MOSAIC(8).fit(blobs.X), MOSAIC(8).fit(blobs.X, groups=[0, 1] * 200, quotas={0: 7, 1: 1})
+    assert "with the constraints or without" not in str(free.certificate_)
+    assert "than the best possible 8 would, with the constraints or without." in str(bound.certificate_)
+    assert bound.certificate_.bound == pytest.approx(free.certificate_.bound)

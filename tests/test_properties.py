@@ -407,7 +407,8 @@ def test_other_thresholds_give_what_a_fresh_fit_gives(X, data):
     expected = outcome(lambda: MOSAIC(**before, **changes).fit(X))
     same(outcome(lambda: model.rethreshold(**changes)), expected)
     if "refused" not in expected:
-        assert model.get_params() == MOSAIC(**before, **changes).get_params()
+        assert model.rethreshold(**changes).get_params() == MOSAIC(**before, **changes).get_params()
+        assert model.get_params() == MOSAIC(**before).get_params()
 
 
 @property_test
@@ -440,8 +441,8 @@ def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):
 def test_there_and_back_again_is_where_one_was(X):
     model = MOSAIC(1).fit(X)
     before = attributes(model)
-    model.rethreshold(n_representatives=max(1, n_distinct(X) // 2), outliers="keep", contamination=0.3)
-    same(attributes(model.rethreshold(n_representatives=1, outliers="reject", contamination="auto")), before)
+    other = model.rethreshold(n_representatives=max(1, n_distinct(X) // 2), outliers="keep", contamination=0.3)
+    same(attributes(other.rethreshold(n_representatives=1, outliers="reject", contamination="auto")), before)
 
 
 # Known and new points

@@ -123,7 +123,8 @@ def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
     counts = [entry["count"] for entry in facts["lowest"]]
     assert counts == sorted(counts)
     assert {entry["row"] for entry in facts["lowest"][:8]} == set(np.flatnonzero(model.is_outlier_).tolist())
-    assert facts["lowest"][0]["reason"] == "no other row looks like it."
+    assert facts["lowest"][0]["reason"] == ""  # columns have no names
+    assert facts["lowest"][0]["count"] < 1.05
 
 
 def test_excess_is_proven_for_every_k(model, facts):
@@ -227,9 +228,11 @@ def test_gross_outliers_do_not_flatten_the_map():
     X = datasets.swiss_roll(300)
     X[0] = 1e6
     facts = facts_of(MOSAIC(10).fit(X), certificate=False)
-    assert facts["map"]["n_outside"] == 1
-    rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
-    assert x[rows != 0].std() > 5000
+    axes, rows = facts["map"]["other"], unpacked(facts["map"]["row"], "u4")
+    assert (facts["map"]["method"], axes["method"]) == ("neighbours", "principal axes of the features")
+    assert axes["n_outside"] == 1
+    for view in (facts["map"], axes):
+        assert unpacked(view["x"], "u2")[rows != 0].std() > 5000
 
 
 def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
@@ -288,8 +291,6 @@ def test_policy_allows_exactly_the_page_s_own_style_and_program(model):
 
 
 def test_bad_arguments_are_refused(blobs, model):
-    with pytest.raises(InvalidInputError, match="MOSAICOutlierDetector has none"):
-        report_html(MOSAICOutlierDetector().fit(blobs.X))
     with pytest.raises(InvalidInputError, match="names must have one entry for each of 400 rows; got 3"):
         report_html(model, names=["a", "b", "c"])
     with pytest.raises(InvalidInputError, match="height × width"):
@@ -445,13 +446,87 @@ def test_distant_rows_do_not_flatten_the_map_where_outliers_are_kept():
     assert x[rows != 0].std() > 5000
 
 
-def test_frames_give_cells_and_text_columns_come_first(blobs, model):
+def test_frames_give_cells_in_their_order(blobs, model):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"x": np.arange(400.0), "who": [f"p{i}" for i in range(400)], "n": np.arange(400)})
     facts = facts_of(model, columns=frame, certificate=False)
-    assert facts["columns"] == ["who", "x", "n"]
+    assert (facts["columns"], facts["n_compared"], facts["places"]) == (["x", "who", "n"], 3, [0, 1, 2])
     row = facts["ranking"][0]["row"]
-    assert facts["ranking"][0]["cells"] == [f"p{row}", f"{float(row):.6g}", str(row)]
+    assert facts["ranking"][0]["cells"] == [f"{float(row):.6g}", f"p{row}", str(row)]
+
+
+def test_columns_that_are_compared_come_first(blobs):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"code": [f"A-{i}" for i in range(400)], "x": blobs.X[:, 0], "note": "", "y": blobs.X[:, 1]})
+    facts = facts_of(MOSAIC(5).fit(frame[["x", "y"]]), columns=frame, certificate=False)
+    assert (facts["columns"], facts["n_compared"]) == (["x", "y", "code", "note"], 2)
+    assert facts["places"] == [1, 3, 0, 2]
+    assert facts["ranking"][0]["cells"][2] == f"A-{facts['ranking'][0]['row']}"
+    assert "usual" in facts["lowest"][0]["reason"]
+    assert "mean similarity" not in json.dumps(facts["ranking"])
+
+
+def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blobs, model):
+    detector = MOSAICOutlierDetector().fit(blobs.X)
+    page = report_html(detector)
+    assert page == report_html(MOSAICOutlierDetector().fit(blobs.X))
+    found, of_selector = facts_in(page), facts_of(model)
+    assert (found["title"], found["k"], found["ranking"]) == ("8 outliers among 400 points", 0, [])
+    assert found["n_outliers"] == detector.is_outlier_.sum()
+    assert found["bins"] == of_selector["bins"]
+    assert found["map"]["x"] == of_selector["map"]["x"]
+    assert [item["row"] for item in found["lowest"][:100]] == [item["row"] for item in of_selector["lowest"]]
+    assert len(found["lowest"]) == 300
+    for part in ('id="picks"', 'id="number"', 'id="k-range"', 'id="proof"'):
+        assert part not in page
+    assert facts_of(model, representatives=False)["lowest"] == found["lowest"]
+
+
+def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
+    detector = MOSAICOutlierDetector().fit(blobs.X)
+    first = facts_of(detector, images=np.zeros((400, 4, 4)))["lowest"][0]
+    usual = np.flatnonzero(~detector.is_outlier_)
+    distance = np.linalg.norm(blobs.X[usual] - blobs.X[first["row"]], axis=1)
+    assert [member["row"] for member in first["members"]] == usual[np.argsort(distance)[:3]].tolist()
+    assert all(member["picture"].startswith("data:image/png") for member in first["members"])
+
+
+def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
+    X = datasets.swiss_roll(3000).astype(np.float32)
+    X[7] = 900.0
+    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
+    page = report_html(model, representatives=False)
+    found = facts_in(page)
+    assert (found["scaled"], found["k"]) == (True, 0)
+    assert "The data was read in passes. The page shows the" in page
+    assert sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
+
+
+def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_changes():
+    from sklearn.datasets import load_digits
+    from sklearn.manifold import trustworthiness
+
+    X = load_digits().data[:600]
+    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)
+    rows = unpacked(facts["map"]["row"], "u4")
+    kept = {
+        view["method"]: trustworthiness(
+            X[rows], np.column_stack([unpacked(view[axis], "u2") for axis in "xy"]).astype(float), n_neighbors=10
+        )
+        for view in (facts["map"], facts["map"]["other"])
+    }
+    assert kept["neighbours"] > 0.95 > 0.85 > kept["principal axes of the features"]
+    assert facts["map"] == facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)["map"]
+
+
+def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeypatch):
+    from sklearn.manifold import trustworthiness
+
+    monkeypatch.setattr("mosaic.inspection.projection.MOST_MOVED", 300)
+    X = datasets.swiss_roll(900)
+    shown = facts_of(MOSAIC(10).fit(X), certificate=False)["map"]
+    Y = np.column_stack([unpacked(shown[axis], "u2") for axis in "xy"]).astype(float)
+    assert trustworthiness(X[unpacked(shown["row"], "u4")], Y, n_neighbors=10) > 0.93
 
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):

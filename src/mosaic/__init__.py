@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from mosaic import data, datasets, inspection, metrics, report
     from mosaic.choosing import Selection
     from mosaic.encoding import Certificate, Encoding
-    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, path
+    from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
     from mosaic.exceptions import (
         ConvergenceWarning,
         InvalidInputError,
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NotPositiveSemidefiniteError,
         SelectionWarning,
     )
+    from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
     from mosaic.program import Progress, solve
 
@@ -41,7 +42,9 @@ __all__ = [
     "data",
     "datasets",
     "estimate",
+    "explain",
     "inspection",
+    "load",
     "metrics",
     "path",
     "report",
@@ -52,7 +55,7 @@ __all__ = [
 _HOMES = {
     "mosaic.choosing": ("Selection",),
     "mosaic.encoding": ("Certificate", "Encoding"),
-    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "path"),
+    "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"),
     "mosaic.exceptions": (
         "ConvergenceWarning",
         "InvalidInputError",
@@ -62,6 +65,7 @@ _HOMES = {
         "NotPositiveSemidefiniteError",
         "SelectionWarning",
     ),
+    "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.program": ("Progress", "solve"),
 }

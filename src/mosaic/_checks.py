@@ -106,6 +106,17 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
     return value
 
 
+def check_kernel(kernel: Any) -> None:
+    """Refuse all but the names of kernels and functions."""
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in (*KERNELS, "poly")):
+        raise InvalidInputError(
+            f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points",
+            "Leave it at 'rbf'.",
+            parameter="kernel",
+            value=kernel,
+        )
+
+
 def check_strength(alpha: Any, lam: Any) -> None:
     """Refuse a strength that is no number, one that selects nothing, and both at once. None means the default."""
     if alpha is not None and lam is not None:
@@ -121,10 +132,10 @@ def check_strength(alpha: Any, lam: Any) -> None:
 
 def check_seed(random_state: Any) -> None:
     """Refuse values that cannot seed a random number generator."""
-    if isinstance(random_state, str | float) or (isinstance(random_state, Integral) and random_state < 0):
-        raise InvalidInputError(
-            "must be a whole number >= 0, a generator or None", parameter="random_state", value=random_state
-        )
+    is_generator = type(random_state).__name__ in ("Generator", "RandomState")  # NumPy is not imported here
+    if not (random_state is None or is_generator or is_whole(random_state, 0)):
+        fault = "must be a whole number >= 0, a generator or None"
+        raise InvalidInputError(fault, "Leave it at 0.", parameter="random_state", value=random_state)
 
 
 def _as_python(value: Any) -> Any:

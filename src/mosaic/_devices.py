@@ -233,6 +233,11 @@ def repeated(A: Any) -> NDArray[np.intp]:
     return np.sort(np.asarray(on_host(order), np.intp)[np.append(same, False) | np.append(False, same)])
 
 
+def sums_of_differences(A: Any, B: Any, order: int) -> Any:
+    """Σ_j |a_ij − b_kj|^order for every pair of rows, coordinate by coordinate."""
+    return sum(namespace(A).abs(A[:, j][:, None] - B[:, j]) ** order for j in range(A.shape[1]))
+
+
 def block_entries(A: Any, entries: int) -> int:
     """Entries of one temporary block: ``entries``, or as many as a device needs to be busy."""
     return max(entries, DEVICE_BLOCK_ENTRIES) if is_on_device(A) else entries

@@ -1,15 +1,18 @@
-"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON values, signals.
+"""Functions that all modules for files share: optional packages, names and sizes in messages, JSON and HTML, signals.
 
 It imports the standard library only, because the command line imports it before it prints its first line.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from html import escape
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -36,7 +39,7 @@ def library(name: str, where: object) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0].replace("PIL", "pillow")  # the name that pip knows
+        package = name.partition(".")[0].replace("PIL", "pillow").replace("_", "-")  # the name that pip knows
         raise MissingDependencyError(
             f"{where} is read with {package}, which is not installed", f"Use: pip install {package}"
         ) from error
@@ -55,7 +58,11 @@ class Library:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(library(self._name, "The data"), attribute)
+        if attribute.startswith("__"):  # somebody looks at the object, not at the package
+            raise AttributeError(attribute)
+        found = getattr(library(self._name, "The data"), attribute)
+        setattr(self, attribute, found)  # tables of many columns ask for it again and again
+        return found
 
 
 def listed(names: list[str]) -> str:
@@ -67,6 +74,74 @@ def listed(names: list[str]) -> str:
     'age, height'
     """
     return ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:
+    """A table in HTML, for notebooks: cells are escaped, colours are those of the page. Empty without rows.
+
+    Parameters
+    ----------
+    head : titles of the columns
+    rows : cells
+    most : largest number of rows that are shown
+
+    Examples
+    --------
+    >>> html_table(["row"], [["<b>"], ["c"]], most=1).count("<tr>"), "&lt;b&gt;" in html_table(["row"], [["<b>"]])
+    (3, True)
+    """
+    if not rows:
+        return ""
+    shown: list[Sequence[object]] = list(rows[:most])
+    if len(shown) < len(rows):
+        shown.append(["", f"and {len(rows) - len(shown):,} more"][-len(head) :])
+    cell = 'style="text-align:left;padding:2px 10px 2px 0;vertical-align:top"'
+    lines = "".join(f"<tr>{''.join(f'<td {cell}>{escape(str(c))}</td>' for c in row)}</tr>" for row in shown)
+    titles = "".join(f'<th scope="col" {cell}>{escape(name)}</th>' for name in head)
+    return f'<table style="border-collapse:collapse"><tr>{titles}</tr>{lines}</table>'
+
+
+def html_card(title: str, *parts: str, text: Sequence[str] = ()) -> str:
+    """A small block for notebooks: a title, sentences, and parts in HTML side by side.
+
+    Examples
+    --------
+    >>> html_card("5 > 4", text=["So it is."]).count("<p")
+    2
+    """
+    head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(title)}</p>'
+    said = "".join(f'<p style="margin:0 0 4px;max-width:60em">{escape(sentence)}</p>' for sentence in text)
+    inside = "".join(part for part in parts if part)
+    return (
+        f'<div class="mosaic-card" style="margin:4px 0 8px">{head}{said}'
+        f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{inside}</div></div>'
+    )
+
+
+def printable(text: str) -> str:
+    r"""The text with characters that would move the cursor, colour the terminal or turn the writing round written out.
+
+    Examples
+    --------
+    >>> print(printable("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+#: What JSON may hold as it is, and terminals and browsers take for commands or line breaks.
+_CONTROLS = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
+
+
+def json_text(value: Any, **settings: Any) -> str:
+    r"""JSON in which letters are written as they are, and all control characters, those of C1 among them, are escaped.
+
+    Examples
+    --------
+    >>> print(json_text({"é": "\x9b31m"}))
+    {"é": "\u009b31m"}
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, **settings).translate(_CONTROLS)
 
 
 def readable_size(size: float) -> str:
@@ -115,24 +190,50 @@ def jsonable(value: Any) -> Any:
     return type(value).__qualname__ if " at 0x" in repr(value) else str(value)
 
 
+_supervisor: int | None = None
+
+
+def watched_by(pipe: int) -> None:
+    """Tell a supervisor at the other end of a pipe what happens here (``mosaic.cli.supervision``)."""
+    global _supervisor
+    _supervisor = pipe
+
+
+def announce(path: object) -> None:
+    """Tell the supervisor, if there is one, of a temporary file or folder, which it removes after a crash."""
+    _tell(b"+" + os.fsencode(str(path)))
+
+
+def _tell(said: bytes) -> None:
+    if _supervisor is not None:
+        with suppress(OSError):
+            os.write(_supervisor, said + b"\0")
+
+
 @contextmanager
 def exit_on_signal() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise SystemExit(128 + number), so that temporary files are removed.
 
-    Handlers set elsewhere and ignored signals (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
+    SIGINT raises KeyboardInterrupt, as ever; a supervisor is told of all three. Handlers set elsewhere and ignored signals
+    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:
+        _tell(b"!")
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         raise SystemExit(128 + number)
 
-    ours: list[int] = []
+    ours: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        ours = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)]
+        handlers = {number: signal.getsignal(number) for number in known}
+        plain = (signal.SIG_DFL, signal.default_int_handler)
+        ours = {number: handler for number, handler in handlers.items() if handler in plain}
     for number in ours:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)

@@ -27,6 +27,10 @@ COLLECT = {"dask": ".compute()", "duckdb": ".df() or .pl()", "ibis": ".to_pandas
 COLLECT |= {"pyspark": ".toPandas()", "pyspark[connect]": ".toPandas()"}
 #: Columns that are called so name rows, most likely first; so do those that end in ``_id``.
 ID_NAMES = ("id", "uuid", "key", "index", "name")
+#: What is said where a row is asked for by name and rows have none.
+NO_NAMES = (
+    "Rows have no names: these come from the index of a data frame, or a column of ids whose values are all different."
+)
 #: How columns begin that the command adds to the rows that it writes; they say nothing about a point.
 ADDED_PREFIX = "mosaic_"
 
@@ -41,6 +45,18 @@ def looks_like_id(name: str) -> bool:
     """
     folded = name.casefold()
     return folded in ID_NAMES or folded.endswith("_id")
+
+
+def id_names_among(names: Sequence[str]) -> list[str]:
+    """The names that ids have, most likely first.
+
+    Examples
+    --------
+    >>> id_names_among(["age", "patient_id", "Name", "id"])
+    ['id', 'Name', 'patient_id']
+    """
+    known = [name for called in ID_NAMES for name in names if name.casefold() == called]
+    return known + [name for name in names if looks_like_id(name) and name not in known]
 
 
 def is_added(name: str) -> bool:
@@ -135,6 +151,46 @@ def id_columns(X: Any) -> list[str]:
         return []
     columns = [column for column in frame.iter_columns() if not is_feature_name(column.name)]
     return [str(column.name) for column in columns if _holds_numbers(column)]
+
+
+def index_names(X: Any) -> tuple[tuple[str, ...], bool] | None:
+    """The index of a pandas data frame as text, and whether it was set to name rows: it has a name of its own, or holds other
+    values than whole numbers. None where it counts the rows, and for all else.
+
+    Examples
+    --------
+    >>> index_names(np.eye(2)) is None
+    True
+    """
+    frame = _wrapped(X)
+    if frame is None or not hasattr(frame, "columns"):
+        return None
+    import narwhals.stable.v2 as nw
+
+    index = nw.maybe_get_index(frame)
+    if index is None:
+        return None
+    several = getattr(index, "nlevels", 1) > 1
+    whole = not several and getattr(index.dtype, "kind", "O") in "iu"
+    if whole and np.array_equal(index.to_numpy(), np.arange(len(index))):
+        return None
+    values = index if several or whole or index.dtype == np.dtype(object) else index.astype(str)
+    return tuple(map(str, values.tolist())), not whole or index.name is not None
+
+
+def split_columns(X: Any, names: Sequence[str]) -> tuple[Any, list[Any]]:
+    """A data frame without some of its columns, and these columns as arrays.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> rest, (city,) = split_columns(pl.DataFrame({"age": [36, 41], "city": ["Bonn", "Ulm"]}), ["city"])
+    >>> rest.columns, city.tolist()
+    (['age'], ['Bonn', 'Ulm'])
+    """
+    frame = _wrapped(X)
+    columns = [next(c for c in frame.iter_columns() if str(c.name) == name) for name in names]
+    return _unwrapped(frame.drop({c.name for c in columns}), X), [column.to_numpy() for column in columns]
 
 
 def to_matrix(X: Any, name: str = "X") -> Any:

@@ -30,6 +30,7 @@ from mosaic._arrays import (
     subsample_of_weights,
 )
 from mosaic._devices import host_rows, numpy_dtype, on_host, rows_of
+from mosaic._files import html_card, html_table
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -107,6 +108,12 @@ class Certificate:
             value = f"{self.gap:.1e} of the value of selecting nothing"
             return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
+
+    def _repr_html_(self) -> str:
+        facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.dual:.6g}")]
+        facts += [("gap", f"{self.gap:.2g}"), ("kernel error", f"{self.kernel_error:.2g}"), ("rank", f"{self.rank}")]
+        title = str(self)
+        return html_card(f"{title[0].upper()}{title[1:]}.", html_table(["", ""], facts))
 
 
 def rounding_slack(dtype: np.dtype[Any], value: float) -> float:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
 #: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
 _MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
+
+#: Packages whose lines are none of the user's: this one, and those that call it for the user or between its own functions.
+_NOT_THE_USERS = ("mosaic", "sklearn", "functools", "contextlib")
 
 
 class Wording(NamedTuple):
@@ -122,3 +127,20 @@ class ConvergenceWarning(MosaicWarning):
 
 class SelectionWarning(MosaicWarning):
     """The result is usable, but something about the data should be known before it is used."""
+
+
+def warn(warning: MosaicWarning) -> None:
+    """Give a warning at the line of the user: that of the first caller that is not part of this package.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn(SelectionWarning("5 of 10 rows are taken for outliers."))
+    >>> print(caught[0].message)
+    5 of 10 rows are taken for outliers.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

@@ -26,7 +26,7 @@ from mosaic._devices import (
     squares_of_rows,
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, check_similarities
 
 Method: TypeAlias = Literal["random", "greedy", "exact"]
 Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
@@ -106,10 +106,8 @@ def factorize(
     diagonal = kernel.diagonal()
     trace = float(ω @ diagonal)
     if not trace > 0:
-        raise InvalidInputError(
-            "all similarities are zero, so no point can represent another",
-            "Check the data (all rows zero?) or the `kernel`.",
-        )
+        raise nothing_to_compare()
+    check_similarities(float(diagonal.max()), kernel.dtype)
     explicit = kernel.explicit_factor()
     features = 0 if explicit is None else explicit.shape[1]
     limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
@@ -153,6 +151,14 @@ def factorize(
         if callback is not None:
             callback(state.rank, state.error / trace)
     return Factor(state.Ft.T, np.array(state.pivots, np.intp), state.residual, trace, state.error, stopped)
+
+
+def nothing_to_compare() -> InvalidInputError:
+    """The error for points that all have length 0."""
+    return InvalidInputError(
+        "all similarities are zero, so no point can represent another",
+        "Check the data (all rows zero?) or the `kernel`.",
+    )
 
 
 def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: float | None) -> int:

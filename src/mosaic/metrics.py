@@ -15,7 +15,16 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_vector, in_double, row_blocks
+from mosaic._arrays import (
+    LARGEST_EXPONENT,
+    FloatArray,
+    IntArray,
+    as_indices,
+    as_points,
+    as_weights,
+    in_double,
+    row_blocks,
+)
 from mosaic._checks import real_number
 from mosaic._devices import beside, on_host, squares_of_rows
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -85,6 +94,19 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
     return _gauge(points, corners, symmetric)
 
 
+def _of_ordinary_size(X: Any) -> tuple[Any, int]:
+    """X / 2^u and u, where the largest entries are so large or small that squares leave the range of floats; else X and 0."""
+    largest = float(abs(X).max())
+    u = int(np.frexp(largest)[1])
+    return (X, 0) if abs(u) <= LARGEST_EXPONENT - 100 else (_shifted(X, -u), u)
+
+
+def _shifted(X: Any, shift: int) -> Any:
+    if not sp.issparse(X):
+        return np.ldexp(X, shift)
+    return sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape)
+
+
 def _gauge(Y: FloatArray, S: FloatArray, symmetric: bool) -> FloatArray:
     """The gauge, computed in coordinates in which S has unit singular values."""
     sizes, largest = np.abs(Y).max(axis=1), float(np.abs(S).max(initial=0.0))
@@ -103,7 +125,8 @@ def _gauge(Y: FloatArray, S: FloatArray, symmetric: bool) -> FloatArray:
     lengths = np.linalg.norm(coordinates, axis=1)
     reach = _ray_lengths(coordinates / lengths[:, None], np.concatenate([left, -left]) if symmetric else left)
     hit = reach > SHORTEST_RAY
-    result[some[hit]] = sizes[some[hit]] / largest * lengths[hit] / reach[hit]
+    with np.errstate(over="ignore"):  # a point so far out that no float says how far
+        result[some[hit]] = sizes[some[hit]] / largest * lengths[hit] / reach[hit]
     return result
 
 
@@ -156,7 +179,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
     >>> round(hull_coverage(Y, [0, 2], symmetric=False), 3)  # [0, 2] is no combination with coefficients ≥ 0
     0.707
     """
-    points = in_double(as_points(Y, "Y"))
+    points, _ = _of_ordinary_size(in_double(as_points(Y, "Y")))
     corners = points[as_indices(chosen, len(points), "chosen")]
     lengths = np.linalg.norm(points, axis=1)
     if not lengths.any():
@@ -252,9 +275,10 @@ def explained_share(
     True
     """
     errors = unexplained(kernel, chosen, ridge)
-    weights = np.ones(kernel.n)
+    weights: FloatArray = np.ones(kernel.n)
     if sample_weight is not None:
-        weights = np.asarray(as_vector(sample_weight, kernel.n, "sample_weight", minimum=0.0))
+        weights = as_weights(sample_weight, kernel.n)
+        weights = weights / (float(weights.max()) or 1.0)  # only ratios matter
         if not weights.any():
             fault = "must have a positive entry; all are 0, so there is nothing to explain"
             raise InvalidInputError(fault, parameter="sample_weight")
@@ -288,11 +312,11 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
         def distances(rows: slice, members: IntArray) -> FloatArray:
             return np.asarray(np.sqrt(_distances(kernel, diagonal, rows, members, normalised=False)))
     else:
-        X = as_points(kernel_or_points)
+        X, unit = _of_ordinary_size(as_points(kernel_or_points))
         n = X.shape[0]
 
         def distances(rows: slice, members: IntArray) -> FloatArray:
-            return np.asarray(cdist(in_double(X[rows]), in_double(X[members])))
+            return np.asarray(np.ldexp(cdist(in_double(X[rows]), in_double(X[members])), unit))
 
     members = as_indices(chosen, n, "chosen")
     if not len(members):

@@ -49,7 +49,7 @@ from scipy.stats import binom
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, row_blocks, subsample, subsample_of_weights
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, check_similarities
 from mosaic.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.working_set import solve_design
 
@@ -201,6 +201,7 @@ class EffectiveCounts:
         ]
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
+        check_similarities(float(reference.diagonal().max()), kernel.dtype)
         programs, start = [], 0
         for some, counted in drawn:
             part = slice(start, start + len(some))

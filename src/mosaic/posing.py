@@ -14,6 +14,7 @@ from mosaic._arrays import (
     IntArray,
     as_indices,
     as_vector,
+    as_weights,
     row_blocks,
     row_norms_squared,
 )
@@ -28,6 +29,9 @@ from mosaic.problem import (
     project_out,
     weighted_gram,
 )
+
+#: The largest of the weights, and each price, is at most this and at least its inverse.
+LARGEST_WEIGHT, LARGEST_PRICE = 2.0**200, 2.0**50
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,14 @@ class Roles:
         must_include: ArrayLike | None = None,
     ) -> Roles:
         """Check the user's arguments for n points."""
-        weights = np.ones(n) if sample_weight is None else as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
         if not weights.any():
             fault = "must have a positive entry; all are 0, so there is nothing to represent"
             raise InvalidInputError(fault, parameter="sample_weight")
+        _check_range("sample_weight", float(weights.max()), float(weights.max()), LARGEST_WEIGHT)
         costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
+        if costs is not None:
+            _check_range("cost", float(costs.min()), float(costs.max()), LARGEST_PRICE)
         allowed = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
         if not len(allowed):
             raise InvalidInputError("must name at least one point; got none", parameter="candidates")
@@ -99,6 +106,17 @@ class Roles:
         lowest = np.full(len(groups.first), np.inf)
         np.minimum.at(lowest, groups.group[self.allowed], cost[self.allowed])
         return lowest
+
+
+def _check_range(name: str, smallest: float, largest: float, limit: float) -> None:
+    """Refuse numbers with which the terms of the program would leave the range of floats."""
+    for value in (smallest, largest):
+        if not 1.0 / limit <= value <= limit:
+            raise InvalidInputError(
+                f"must be at least {1.0 / limit:.0e} and at most {limit:.0e} in size; got {value:.3g}",
+                f"Divide all by {value:.3g}; `alpha` does not depend on their unit.",
+                parameter=name,
+            )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import EqualRows, Seed, as_points, equal_rows
-from mosaic._checks import check_seed, check_strength, one_of, real_number, whole_number
+from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic._devices import on_host
 from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
@@ -35,6 +35,8 @@ SOLVE_ALPHA = 10.0
 KERNEL_SHARE = 0.25
 #: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
+#: The largest value of the program that is computed with, and the inverse of the smallest.
+LARGEST_VALUE = 2.0**500
 
 
 def solve(
@@ -111,14 +113,15 @@ def solve(
     >>> bool(np.allclose(np.linalg.norm(R, axis=1), encoding.influence[encoding.support], rtol=1e-2))
     True
     """
-    real_number("tol", tol, above=0)
-    whole_number("max_iter", max_iter)
+    real_number("tol", tol, above=0, remedy="Leave it at 1e-4.")
+    whole_number("max_iter", max_iter, remedy="Leave it at 10000.")
     if max_rank is not None:
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
     if memory_budget is not None:
         real_number("memory_budget", memory_budget, above=0, remedy="It is a number of bytes; None sets no limit.")
     check_strength(alpha, lam)
     check_seed(random_state)
+    check_kernel(kernel)
     one_of("solver", solver, get_args(SolverName))
     if one_of("row_norm", row_norm, get_args(RowNorm)) == "linf":
         _check_linf(solver, sample_weight, must_include)
@@ -207,6 +210,13 @@ def encode(
                 factor = replace(factor, F=on_host(factor.F))
         posed = Posed.of(factor, of_points, row_norm)
         strength = float(lam) if lam is not None else float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
+            raise InvalidInputError(
+                f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
+                f"Near {posed.lam_crit:.1e} the first points are selected.",
+                parameter="alpha" if lam is None else "lam",
+                value=alpha if lam is None else lam,
+            )
         attempt = CertifiedRun(
             kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, callback
         )

@@ -34,6 +34,29 @@ def unpacked(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), f"<{kind}")
 
 
+def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same of a detector: no representatives, and outliers are reported."""
+    n = facts["map"]["n"]
+    facts["map"] |= {"history": "", "history_end": packed(np.zeros(n), "u4")}
+    facts["settings"] |= {"sentences": [], "parameters": [], "command": None}
+    facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None, "ridge": None}
+    return facts | {
+        "title": "20 outliers among 600 points", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "knee": None,
+        "moves": [],
+    }  # fmt: skip
+
+
+def with_two_layouts(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same, where the map has the points by their neighbours and, mirrored, along principal axes."""
+    shown = facts["map"]
+    other = {name: shown[name] for name in ("range", "n_outside", "y")}
+    other |= {"method": "principal axes of the features", "axes": ["principal axis 1", "principal axis 2"]}
+    facts["map"] |= {
+        "method": "neighbours", "axes": [], "other": other | {"x": packed(65535 - unpacked(shown["x"], "u2").astype(int), "u2")},
+    }  # fmt: skip
+    return facts
+
+
 class World(NamedTuple):
     """Invented data: the facts about it, distances of its n points to the ranked, and the bins of their counts."""
 
@@ -122,9 +145,11 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "outliers": "reject",
         "ranking": ranking,
         "columns": ["width", "height", "kind"],
+        "n_compared": 3,
+        "places": [0, 1, 2],
+        "compared_with": 128,
         "static_cells": True,
         "coverage": shares.round(5).tolist(),
-        "similarity": (shares * 0.9).round(5).tolist(),
         "knee": 7,
         "moves": moves,
         "bins": {
@@ -135,9 +160,9 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
             "grouped": 0,
             "must": 0,
         },
-        "lowest": [entry(row, f"about {counts[row]:.3g} of 128 rows look like it, itself included.") for row in low],
+        "lowest": [entry(row, f"width {points[row, 0]:.2f}, usual -1 to 5.") | {"members": []} for row in low],
         "map": {
-            "method": "features", "axes": ["width", "height"], "n": n, "of": n, "n_outside": 0,
+            "method": "features", "axes": ["width", "height"], "other": None, "n": n, "of": n, "n_outside": 0,
             "range": [float(x0), float(x1), float(y0), float(y1)],
             "x": packed(grid[:, 0], "u2"), "y": packed(grid[:, 1], "u2"), "row": packed(np.arange(n), "u4"),
             "bin": packed(bins, "u1"), "safe": None, "copies": None, "group": packed(crowd, "i2"), "names": names,
@@ -300,7 +325,7 @@ def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open the page of some facts. At the end there must be no error, no console message and no request besides the page."""
     contexts, heard = [], []
 
-    def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 900, **options: Any) -> Any:
+    def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 1400, **options: Any) -> Any:
         from mosaic.report._page import page_of
 
         file = tmp_path / f"report-{len(contexts)}.html"

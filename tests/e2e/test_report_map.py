@@ -49,7 +49,7 @@ def test_pointer_shows_points_and_their_representatives(visit: Any) -> None:
 
 def test_tip_stays_inside_the_map(visit: Any) -> None:
     facts = invented()
-    page = visit(facts, height=1300)
+    page = visit(facts)
     box = page.locator("#map").bounding_box()
     x, y = ([int(value) for value in unpacked(facts["map"][axis], "u2")] for axis in "xy")
     for row in (x.index(min(x)), x.index(max(x)), y.index(min(y)), y.index(max(y))):
@@ -70,7 +70,10 @@ def test_click_pins_a_point_and_leads_to_its_neighbours(visit: Any) -> None:
     assert f"stands for {pick['stands_for']} rows" in text_of(page, "#detail")
     assert pick["reason"] in text_of(page, "#detail")
     box = page.locator("#detail").bounding_box()
-    assert box["y"] + box["height"] <= 900  # in sight, wherever the page is scrolled to
+    assert box["y"] + box["height"] <= 1400  # in sight
+    assert (
+        box["x"] >= page.locator("#map").bounding_box()["x"] + page.locator("#map").bounding_box()["width"]
+    )  # beside the map
     assert "lit" in page.locator("#picks-list tbody tr").nth(7).get_attribute("class")
     name = page.locator("#detail .chip").first.inner_text()
     assert name in [member["name"] for member in pick["members"]]

@@ -5,7 +5,7 @@ from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_
 from mosaic.choosing.explanation import Decisions, Explanation, contrasts, explain_point, oddities, prepared_row
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
-from mosaic.choosing.points import Material, Points, as_weights, decision_sample
+from mosaic.choosing.points import Material, Points, Solved, decision_sample, row_weights
 from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
@@ -23,7 +23,7 @@ __all__ = [
     "Selection",
     "SelectionCertificate",
     "Settings",
-    "as_weights",
+    "Solved",
     "choose",
     "columns_of",
     "contrasts",
@@ -43,6 +43,7 @@ __all__ = [
     "prepared_row",
     "rank",
     "row_of_point",
+    "row_weights",
     "typical_columns",
     "without_rounding",
 ]

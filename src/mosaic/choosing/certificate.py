@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mosaic._files import html_card, html_table
 from mosaic.bounds import Bound
 from mosaic.encoding import Certificate
 
@@ -31,11 +32,14 @@ class SelectionCertificate:
     bound_without_ridge : the same as ``bound`` where coefficients cost nothing
     bounds : both bounds for any k, ``bounds.at(k)`` and ``bounds.without_ridge(k)``; the first is tightest for this k
     settings : what was decided about the data, in sentences
+    constrained : whether the choice had to obey constraints: quotas, rows that must be chosen or must not
 
     Notes
     -----
     1. Do not mix the two measures: with the ridge even all points together leave something unexplained, and two sets with equal
        errors with the ridge can have errors without it that differ by a factor of several.
+    2. The bound holds for every set of k points, whether it obeys the constraints or not. So the choice is at most ``excess``
+       above the best set that obeys them, too; it may be nearer to that one than is proven.
     """
 
     encoding: Certificate
@@ -45,6 +49,7 @@ class SelectionCertificate:
     settings: tuple[str, ...] = ()
     total: float = np.nan
     error_without_ridge: float = np.nan
+    constrained: bool = False
 
     @property
     def bound(self) -> float:
@@ -91,14 +96,38 @@ class SelectionCertificate:
         def of_all(value: float) -> str:
             return percent(value / self.total)
 
+        either = ", with the constraints or without" if self.constrained else ""
         return (
-            f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would. {they} "
-            f"{of_all(self.error)} of the data, and {others} less than {of_all(self.bound)}, by least squares in which "
+            f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}. "
+            f"{they} {of_all(self.error)} of the data, and {others} less than {of_all(self.bound)}, by least squares in which "
             f"coefficients have a price (ridge {self.ridge:.3g}, the mean similarity of a row to itself): there even a lone row "
             f"that is chosen is half unexplained. Without the price {they.lower()} {of_all(self.error_without_ridge)}, and "
             f"{others} less than {of_all(self.bound_without_ridge)}. The program behind {them} is solved to a gap of "
             f"{percent(self.gap)} (kernel error {percent(self.kernel_error)} at rank {self.rank} included)."
         )
+
+    def _repr_html_(self) -> str:
+        return _html_of(self)
+
+
+def _html_of(proven: SelectionCertificate) -> str:
+    def of_all(*values: float) -> list[str]:
+        return [percent(value / proven.total) for value in values]
+
+    return html_card(
+        str(proven).partition(". ")[0] + ".",
+        html_table(
+            ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
+            [
+                [f"with ridge {proven.ridge:.3g}", *of_all(proven.error, proven.bound)],
+                ["without", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
+            ],
+        ),
+        html_table(
+            ["program", ""],
+            [["gap", percent(proven.gap)], ["kernel error", percent(proven.kernel_error)], ["rank", proven.rank]],
+        ),
+    )
 
 
 def excess(error: float, bound: float) -> float:

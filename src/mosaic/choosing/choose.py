@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, standing_for_all
 from mosaic.budget import MOST_SIMILARITIES
+from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import Explained, Objective, Pick, Similar, Slots, similarities, without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.selection import Selection, is_low, outliers_of_sample
@@ -25,6 +26,8 @@ from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_cut, fi
 MOST_AUTOMATIC = 100
 #: Largest number of points to be covered.
 MOST_TARGETS = 10_000
+#: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
+CLEARLY_BETTER = 0.03
 #: Diversity pruning: the setting of the paper's first author in later work. No paper states a threshold for OP; ours rejects
 #: points with m < 2, which stand for themselves only, unless all points are such.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
@@ -44,17 +47,19 @@ def choose(material: Material, settings: Settings) -> Selection:
         k = material.constraints.fixed_total
     must = len(material.constraints.must)
     if k is not None:
-        rows, gains = chooser.picks(k)
+        found = chooser.picks(k)
     elif settings.coverage is not None:
-        rows, gains = chooser.ranked(len(chooser.pool), until_explained=settings.coverage)
-        if material.constraints.quotas is not None or len(rows) < must:
-            rows, gains = chooser.picks(max(len(rows), must))
+        found = Picks(*chooser.ranked(len(chooser.pool), settings.coverage, earlier_first=True))
+        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
+            found = chooser.picks(max(len(found.rows), must, 1))
     elif settings.min_support is not None:
-        rows, gains = chooser.picks(max(chooser.supported(settings.min_support), must))
+        found = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
         curve = np.cumsum(chooser.ranked(min(len(chooser.pool), MOST_AUTOMATIC))[1])
-        rows, gains = chooser.picks(max(knee(curve), 1, must))
-    return Selection(material, settings, rows, material.points.group[rows], gains, cut, groups)
+        found = chooser.picks(max(knee(curve), 1, must))
+    chosen = material.points.group[found.rows]
+    changes = None if material.constraints.start is None else chooser.changes(found)
+    return Selection(material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes)
 
 
 def flag_only(material: Material, settings: Settings) -> Selection:
@@ -107,6 +112,14 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None
     return cut, replace(groups, members=members)
 
 
+class Picks(NamedTuple):
+    """Rows, their gains, and pairs of an earlier pick and the row that took its place."""
+
+    rows: IntArray
+    gains: FloatArray
+    replaced: tuple[tuple[int, int], ...] = ()
+
+
 @dataclass(frozen=True)
 class Chooser:
     """Chooses rows that are not outliers, within the constraints, to represent the points that belong.
@@ -144,7 +157,7 @@ class Chooser:
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
-        is one, else the first copy.
+        is one, else an earlier pick, else the first copy.
         """
         points, constraints, material = self.material.points, self.material.constraints, self.material
         must, group = constraints.must, points.group
@@ -160,10 +173,12 @@ class Chooser:
         may = np.zeros(points.n, dtype=bool)
         may[material.sample] = True
         may &= ~self.rejected
-        if constraints.allowed.all() and len(constraints.names) == 1 and not len(must):
+        start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
+        if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
             return points.first[np.flatnonzero(may)]
         rows = np.flatnonzero(constraints.allowed & (group >= 0))
-        rows = np.concatenate([must, np.setdiff1d(rows[may[group[rows]]], must)])
+        rows = np.setdiff1d(rows[may[group[rows]]], must)
+        rows = np.concatenate([must, start[np.isin(start, rows)], np.setdiff1d(rows, start)])
         kinds = group[rows] * len(constraints.names) + constraints.group[rows]
         return self._in_order_of_points(rows[np.sort(np.unique(kinds, return_index=True)[1])])
 
@@ -190,8 +205,11 @@ class Chooser:
             weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[self._belonging].sum()))
         return weights
 
-    def picks(self, k: int) -> tuple[IntArray, FloatArray]:
-        """K rows and their gains, chosen by the objective with exchanges, within the quotas."""
+    def picks(self, k: int) -> Picks:
+        """K rows and their gains, chosen by the objective with exchanges, within the quotas.
+
+        Earlier picks are taken first, and an exchange for one of them must be worth it (``CLEARLY_BETTER``).
+        """
         constraints, points, settings = self.material.constraints, self.material.points, self.settings
         candidates, pool = self._candidates(k), self.pool
         sizes = np.bincount(constraints.group[pool], points.weights[points.group[pool]], len(constraints.names))
@@ -199,26 +217,100 @@ class Chooser:
         slots = self._who_may_fill(slots, candidates)
         constraints.check_room(slots, candidates, self.material.for_rows(self.rejected, False))
         objective = self._objective(slots.twins)
-        chosen, gains = self._greedy(objective, slots)
+        old = self._earlier(objective, slots, candidates)
+        chosen, gains = self._greedy(objective, replace(slots, forced=[*slots.forced, *old]))
         if len(chosen) < k:
             raise InvalidInputError(
                 f"{k} representatives are asked for, but after {len(chosen)} no point is left that differs from them by "
                 f"`diversity={settings.diversity}`",
                 "Lower `diversity` or `n_representatives`.",
             )
-        # If the number is read off the curve, or diversity is given, the picks stay those of the curve.
-        if is_auto(settings.diversity) and not is_auto(settings.n_representatives):
-            chosen = objective.exchanged(chosen, slots)
-            chosen, gains = in_order(objective, chosen, len(slots.forced))
-        return candidates[chosen], objective.similarity_gains(chosen, gains)
+        # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
+        # knee only says how many there are; coverage and support are those of the picks themselves.
+        given = not is_auto(settings.n_representatives)
+        knee_only = settings.coverage is None and settings.min_support is None
+        replaced: list[tuple[int, int]] = []
+        if is_auto(settings.diversity) and (given or (old and knee_only)):
+            worth = np.zeros(len(candidates))
+            worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
+            exchanged = objective.exchanged(chosen, slots, worth if old else None)
+            pairs = zip(chosen, exchanged, strict=True)
+            replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
+            chosen, gains = in_order(objective, exchanged, len(slots.forced))
+        return Picks(candidates[chosen], objective.similarity_gains(chosen, gains), tuple(replaced))
 
-    def ranked(self, k: int, until_explained: float | None = None) -> tuple[IntArray, FloatArray]:
-        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained."""
+    def ranked(
+        self, k: int, until_explained: float | None = None, *, earlier_first: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained.
+
+        With ``earlier_first``, earlier picks come before others.
+        """
         candidates = self._candidates(min(k, MOST_AUTOMATIC))
         slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
         objective = self._objective(slots.twins)
-        chosen, gains = self._greedy(objective, slots, until_explained)
+        least = len(slots.forced)
+        if earlier_first:
+            slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
+        chosen, gains = self._greedy(objective, slots, until_explained, least)
         return candidates[chosen], objective.similarity_gains(chosen, gains)
+
+    def _earlier(self, objective: Objective, slots: Slots, candidates: IntArray) -> list[int]:
+        """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
+        start = self.material.constraints.start
+        if start is None:
+            return []
+        points, group = self.material.points.group, self.material.constraints.group
+        earlier = set(zip(points[start].tolist(), group[start].tolist(), strict=True))
+        known = zip(slots.twins.tolist(), group[candidates].tolist(), strict=True)
+        old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
+        among = [*slots.forced, *old]
+        similar = None if slots.too_similar is None else slots.too_similar[np.ix_(among, among)]
+        last, forced = np.zeros(len(among), dtype=bool), range(len(slots.forced))
+        few = Slots(slots.of[among], slots.room, slots.twins[among], last, forced, similar)
+        ranked = list(objective.among(among).greedy(few)) if old else []
+        return [among[pick.candidate] for pick in ranked[len(slots.forced) :]]
+
+    def changes(self, found: Picks) -> Changes:
+        """What became of the earlier picks."""
+        material, constraints = self.material, self.material.constraints
+        assert constraints.start is not None
+        group, start, chosen = material.points.group, constraints.start, material.points.group[found.rows]
+        kept = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
+        kept = list({int(group[row]): row for row in reversed(kept)}.values())[::-1]
+        replaced = dict(found.replaced)
+        dropped = [(row, self._why_not(row, kept)) for row in start.tolist() if row not in (*kept, *replaced)]
+
+        def similarity(points: IntArray) -> float:
+            S = similarities(material.kernel, self.targets, points)
+            return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
+
+        now = similarity(chosen)
+        gains = [
+            (old, new, now - similarity(np.where(chosen == group[new], group[old], chosen)))
+            for old, new in replaced.items()
+        ]
+        there = np.unique(group[start[group[start] >= 0]])
+        return Changes(
+            len(start) + len(constraints.gone),
+            tuple(kept),
+            tuple(gains),
+            tuple(dropped),
+            constraints.gone,
+            similarity(there),
+            now,
+        )
+
+    def _why_not(self, row: int, kept: Sequence[int]) -> str:
+        """Why an earlier pick is not chosen again."""
+        point = int(self.material.points.group[row])
+        if point < 0:
+            return "since their weight is 0"
+        if point in self.material.points.group[list(kept)]:
+            return "since they are equal to another pick"
+        if not self.material.constraints.allowed[row]:
+            return "since they may not be chosen"
+        return "since they are outliers now" if self.rejected[point] else "since there is no place for them"
 
     def supported(self, smallest: float) -> int:
         """The largest number of picks such that each is the nearest pick of at least ``smallest`` points."""
@@ -227,7 +319,9 @@ class Chooser:
             n = self.material.n_rows
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
-        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))))
+        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))), earlier_first=True)
+        if not len(rows):
+            return 1  # more than there are, which ``picks`` refuses with the arithmetic
         places = self.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
@@ -247,6 +341,8 @@ class Chooser:
         if len(pool) <= most:
             return pool
         kept, groups = [constraints.must], np.unique(constraints.group[pool])
+        if constraints.start is not None:
+            kept.append(np.intersect1d(constraints.start, pool))
         for group in groups:
             members = pool[constraints.group[pool] == group]
             size = max(most // len(groups), 2 * k)
@@ -275,21 +371,21 @@ class Chooser:
         return Explained.of(kernel, self.targets, places, self.weights, ridge)
 
     def _greedy(
-        self, objective: Objective, slots: Slots, until_explained: float | None = None
+        self, objective: Objective, slots: Slots, until_explained: float | None = None, least: int = 0
     ) -> tuple[list[int], list[float]]:
-        """Candidates one after another, must-include rows first."""
+        """Candidates one after another, must-include rows first; at least so many."""
         picks = objective.greedy(slots)
         if until_explained is not None:
-            picks = self._until_explained(picks, slots, until_explained)
+            picks = self._until_explained(picks, slots, until_explained, least)
         found = list(picks)
         return [pick.candidate for pick in found], [pick.gain for pick in found]
 
-    def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float) -> Iterator[Pick]:
-        """The picks needed to explain this share of the targets, including all forced ones."""
+    def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float, least: int) -> Iterator[Pick]:
+        """The picks needed to explain this share of the targets, at least so many."""
         share = ExplainedShare(self.material.kernel, self.targets, self.weights)
         for number, pick in enumerate(picks, 1):
             yield pick
-            if share.add(int(slots.twins[pick.candidate])) >= enough and number >= len(slots.forced):
+            if share.add(int(slots.twins[pick.candidate])) >= enough and number >= least:
                 return
 
 
@@ -366,7 +462,7 @@ def knee(curve: FloatArray) -> int:
 
 def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:
     """Algorithm 1: rank non-zero rows by influence, prune near ones, reject outliers; keep the first k if k is given."""
-    influence = material.encoding.influence
+    influence = material.solved.influence
     located = np.flatnonzero(influence)
     located = located[np.argsort(-influence[located], kind="stable")]
     share = PAPER_DIVERSITY if is_auto(settings.diversity) else float(settings.diversity)

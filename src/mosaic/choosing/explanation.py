@@ -10,7 +10,9 @@ import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic._checks import is_whole
-from mosaic.choosing.certificate import counted
+from mosaic._files import html_card, html_table
+from mosaic._frames import NO_NAMES
+from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.reasons import (
     ColumnReason,
     TableColumns,
@@ -54,6 +56,7 @@ class Explanation:
     columns : (column, what the row has in it, share of the distance): of an outlier, the columns that make up most of its
         distance from the nearest row that belongs; of a representative, those in which it is farther from the mean than rows
         are on average. Empty where columns have no names
+    name : of the row; None where rows have none
     """
 
     index: int
@@ -72,13 +75,33 @@ class Explanation:
     members: tuple[int, ...]
     differs_in: tuple[tuple[str, float], ...]
     columns: tuple[tuple[str, str, float], ...] = ()
+    name: str | None = None
+
+    @property
+    def called(self) -> str:
+        """The row in a sentence: "C17 (row 3)", "Row 3"."""
+        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
-        return f"Row {self.index}: {self.reason}"
+        return f"{self.called}: {self.reason}"
+
+    def _repr_html_(self) -> str:
+        facts = [("rows that look like it", f"{self.effective_count:.3g}")]
+        facts += [("left unexplained", percent(self.representation_error))]
+        facts += [] if self.rank is None else [("rows that it stands for", f"{self.stands_for:,}")]
+        columns = [(name, value, percent(share)) for name, value, share in self.columns]
+        nearest = [(row, f"{similarity:.3g}") for row, similarity in self.nearest]
+        return html_card(
+            f"{self.called}: {self.status}",
+            html_table(["", ""], facts),
+            html_table(["column", "value", "share of the distance"], columns),
+            html_table(["nearest picks: row", "similarity"], nearest),
+            text=[f"{self.reason[0].upper()}{self.reason[1:]}"],
+        )
 
 
 def explain_point(selection: Selection, i: int, names: Any = None, table: TableColumns | None = None) -> Explanation:
@@ -93,7 +116,8 @@ def explain_point(selection: Selection, i: int, names: Any = None, table: TableC
     """
     material, n = selection.material, selection.material.n_rows
     if not (is_whole(i, -n) and int(i) < n):
-        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", parameter="i", value=i)
+        remedy = NO_NAMES if isinstance(i, str) else None
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     row = int(i) % n
     at = _in_memory(selection, row)
     answers, point = selection.answers_in_memory, int(material.points.group[at])
@@ -139,6 +163,7 @@ def explain_point(selection: Selection, i: int, names: Any = None, table: TableC
         members=_closest(selection, rank, members),
         differs_in=_differences(selection, point, label, columns),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+        name=None if material.row_names is None else material.row_names[row],
     )
 
 
@@ -199,7 +224,7 @@ def _reason(
         fate = "rejected" if settings.outliers == "reject" else "reported"
         odd = "it" if not reasons else f"{oddities(reasons)}. It"
         return f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {count:.3g}."
-    who = f"row {int(selection.rows[label])} stands for it with similarity {similarity[label]:.3g}"
+    who = f"{material.called(int(selection.rows[label]))} stands for it with similarity {similarity[label]:.3g}"
     why = "" if material.constraints.allowed[at] else " It was not allowed to be chosen."
     return f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
 
@@ -248,6 +273,9 @@ class Decisions(tuple[str, ...]):
     def __str__(self) -> str:
         return "\n".join(self)
 
+    def _repr_html_(self) -> str:
+        return html_card("What was decided, and why", text=self)
+
 
 def decisions(selection: Selection) -> Decisions:
     """What was decided for the user, and why."""
@@ -257,6 +285,8 @@ def decisions(selection: Selection) -> Decisions:
         told.append(_on_strength(selection))
     if len(selection.chosen):
         told += [_on_number(selection), _on_choosing(selection)]
+    if selection.changes is not None:
+        told += selection.changes.sentences(material)
     told.append(_on_outliers(selection))
     if selection.protected is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group
@@ -271,7 +301,8 @@ def decisions(selection: Selection) -> Decisions:
 def _on_strength(selection: Selection) -> str:
     given = selection.settings.alpha is not None or selection.settings.lam is not None
     why = "as it was set" if given else "as in later work of the paper's first author"
-    return f"Strength {selection.encoding.lam:.3g}, {selection.encoding.alpha:.3g} times the critical one, {why}."
+    solved = selection.material.solved
+    return f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}."
 
 
 def _on_number(selection: Selection) -> str:

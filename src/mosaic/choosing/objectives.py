@@ -107,8 +107,11 @@ class Objective(Protocol):
     def greedy(self, slots: Slots) -> Iterator[Pick]:
         """Candidates one by one, each with the largest gain over those before it, until the slots are full."""
 
-    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
-        """Exchange the chosen, which obey the slots, for other candidates while that improves the set."""
+    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
+        """Exchange the chosen, which obey the slots, for other candidates while that improves the set.
+
+        ``worth`` is what it is worth to have each candidate in the set, whatever it adds; by default nothing.
+        """
 
     def among(self, chosen: Sequence[int]) -> Self:
         """The same objective with these candidates only."""
@@ -220,8 +223,8 @@ class Similar:
             for (later, candidate), step in zip(stale, steps.tolist(), strict=True):
                 heapq.heappush(heap, (later, step, candidate))
 
-    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
-        """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij.
+    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
+        """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
 
         A block of candidates is evaluated for all places together, by three matrix products (FastPAM's decomposition), and
         the best exchange of the block is made at once.
@@ -246,6 +249,8 @@ class Similar:
                 if unchanged == len(blocks):
                     return picks
                 gains = _exchange_gains(S.T[block], weights, H, first, second, lost)
+                if worth is not None:
+                    gains += worth[block, None] - worth[picks]
                 gains[:, stays] = -np.inf
                 gains[slots.last[block] | np.isin(slots.twins[block], slots.twins[picks])] = -np.inf
                 gains[slots.of[block, None] != slots.of[picks]] = -np.inf
@@ -395,8 +400,8 @@ class Explained:
             gains = np.maximum(sums, 0.0) / (np.maximum(left, 0.0) + self.ridge)
             yield choose(int(np.where(free, without_rounding(gains, scale), -np.inf).argmax()))
 
-    def exchanged(self, chosen: Sequence[int], slots: Slots) -> list[int]:
-        """Exchange picks for other candidates while that lowers err_g, making the best exchange each time."""
+    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
+        """Exchange picks for other candidates while that lowers err_g − Σ_{j chosen} worth_j, the best exchange each time."""
         picks = list(chosen)
         if not picks:
             return picks
@@ -407,6 +412,8 @@ class Explained:
         P = np.array([self._shared_with(self.K[:, pick]) for pick in picks])
         for _ in range(int(MOST_EXCHANGE_WORK / (n_candidates * (6.0 * k * k + n_targets)))):
             gains = self._exchange_gains(Q, P, picks)
+            if worth is not None:
+                gains += worth - worth[picks][:, None]
             gains[stays] = -np.inf
             gains[:, slots.last | np.isin(slots.twins, slots.twins[picks])] = -np.inf
             gains[slots.of[picks][:, None] != slots.of] = -np.inf

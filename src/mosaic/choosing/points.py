@@ -5,9 +5,9 @@ Thresholds are applied later and can change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +17,15 @@ from mosaic._arrays import (
     BLOCK_ENTRIES,
     FloatArray,
     IntArray,
-    as_vector,
+    as_weights,
     equal_rows,
+    in_unit,
     row_blocks,
     row_codes,
     row_norms_squared,
     row_priorities,
     standing_for_all,
+    unit_of,
 )
 from mosaic._devices import (
     as_double,
@@ -40,10 +42,11 @@ from mosaic._devices import (
 )
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
-from mosaic.encoding import CountModel, Encoding
+from mosaic.encoding import Certificate, CountModel, Encoding
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.outliers import EffectiveCounts
+from mosaic.solvers.base import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
@@ -81,7 +84,7 @@ class Points:
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
         n = X.shape[0]
-        weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
+        weights = np.ones(n) if sample_weight is None else row_weights(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         if not len(rows):
             fault = "is zero for all rows, so there is nothing to represent"
@@ -136,22 +139,26 @@ class Points:
         return priority
 
 
-def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How often each of n rows counts."""
-    return as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How often each of n rows counts. Of weights that are no numbers of copies, only ratios matter: the largest is near 1."""
+    weights = as_weights(sample_weight, n)
+    largest = float(weights.max(initial=0.0))
+    is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
+    return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
 
 
 def _centre_distances(X: Any, weights: FloatArray) -> Any:
-    """‖x_i − x̄‖², x̄ the weighted mean, where X is."""
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
     if is_on_device(X):
         centre = (beside(X, weights) @ as_double(X)) / float(weights.sum())
         parts = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
         return namespace(X).concat([squares_of_rows(X[part] - centre) for part in parts])
+    X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
     for part in row_blocks(*X.shape):
         if sp.issparse(X):
-            block = X[part]
+            block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
             distances[part] = row_norms_squared(X[part] - centre)
@@ -185,6 +192,27 @@ def _by_centrality(X: Any, steps: Any, priority: Any) -> IntArray:
     return np.asarray(on_host(order), np.intp)
 
 
+@dataclass(frozen=True)
+class Solved:
+    """What is known of a solved program without its matrices; a model that is saved keeps this and not the encoding.
+
+    Attributes are those of ``mosaic.Encoding``.
+    """
+
+    influence: FloatArray
+    lam: float
+    alpha: float
+    n_iter: int
+    total: float
+    status: Status
+    certificate: Certificate
+
+    @classmethod
+    def of(cls, encoding: Encoding) -> Solved:
+        """From the encoding."""
+        return cls(**{each.name: getattr(encoding, each.name) for each in fields(cls)})
+
+
 class Proof(Protocol):
     """Solves the program of the points once, on first access, and proves how good a choice is."""
 
@@ -197,6 +225,22 @@ class Proof(Protocol):
 
     def certificate(self, selection: Any) -> Any:
         """The certificate of a choice."""
+
+    def answers(self, selection: Any) -> Any:
+        """Answers for all rows of data that was read in passes."""
+
+
+class RowLabels(Protocol):
+    """The names of rows (``mosaic.data.naming.RowNames``)."""
+
+    def __getitem__(self, row: int) -> str:
+        """The name of a row."""
+
+    def called(self, row: int) -> str:
+        """The name of a row for a sentence."""
+
+    def find(self, name: str) -> int:
+        """The row that is called so."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +259,7 @@ class Material:
     proof : solves the program on first access
     absent : rows without weight, prepared
     row_numbers : for data that is read in passes, the row number in the data of each row in memory
+    row_names : of the rows; None where they have none
     """
 
     n_rows: int
@@ -227,6 +272,18 @@ class Material:
     proof: Proof = field(repr=False)
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
+    row_names: RowLabels | None = field(default=None, repr=False)
+
+    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
+    kept: ClassVar[tuple[str, ...]] = ("solved", "counts", "_paper_counts")
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = [each.name for each in fields(self)]
+        if self.is_solved:
+            known += ["solved"]
+        if self.counting is None:  # the counts come from the encoding
+            known += ["counts", "_paper_counts"]
+        return {name: getattr(self, name) for name in known}
 
     @property
     def kernel(self) -> Kernel:
@@ -237,6 +294,16 @@ class Material:
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
         return self.proof.encoding(self)
+
+    @cached_property
+    def solved(self) -> Solved:
+        """What is known of the solved program; the first access solves it."""
+        return Solved.of(self.encoding)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the program has been solved."""
+        return "encoding" in self.__dict__ or "solved" in self.__dict__
 
     @property
     def is_sampled(self) -> bool:
@@ -271,7 +338,7 @@ class Material:
     @property
     def count_total(self) -> float:
         """Weight of the points that a point could resemble."""
-        return self.encoding.total if self.counting is None else self.counting.total
+        return self.solved.total if self.counting is None else self.counting.total
 
     def counts_at(self, Y: Any) -> FloatArray:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
@@ -286,6 +353,10 @@ class Material:
     def rows_in_data(self, rows: IntArray) -> IntArray:
         """Row numbers in the data, from numbers of rows in memory."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
+
+    def called(self, row: int) -> str:
+        """What a row of the data is called in a sentence: by its name and number, or by its number alone."""
+        return f"row {row}" if self.row_names is None else self.row_names.called(row)
 
     def for_rows(self, values: Any, absent: Any) -> Any:
         """The value of its point for every row in memory; ``absent`` for rows without weight."""
@@ -305,6 +376,8 @@ def decision_sample(points: Points, constraints: Constraints) -> IntArray:
     if points.n <= DECISION_SAMPLE:
         return everyone
     kept = [points.sample(everyone, DECISION_SAMPLE), points.group[constraints.must]]
+    if constraints.start is not None:
+        kept.append(points.group[constraints.start])
     named = [] if constraints.allowed.all() else [constraints.allowed]
     if constraints.quotas is not None:
         named += [(constraints.group == group) & constraints.allowed for group in range(len(constraints.names))]

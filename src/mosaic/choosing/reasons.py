@@ -140,8 +140,8 @@ def columns_of(selection: Selection, table: TableColumns | None, names: Sequence
     usual = selection.usual
     if table is not None or names is None or usual is None or len(names) != len(usual.middle):
         return table
-    scale = selection.material.geometry.prepare.scale
-    low, middle, high = (v if scale is None else v * scale for v in (usual.low, usual.middle, usual.high))
+    prepare = selection.material.geometry.prepare
+    low, middle, high = (prepare.undone(v) for v in (usual.low, usual.middle, usual.high))
     return NumberColumns(tuple(str(name) for name in names), low, middle, high)
 
 
@@ -202,8 +202,8 @@ def shares_of_columns(apart: FloatArray, columns: TableColumns) -> dict[str, flo
 def _reason(
     selection: Selection, columns: TableColumns, row: FloatArray, number: int, name: str, share: float
 ) -> ColumnReason:
-    scale, block = selection.material.geometry.prepare.scale, columns.blocks[name]
-    z = row[block] if scale is None else row[block] * scale[block]
+    block = columns.blocks[name]
+    z = selection.material.geometry.prepare.undone(row[block], block)
     return ColumnReason(name, columns.value(name, z, number), columns.usually(name), columns.contrast(name, z), share)
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BoolArray, FloatArray, IntArray, KnownRows, row_blocks, row_codes
 from mosaic.choosing.certificate import SelectionCertificate
+from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.encoding import Certificate, Encoding
-from mosaic.kernels import Kernel, PointKernel
+from mosaic.kernels import Diffusion, Kernel, PointKernel
 from mosaic.metrics import unexplained
 from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 
@@ -47,6 +47,7 @@ class Selection:
     settings : the parameters of the fit
     material : points, similarity, constraints and counts
     groups : outliers that are kept because they form a group, None without ``min_group``
+    changes : what became of the picks of an earlier fit, None without one
     certificate : what is proven; the first access solves the program
 
     Examples
@@ -67,8 +68,15 @@ class Selection:
     gains: FloatArray = field(repr=False)
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
-    #: Computes the answers for all rows of data that is read in passes, on first access.
-    ask_all_rows: Callable[[Selection], Answers] | None = field(default=None, repr=False, compare=False)
+    changes: Changes | None = field(default=None, repr=False)
+
+    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
+    kept: ClassVar[tuple[str, ...]] = ("certificate", "answers")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Answers for rows that were read in passes are kept, because a copy cannot read the rows.
+        computed = [name for name in self.kept if name in self.__dict__ and (name == "certificate" or self.by_passes)]
+        return {name: self.__dict__[name] for name in (*(each.name for each in fields(self)), *computed)}
 
     @property
     def rows(self) -> IntArray:
@@ -103,7 +111,7 @@ class Selection:
     @property
     def program_certificate(self) -> Certificate:
         """The certificate of the program."""
-        return self.encoding.certificate
+        return self.material.solved.certificate
 
     @cached_property
     def certificate(self) -> SelectionCertificate:
@@ -114,7 +122,7 @@ class Selection:
     @property
     def is_solved(self) -> bool:
         """Whether the program has been solved."""
-        return "encoding" in self.material.__dict__
+        return self.material.is_solved
 
     @property
     def is_proven(self) -> bool:
@@ -223,10 +231,16 @@ class Selection:
             flagged = self.outliers_at(Y, self.material.counts_at(Y))
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
+        # A diffusion kernel has neighbours of rows, and a given similarity has none.
+        rows_of = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
+        known = None if rows_of is None else KnownRows.of(row_codes(rows_of.X))
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
             K = kernel.cross(Y[rows])
             labels[rows] = self._nearest(K)
+            if rows_of is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
+                place = known.find(row_codes(rows_of.over(Y[rows]).X))
+                labels[rows][place >= 0] = place[place >= 0]
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
                 is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself
@@ -239,6 +253,18 @@ class Selection:
             return np.ones(Y.shape[0])
         kernel = self.chosen_kernel
         return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
+
+    def places_at(self, Y: Any) -> FloatArray:
+        """For each prepared row, five columns: the position of its representative (-1 without one), the similarity to it, the
+        share that the representatives cannot express, the effective count, and 1 for outliers.
+        """
+        counts, flagged, labels, errors = self.answers_at(Y)
+        similarity = np.full(len(labels), np.nan)
+        for rows in row_blocks(len(labels), max(len(self.chosen), 1)) if len(self.chosen) else ():
+            known = rows.start + np.flatnonzero(labels[rows] >= 0)
+            similarity[known] = self.chosen_kernel.cross(Y[known])[np.arange(len(known)), labels[known]]
+        errors = errors if len(self.chosen) else similarity
+        return np.column_stack([labels, similarity, errors, counts, flagged])
 
     def similarities_at(self, Y: Any) -> FloatArray:
         """Similarities of prepared rows to the representatives."""
@@ -256,8 +282,9 @@ class Selection:
     @cached_property
     def answers(self) -> Answers:
         """Answers for all rows of the data; for data that is read in passes, the first access makes one more pass."""
-        if self.ask_all_rows is not None:
-            return self.ask_all_rows(self)
+        if self.by_passes:
+            found: Answers = self.material.proof.answers(self)
+            return found
         return self.answers_in_memory
 
     @cached_property
@@ -294,7 +321,7 @@ class Selection:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         material = self.material
         copies = np.bincount(material.points.group[material.points.group >= 0], minlength=material.points.n)
-        values = material.for_rows(self.encoding.influence / copies, 0.0)
+        values = material.for_rows(material.solved.influence / copies, 0.0)
         if material.row_numbers is None:
             return np.asarray(values)
         influence = np.zeros(material.n_rows)
@@ -309,12 +336,12 @@ class Selection:
     @property
     def effective_count(self) -> FloatArray:
         """Effective count of every row of the data."""
-        return self.counts_of_rows if self.ask_all_rows is None else self.answers.effective_count
+        return self.answers.effective_count if self.by_passes else self.counts_of_rows
 
     @property
     def outlier_mask(self) -> BoolArray:
         """Mask of the rows of the data that are outliers."""
-        return self.outlier_rows if self.ask_all_rows is None else self.answers.is_outlier
+        return self.answers.is_outlier if self.by_passes else self.outlier_rows
 
     @property
     def protected(self) -> BoolArray | None:

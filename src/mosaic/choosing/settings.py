@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic._arrays import BoolArray, IntArray, as_indices
-from mosaic._checks import CHOICES, check_optional_whole_number, check_strength, is_whole, one_of, real_number
+from mosaic._checks import (
+    CHOICES,
+    check_kernel,
+    check_optional_whole_number,
+    check_strength,
+    is_whole,
+    one_of,
+    real_number,
+    whole_number,
+)
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
@@ -103,9 +112,11 @@ class Settings:
             left_open = is_auto(value) if name in ("contamination", "diversity") else value is None
             if not left_open:
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
-        check_optional_whole_number("max_rank", self.max_rank, 1)
-        check_optional_whole_number("max_samples", self.max_samples, 2)
-        real_number("tol", self.tol, above=0)
+        check_optional_whole_number("max_rank", self.max_rank, 1, "None sets no limit.")
+        check_optional_whole_number("max_samples", self.max_samples, 2, "Leave it at None.")
+        real_number("tol", self.tol, above=0, remedy="Leave it at 1e-3.")
+        whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
+        check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
         self._check_together()
 
@@ -179,7 +190,7 @@ def as_bytes(budget: Any) -> float | None:
         value = float(budget)
     if not (np.isfinite(value) and value > 0):
         fault = "must be a number of bytes > 0, text such as '1GiB' or '500MB', or None"
-        raise InvalidInputError(fault, parameter="memory_budget", value=budget)
+        raise InvalidInputError(fault, "Leave it at None.", parameter="memory_budget", value=budget)
     return value
 
 
@@ -194,6 +205,8 @@ class Constraints:
     group : number of the group of every row
     names : names of the groups
     quotas : "proportional", "equal" or a dict from name to number or share; None without groups
+    start : rows that were chosen before and stay unless others are clearly better; None if nothing was chosen before
+    gone : what earlier picks are called that are not among the rows any more
     """
 
     allowed: BoolArray
@@ -201,6 +214,13 @@ class Constraints:
     group: IntArray
     names: tuple[Any, ...]
     quotas: Any
+    start: IntArray | None = None
+    gone: tuple[str, ...] = ()
+
+    @property
+    def are_given(self) -> bool:
+        """Whether they restrict the choice."""
+        return bool(len(self.must)) or not self.allowed.all() or self.quotas is not None
 
     @classmethod
     def read(
@@ -212,6 +232,8 @@ class Constraints:
         must_include: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        gone: tuple[str, ...] = (),
     ) -> Constraints:
         """Check the constraints that ``fit`` was given for n rows."""
         allowed = np.ones(n, dtype=bool)
@@ -239,7 +261,8 @@ class Constraints:
             quotas = _read_quotas(quotas, names)
         elif quotas is not None:
             raise InvalidInputError("need groups", "Give `groups`, one label for every row.", parameter="quotas")
-        return cls(allowed, must, group, names, quotas)
+        begun = None if start is None else as_indices(start, n, "start")
+        return cls(allowed, must, group, names, quotas, begun, gone)
 
     @property
     def fixed_total(self) -> int | None:

@@ -36,6 +36,11 @@ def main(argv: list[str] | None = None) -> int:
             args = parse(words)
             if args is None:
                 return flush_or_leave(0)
+            if argv is None:  # the command itself, not a call within another program
+                from mosaic.cli.supervision import supervised
+
+                if (ended := supervised(args)) is not None:
+                    return ended
             first_line(args)
             module, _, name = args.run.partition(":")
             code: int = getattr(import_module(module), name)(args)

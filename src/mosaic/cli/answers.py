@@ -10,7 +10,7 @@ from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from mosaic._files import jsonable
+from mosaic._files import json_text, jsonable
 from mosaic.cli.terminal import write_bytes
 
 FromZero: TypeAlias = Annotated[int, 0]
@@ -22,7 +22,9 @@ Values: TypeAlias = Annotated[dict[str, Any], "all columns of the row, by name; 
 Rule: TypeAlias = Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
 Threshold: TypeAlias = Annotated[float | None, "effective count below which rows are outliers"]
 Notes: TypeAlias = Annotated[list[str], "assumptions about the file, and warnings of the library"]
-Outputs: TypeAlias = Annotated[dict[str, str], "paths of written files: picks, labels, report, outliers, curve"]
+Outputs: TypeAlias = Annotated[
+    dict[str, str], "paths of written files: picks, labels, report, outliers, curve, model, rows"
+]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class SelectAnswer:
-    """The answer of select and of report."""
+    """The answer of select."""
 
     file: File
     sentence: Sentence
@@ -117,6 +119,13 @@ class SelectAnswer:
     settings: Settings
     notes: Notes
     outputs: Outputs
+
+
+@dataclass(frozen=True)
+class ReportAnswer(SelectAnswer):
+    """The answer of report."""
+
+    n_representatives: Annotated[FromZero, "number of picks; 0 for a saved model that only detects outliers"]
 
 
 @dataclass(frozen=True)
@@ -154,6 +163,41 @@ class OutliersAnswer:
     rows: Annotated[list[JudgedRow], "outliers, lowest score first; with --all, all rows in the order of the file"]
     certificate: Certificate
     settings: Settings
+    notes: Notes
+    outputs: Outputs
+
+
+@dataclass(frozen=True)
+class Model:
+    """A saved model."""
+
+    path: Annotated[str, "path as given"]
+    estimator: Annotated[Literal["MOSAIC", "MOSAICSampler", "MOSAICOutlierDetector"], "what was fitted"]
+    rows: Annotated[FromOne, "number of rows that it was fitted to"]
+    n_representatives: Annotated[FromZero, "number of picks; 0 for a detector"]
+
+
+@dataclass(frozen=True)
+class PlacedRow(Row):
+    """A new row, and what the model says about it."""
+
+    representative: Annotated[Row | None, "the pick that stands for it, a row of the fitted file; null without one"]
+    similarity: Annotated[float | None, "similarity to that pick"]
+    representation_error: Annotated[float | None, "share of the row that the picks cannot express; null without picks"]
+    is_outlier: Annotated[bool, "whether it is an outlier"]
+    effective_count: EffectiveCount
+    reason: Annotated[str | None, "why it is an outlier"]
+
+
+@dataclass(frozen=True)
+class PredictAnswer:
+    """The answer of predict."""
+
+    file: File
+    model: Model
+    sentence: Sentence
+    n_outliers: Annotated[FromZero, "number of new rows that are outliers"]
+    rows: Annotated[list[PlacedRow], "all rows in the order of the file"]
     notes: Notes
     outputs: Outputs
 
@@ -207,12 +251,15 @@ class ExplainedRow(Row):
     """Why a row was chosen, rejected or left out."""
 
     called: Annotated[str, "name of the row in a sentence"]
-    status: Annotated[Literal["representative", "outlier", "represented"], "role of the row in the answer"]
+    status: Annotated[
+        Literal["representative", "outlier", "represented", "belongs"],
+        "role of the row in the answer; a saved model that only detects outliers knows outlier and belongs",
+    ]
     reason: Annotated[str, "why"]
     rank: Annotated[FromOne | None, "place among the picks, from 1"]
     effective_count: EffectiveCount
     outlier_probability: Annotated[float, "the paper's OP"]
-    representation_error: Annotated[float, "share of the row that the picks cannot express"]
+    representation_error: Annotated[float | None, "share of the row that the picks cannot express; null without picks"]
     represented_by: Annotated[Row | None, "the pick that stands for it; null for rejected outliers"]
     similarity: Annotated[float | None, "similarity to that pick"]
     stands_for: Annotated[FromZero, "number of rows that it represents"]
@@ -264,9 +311,10 @@ class ErrorAnswer:
 
 ANSWERS: dict[str, type[Any]] = {
     "select": SelectAnswer,
-    "report": SelectAnswer,
+    "report": ReportAnswer,
     "demo": DemoAnswer,
     "outliers": OutliersAnswer,
+    "predict": PredictAnswer,
     "path": PathAnswer,
     "estimate": EstimateAnswer,
     "explain": ExplainAnswer,
@@ -277,7 +325,7 @@ ANSWERS: dict[str, type[Any]] = {
 
 def write_answer(command: str, answer: Any) -> None:
     """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json.dumps({"schema": _version(command), **jsonable(asdict(answer))}, ensure_ascii=False, allow_nan=False)
+    text = json_text({"schema": _version(command), **jsonable(asdict(answer))})
     # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
     write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 

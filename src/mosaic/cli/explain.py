@@ -6,16 +6,24 @@ from argparse import Namespace
 from typing import Any
 
 from mosaic.cli.answers import Difference, ExplainAnswer, ExplainedRow, write_answer
-from mosaic.cli.session import Session, opened
+from mosaic.cli.saved import opened_or_loaded
+from mosaic.cli.session import Session
 from mosaic.cli.terminal import visible, write
 from mosaic.exceptions import InvalidInputError
+from mosaic.inspection import explain as explain_row
+
+#: What is not known of a row if there are no picks, as in a saved model that only detects outliers.
+NO_PICKS: dict[str, Any] = {
+    "rank": None, "represented_by": None, "similarity": None, "representation_error": None, "stands_for": 0, "members": (),
+    "differs_in": (),
+}  # fmt: skip
 
 
 def explain(args: Namespace) -> int:
     """``mosaic explain``."""
-    with opened(args) as session:
+    with opened_or_loaded(args) as (session, saved):
         rows = [session.table.find(name) for name in args.rows] + [session.row_of(number) for number in args.row]
-        model = session.fit()
+        model = session.fit() if saved is None else saved
         settings = list(model.explain())
         explained = [explanation_of(session, model, row) for row in rows]
         answer = ExplainAnswer(session.file, settings, explained, session.notes)
@@ -31,12 +39,16 @@ def explain(args: Namespace) -> int:
 def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
     """The model's explanation of a row."""
     try:
-        said = model.explain(row).to_dict()
+        said = NO_PICKS | explain_row(model, row).to_dict()
     except InvalidInputError:
+        if not hasattr(model, "labels_"):  # a saved model, which cannot read the rows again
+            raise
         said = _by_passes(model, row)
     by, reason = said["represented_by"], said["reason"]
     if said["rank"] is None and by is not None:
-        reason = reason.replace(f"row {by} stands", f"{session.called(by)} stands")
+        ours = (model.selection_.material.called(by), f"row {by}")
+        for called in ours:
+            reason = reason.replace(f": {called} stands", f": {session.called(by)} stands")
     (own,) = session.rows([row])
     return ExplainedRow(
         own.row,

@@ -27,6 +27,8 @@ CODES: dict[FaultKind, int] = {
     "missing": 6,
     "interrupted": 130,
 }
+#: Letters of the longest message.
+LONGEST_MESSAGE = 1500
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -111,7 +113,8 @@ def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
         by = f" by {signal.Signals(int(error.code or 0) - 128).name}" if isinstance(error, SystemExit) else ""
         return f"interrupted{by}; no half-written file is left"
     if kind == "memory":
-        return f"the machine has no more memory ({error or 'it did not say how much was asked for'}). Lower --memory-budget"
+        said = f" ({error})" if str(error) else ""
+        return f"the machine has no more memory{said}. Lower --memory-budget, or take fewer rows or columns"
     if isinstance(error, ModuleNotFoundError) and kind == "missing":
         return f"{error.name} is not installed: pip install 'mosaic-select[cli]'"
     if isinstance(error, OSError) and kind == "output":
@@ -137,7 +140,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
         except OSError:  # such as a full disk; then write text
             leave(sys.stdout)
     command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
-    message = "\n".join(visible(line) for line in found.message.splitlines())
+    message = shortened("\n".join(visible(line) for line in found.message.splitlines()))
     end = "" if message.endswith((".", "?", "!")) else "."
     say(f"{usage}{command}: {'' if found.kind == 'interrupted' else 'error: '}{message}{end}")
     try:
@@ -145,6 +148,18 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     except OSError:
         leave(sys.stdout)
     return found.exit_code
+
+
+def shortened(message: str) -> str:
+    """A message of which at most a few lines are shown; its beginning says what is wrong, its end what to do.
+
+    Examples
+    --------
+    >>> len(shortened("x" * 33_000)) <= LONGEST_MESSAGE
+    True
+    """
+    half = LONGEST_MESSAGE // 2 - 2
+    return message if len(message) <= LONGEST_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
 
 @contextmanager

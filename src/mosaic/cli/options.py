@@ -168,6 +168,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--embedding", metavar="COLUMN", help="a column of vectors to compare"),
         _option("--embeddings", metavar="ARRAY", help="file with the vectors to compare, one for each row"),
         _option("--array", metavar="NAME", help="name of the array in an npz, zarr or h5ad file"),
+        _option("--sheet", metavar="NAME", help="sheet of an xlsx file (default: the first)"),
+        _option("--format", metavar="KIND", help="csv, jsonl, parquet …: what FILE is, if its name does not say it"),
         _option("--image-size", type=int, metavar="PIXELS", help="side of resized images (default: 32)"),
         _option("--colour", "--color", action="store_true", help="compare images in colour instead of grey"),
         _option("--drop-missing", action="store_true", help="leave out rows with missing or infinite numbers"),
@@ -248,7 +250,12 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 }  # fmt: skip
 #: Options of which at most one in each group may be given.
 EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+_AS_WRITTEN = _option(
+    "--as-written", action="store_true",
+    help="csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1",
+)  # fmt: skip
 _TITLE = _option("--title", help="of the report")
+_SAVE = _option("--save", metavar="model.mosaic", help="also write the fitted model, for predict, explain and report")
 #: Options of single commands that are no parameters of the library; those about the answer are with the output in the help.
 COMMAND_OPTIONS: dict[str, tuple[Option, ...]] = {
     "path": (
@@ -270,10 +277,19 @@ OUTPUT_OPTIONS: dict[str, tuple[Option, ...]] = {
         _option(
             "--labels", metavar="labels.csv", help="also write the representative and the effective count of every row"
         ),
+        _SAVE,
+        _AS_WRITTEN,
         _TITLE,
     ),
     "report": (_TITLE,),
-    "outliers": (_option("--all", action="store_true", help="write all rows, in the order of the file"),),
+    "predict": (_AS_WRITTEN,),
+    "outliers": (
+        _option("--all", action="store_true", help="write all rows, in the order of the file"),
+        _option("--report", metavar="report.html", help="also write the HTML report about the outliers"),
+        _SAVE,
+        _AS_WRITTEN,
+        _TITLE,
+    ),
 }
 
 
@@ -289,6 +305,8 @@ SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
 DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")
 CONSTRAINTS = _names_in("constraints", but=())
+#: Options by which new rows are read for a saved model, which knows its columns.
+NEW_ROWS = (*_names_in("file", but=("columns", "exclude_columns")), "memory_budget", "n_jobs")
 
 
 def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:

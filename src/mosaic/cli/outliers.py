@@ -13,7 +13,16 @@ from mosaic.budget import DEFAULT_BUDGET
 from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
-from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.session import (
+    Session,
+    check_outputs,
+    left_out,
+    opened,
+    settings_of,
+    values_of,
+    with_columns,
+    write_page,
+)
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import is_source, write_rows
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
@@ -26,7 +35,7 @@ SHARE_FOR_ROWS = 0.25
 
 def outliers(args: Namespace) -> int:
     """``mosaic outliers``."""
-    check_outputs(args, "output")
+    check_outputs(args, "output", "report", "save")
     with opened(args) as session:
         model = _fit(session)
         session.bar.update("looking at all rows")
@@ -48,8 +57,16 @@ def outliers(args: Namespace) -> int:
         facts, outputs = summary(model, certificate=False, parts=()), {}
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, table, force=args.force)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, table, force=args.force, as_written=args.as_written))
+                )
             outputs["outliers"] = args.output
+        if args.save is not None:
+            session.save(model, args.save)
+            outputs["model"] = args.save
+        if args.report is not None:
+            write_page(session, model, args.report, representatives=False)
+            outputs["report"] = args.report
         if args.json:
             judged["values"] = values_of(columns)
     if args.json:
@@ -118,7 +135,7 @@ def _sentence(n: int, of: int) -> str:
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
     """Write a table of the outliers with the lowest scores, lowest first."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
-    headers = ["row", *(["id"] if named else []), "effective count", "why"]
+    headers = ["row", *(["id"] if named else []), "look like it", "why"]
     cells = [
         [
             judged["row"][i],

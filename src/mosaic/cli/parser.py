@@ -14,6 +14,7 @@ from mosaic.cli.options import (
     DETECTOR_SETTINGS,
     FILE_OPTIONS,
     GROUPS,
+    NEW_ROWS,
     OUTPUT_OPTIONS,
     SETTINGS,
     add_group,
@@ -85,6 +86,7 @@ COMMANDS = {
             "mosaic select points.csv -k 10 -o picks.csv --report report.html",
             "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
             "mosaic select points.npy -k 0.05 --labels labels.csv --json",
+            "mosaic select points.csv -k 10 --save model.mosaic",
         ),
         "mosaic.cli.select:select",
         output=("picks.csv", f"the picks: {ENDINGS}"),
@@ -96,7 +98,7 @@ COMMANDS = {
         "They keep all columns of FILE and get mosaic_row, mosaic_score, mosaic_effective_count, mosaic_is_outlier and\n"
         "mosaic_reason. The score is the log of the effective count; outliers have low scores.",
         (
-            "mosaic outliers points.csv -o outliers.csv",
+            "mosaic outliers points.csv -o outliers.csv --report outliers.html",
             "mosaic outliers points.csv --contamination 0.02 --all",
             "mosaic outliers points.npy --json",
         ),
@@ -104,6 +106,24 @@ COMMANDS = {
         output=("outliers.csv", f"the rows: {ENDINGS}"),
         groups=(OUTPUT, "outliers", "similarity", "program", "size and speed", "file", "constraints"),
         known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
+    ),
+    "predict": Command(
+        "which rows of a saved model stand for new rows, and which new rows are outliers",
+        "Say for every row of FILE which representative of MODEL stands for it, how similar they are, whether the row is an\n"
+        "outlier, and why. MODEL is what --save of select or outliers wrote. Columns are found by their names, become numbers\n"
+        "as in the fit, and large files are read in passes.\n\n"
+        "Rows get row, name, representative_row, representative, similarity, representation_error, is_outlier, effective_count\n"
+        "and reason.",
+        (
+            "mosaic predict model.mosaic points.csv",
+            "mosaic predict model.mosaic points.csv -o placed.csv",
+            "mosaic predict model.mosaic points.csv --json",
+        ),
+        "mosaic.cli.predict:predict",
+        "MODEL FILE",
+        output=("placed.csv", f"the answers: {ENDINGS}"),
+        groups=(OUTPUT, "file", "size and speed"),
+        known=NEW_ROWS,
     ),
     "path": Command(
         "how many to choose: the coverage of 1, 2, 3, … rows",
@@ -123,23 +143,26 @@ COMMANDS = {
     "report": Command(
         "select, and show the answer as one HTML page",
         "Select, and write one self-contained HTML page: the map of the data, the picks, the outliers, the coverage curve\n"
-        "and the settings. It needs no network and no server.",
+        "and the settings. It needs no network and no server. FILE may be a saved model, which is not fitted again.",
         (
             "mosaic report points.csv -k 10",
             "mosaic report points.npy -o points.html --title 'Ten points' -k 10 --force",
+            "mosaic report model.mosaic -o model.html",
         ),
-        "mosaic.cli.select:report",
+        "mosaic.cli.report:report",
         output=("report.html", "the page (default: report.html)"),
         groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
     "explain": Command(
         "why a row was chosen, rejected or left out",
         "Select, and explain for each named row why it was chosen, rejected or left out. Without a name: what was decided about\n"
-        "the data, and why. Name rows by id or, if there are no ids, by number from 0.",
+        "the data, and why. Name rows by id or, if there are no ids, by number from 0. FILE may be a saved model, which is not\n"
+        "fitted again.",
         (
             "mosaic explain points.csv p7 p11 -k 10",
             "mosaic explain points.csv --row 0 --row 399",
             "mosaic explain points.npy --json",
+            "mosaic explain model.mosaic p7",
         ),
         "mosaic.cli.explain:explain",
         "FILE [ROW ...]",
@@ -257,6 +280,8 @@ def _add_positional(parser: Parser, command: str) -> None:
         known = [*(name for name in COMMANDS if name != "schema"), "error"]
         add("of", nargs="?", choices=known, metavar="COMMAND", help=", ".join(known))
     else:
+        if command == "predict":
+            add("model", metavar="MODEL", help="model that --save wrote")
         add("file", metavar="FILE", help="table, array, or folder or zip of images")
     if command == "explain":
         add("rows", nargs="*", metavar="ROW", help="ids, or row numbers if there are no ids")

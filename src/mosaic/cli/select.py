@@ -1,8 +1,7 @@
-"""select and report: representatives of a file as rows, as JSON, as text and as a page."""
+"""select: representatives of a file as rows, as JSON, as text, as a page and as a saved model."""
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -12,11 +11,19 @@ import pyarrow as pa
 
 from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
 from mosaic.cli.faults import writing
-from mosaic.cli.session import Session, check_outputs, left_out, opened, settings_of, values_of, with_columns
+from mosaic.cli.session import (
+    Session,
+    check_outputs,
+    left_out,
+    opened,
+    settings_of,
+    values_of,
+    with_columns,
+    write_page,
+)
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import write_rows
 from mosaic.inspection import summary
-from mosaic.report import write_report
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
@@ -25,46 +32,35 @@ SCALED = "Numbers of represented rows and of outliers are scaled up from a sampl
 
 def select(args: Namespace) -> int:
     """``mosaic select``."""
-    check_outputs(args, "output", "report", "labels")
+    check_outputs(args, "output", "report", "labels", "save")
     readable = sys.stdout.isatty() and not args.json
     with opened(args) as session:
         model = session.fit()
-        answer, picks = answer_of(session, model, bound=readable or args.json or args.report is not None)
+        kept = args.report is not None or args.save is not None  # a saved model keeps its certificate
+        answer, picks = answer_of(session, model, bound=readable or args.json or kept)
         if args.output is not None:
             with writing(args.output):
-                session.notes.extend(left_out(write_rows(args.output, picks, force=args.force)))
+                session.notes.extend(
+                    left_out(write_rows(args.output, picks, force=args.force, as_written=args.as_written))
+                )
             answer.outputs["picks"] = args.output
         if args.labels is not None:
             session.bar.update("looking at all rows")
             with writing(args.labels):
-                write_rows(args.labels, _labels_table(session, model), force=args.force)
+                write_rows(args.labels, _labels_table(session, model), force=args.force, as_written=args.as_written)
             answer.outputs["labels"] = args.labels
         if args.report is not None:
-            _write_page(session, model, args.report)
+            write_page(session, model, args.report)
             answer.outputs["report"] = args.report
+        if args.save is not None:
+            session.save(model, args.save)
+            answer.outputs["model"] = args.save
     if args.json:
         write_answer("select", answer)
     elif readable:
-        _write(answer)
+        write_selected(answer)
     else:
         session.print_rows(picks)
-    return 0
-
-
-def report(args: Namespace) -> int:
-    """``mosaic report``."""
-    check_outputs(args, "output")
-    with opened(args) as session:
-        model = session.fit()
-        answer, _ = answer_of(session, model, bound=True)
-        _write_page(session, model, args.output)
-        answer.outputs["report"] = args.output
-    if args.json:
-        write_answer("report", answer)
-    elif sys.stdout.isatty():
-        _write(answer)
-    else:
-        session.say_notes()
     return 0
 
 
@@ -133,15 +129,7 @@ def _labels_table(session: Session, model: Any) -> Any:
     )
 
 
-def _write_page(session: Session, model: Any, path: str) -> None:
-    session.bar.update("report")
-    args = session.args
-    command = shlex.join(["mosaic", *args.words])
-    with writing(path):
-        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force)
-
-
-def _write(answer: SelectAnswer) -> None:
+def write_selected(answer: SelectAnswer) -> None:
     """Write to a terminal: the sentence, the first picks, the lowest outliers, the certificate, notes and files."""
     write_wrapped(answer.sentence)
     write()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from argparse import Namespace
@@ -24,6 +25,10 @@ from mosaic.data.opening import kind_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
+from mosaic.report import write_report
+
+#: How the names of saved models end.
+MODEL_ENDING = ".mosaic"
 
 
 class Session:
@@ -103,6 +108,12 @@ class Session:
         model = MOSAIC(**self.settings())
         model.fit(self.table, **self.constraints())
         return model
+
+    def save(self, model: Any, path: str) -> None:
+        """Write the fitted model, with names and cells of rows."""
+        self.bar.update("saving")
+        with writing(path):
+            model.save(path, table=self.table, force=self.args.force)
 
     def constraints(self) -> dict[str, Any]:
         """Arguments of ``fit``, with rows numbered among the compared rows."""
@@ -218,9 +229,9 @@ def _check_kind(args: Namespace, table: Any) -> None:
 def check_outputs(args: Namespace, *names: str) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
     seen = {os.path.realpath(args.file): "the input"}
-    for name in ("embeddings", "checkpoint"):
+    for name in ("model", "embeddings", "checkpoint"):
         if hasattr(args, name):
-            seen[os.path.realpath(getattr(args, name))] = f"--{name}"
+            seen[os.path.realpath(getattr(args, name))] = "the model" if name == "model" else f"--{name}"
     inputs = dict(seen)
     for name in names:
         path = getattr(args, name)
@@ -237,8 +248,12 @@ def check_outputs(args: Namespace, *names: str) -> None:
         if is_page and Path(path).suffix.lower() not in (".html", ".htm"):
             remedy = f"Call it {Path(path).with_suffix('.html').name}."
             raise OutputError(path, "a report is an HTML page", remedy)
+        is_model = name == "save"
+        if is_model and Path(path).suffix.lower() != MODEL_ENDING:
+            remedy = f"Call it {Path(path).with_suffix(MODEL_ENDING).name}."
+            raise OutputError(path, f"the name of a saved model ends in {MODEL_ENDING}", remedy)
         with writing(path):
-            check_output(path, args.force, rows=not is_page)
+            check_output(path, args.force, rows=not is_page and not is_model)
 
 
 def _is_within(place: str, folder: str) -> bool:
@@ -248,6 +263,15 @@ def _is_within(place: str, folder: str) -> bool:
 
 
 # ----------------------------------------------------------------------------------------------------------- answers
+
+
+def write_page(session: Session, model: Any, path: str, **about: Any) -> None:
+    """Write the report of a fitted model; ``about`` as for ``mosaic.report.write_report``."""
+    session.bar.update("report")
+    args = session.args
+    command = shlex.join(["mosaic", *args.words])
+    with writing(path):
+        write_report(model, path, table=session.table, title=args.title, command=command, force=args.force, **about)
 
 
 def with_columns(table: Any, columns: dict[str, Any]) -> Any:

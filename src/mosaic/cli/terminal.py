@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Self, TextIO
 
-from mosaic._files import readable_size
+from mosaic._files import printable, readable_size
 
 #: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141
@@ -33,14 +33,14 @@ def first_line(args: Namespace) -> None:
 
 
 def visible(text: str) -> str:
-    r"""The text without characters that would move the cursor or colour the terminal.
+    r"""The text on one line, with characters that would move the cursor or colour the terminal written out.
 
     Examples
     --------
-    >>> visible("a\x1b[31mb\nc")
-    'a�[31mb c'
+    >>> print(visible("a\x1b[31mb\nc"))
+    a\x1b[31mb c
     """
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return printable("".join(" " if c.isspace() else c for c in text))
 
 
 # --------------------------------------------------------------------------------------------------------------- streams

@@ -15,6 +15,7 @@ from mosaic._files import Library, listed
 from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
 from mosaic.data.faults import FileFault, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
+from mosaic.data.guards import check_hdf5, check_matrix_market, check_unpacked
 from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
 from mosaic.data.table import Bare, InMemory, Table, native
@@ -32,7 +33,7 @@ ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_npy(request: Request) -> Table:
-    """A .npy file, mapped into memory whatever its size."""
+    """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
     with readable(request.path):
         X = _mapped(request, request.path)
     return array_table(request, X)
@@ -47,7 +48,7 @@ def open_npz(request: Request) -> Table:
     with readable(path):
         shapes = _shapes(path)
         if set(shapes) >= SPARSE_MARKS and request.array is None:
-            return array_table(request, sp.load_npz(path).tocsr(), kind="sparse matrix (npz)")
+            return array_table(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
     check_array(request, shape, dtype, f"array {name!r}")
@@ -57,6 +58,7 @@ def open_npz(request: Request) -> Table:
         with readable(path), np.load(path, allow_pickle=False) as stored:
             X = stored[name]
         return array_table(request, X, beside=beside)
+    check_unpacked(path, size, path.stat().st_size, request.budget)
     with Scratch(path, size) as scratch:
         file = scratch.folder / "numbers.npy"
         with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
@@ -75,15 +77,11 @@ def open_matrix_market(request: Request) -> Table:
         n, d, filled, form, kind, _ = mminfo(path)
         if kind == "complex":
             raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
-        need = 8.0 * n * d if form == "array" else 24.0 * filled
-        if need > request.budget / 2:
-            raise FileFault(
-                path,
-                f"its {filled:,} numbers need about {need / 1e9:.1f} GB to be read, more than half of the memory budget",
-                "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
-            )
+        _check_sides(request, filled, n, d, dense=form == "array")
+        check_matrix_market(path, form, kind)
         X = mmread(path)
-    return array_table(request, X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X))
+        X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
+    return array_table(request, X)
 
 
 def open_zarr(request: Request) -> Table:
@@ -101,11 +99,13 @@ def open_zarr(request: Request) -> Table:
         check_array(request, node.shape, node.dtype)
         if _bytes(node) <= request.budget / 4:
             return array_table(request, node[:])
+        check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
     return array_table(request, StoredArray(node, request.kind, path))
 
 
 def open_h5ad(request: Request) -> Table:
     """An .h5ad file: X or another array of it, with the columns of obs."""
+    check_hdf5(request.path, request.budget)
     with readable(request.path):
         store = h5py.File(request.path, "r")
     with store:
@@ -216,6 +216,26 @@ def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = 
         raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
 
 
+def _as_csr(request: Request, X: Any) -> Any:
+    """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
+    _check_sides(request, X.nnz, *X.shape)
+    if hasattr(X, "check_format"):
+        X.check_format(full_check=True)
+    return X.tocsr()
+
+
+def _check_sides(request: Request, filled: int, n: int, d: int, dense: bool = False) -> None:
+    """Refuse a matrix that does not fit: its entries by row and column and then as CSR, and some numbers a row and a column."""
+    need = 8.0 * n * d if dense else 24.0 * filled + 32.0 * (n + d)
+    if need > request.budget / 2:
+        raise FileFault(
+            request.path,
+            f"its {n:,} × {d:,} numbers, {filled:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
+            "half of the memory budget",
+            "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
+        )
+
+
 def _beside(path: Path, shapes: Shapes, n: int) -> Any:
     """Arrays of one entry for each row, such as labels, as a ``pyarrow.Table``; None where there are none."""
     names = [key for key, (shape, dtype) in shapes.items() if shape == (n,) and dtype.kind in "fiubU"]
@@ -238,7 +258,10 @@ def _mapped(request: Request, file: Path) -> Any:
             f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}",
             "Copy or write it again; it was not written completely.",
         )
-    return np.load(file, mmap_mode="r", allow_pickle=False)
+    # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole numbers
+    # stay mapped, as they would be converted to numbers of eight bytes otherwise.
+    is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
+    return np.load(file, mmap_mode=None if is_small else "r", allow_pickle=False)
 
 
 def _shapes(path: Path) -> Shapes:
@@ -285,24 +308,33 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "h
 def _annotated(request: Request, kind: str, store: Any) -> Table:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
     path = request.path
-    with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
-        obs = io.read_elem(store["obs"])
     name = "X" if request.array is None else request.array
-    arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-    arrays = [known for known in arrays if known in store]
+    with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
+        _refuse_elsewhere(request, store, ["obs"])
+        if path.is_file():
+            held = sum(_bytes(node) for part in ("obs", "var") if part in store for node in _nodes(store[part]))
+            check_unpacked(path, held, path.stat().st_size, request.budget)
+        obs = io.read_elem(store["obs"])
+        arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
+        if name in arrays:
+            _refuse_elsewhere(request, store, [name])
+        arrays = [known for known in arrays if known in store]
     if name not in arrays:
         raise unknown_name(path, "array", name, arrays)
     beside, id_name = _obs_table(obs)
     remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
     check_beside(request, beside, "column of obs", remedy)
-    names = _var_names(store) if name == "X" or name.startswith("layers/") else None
-    node, clean = store[name], None
+    clean = None
     with readable(path):
+        names = _var_names(store) if name == "X" or name.startswith("layers/") else None
+        node = store[name]
+        if path.is_file():
+            check_unpacked(path, _bytes(node), path.stat().st_size, request.budget)
         if _bytes(node) <= request.budget / 4:
             X = io.read_elem(node)
             if hasattr(X, "to_numpy"):  # a frame, whose columns have names
                 X, names = X.to_numpy(), [str(column) for column in X.columns]
-            X = X.tocsr() if sp.issparse(X) else np.ascontiguousarray(X)
+            X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
         else:
             # anndata.read_h5ad(backed="r") would take everything but X into memory, layers as large as X among them.
             if kind == request.kind:
@@ -322,6 +354,35 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
         notes=[] if name == "X" else [f"The numbers are those of {name}."],
         clean=clean,
     )
+
+
+def _refuse_elsewhere(request: Request, store: Any, names: Sequence[str]) -> None:
+    """Refuse parts of an HDF5 file that lead to another file: links, and arrays whose numbers are stored elsewhere."""
+    if type(store).__module__.partition(".")[0] != "h5py":  # Zarr has no such links
+        return
+    for name in names:
+        path = ""
+        for part in name.split("/"):
+            path = f"{path}/{part}"
+            if isinstance(store.get(path, getlink=True), h5py.ExternalLink):
+                raise _elsewhere(request, name)
+        for node in _nodes(store[path]):
+            if node.external or node.is_virtual:
+                raise _elsewhere(request, name)
+
+
+def _nodes(node: Any) -> list[Any]:
+    """The arrays of a group of an HDF5 file, or the array itself."""
+    if isinstance(node, h5py.Dataset):
+        return [node]
+    found: list[Any] = []
+    node.visititems(lambda _, inner: found.append(inner))
+    return [inner for inner in found if isinstance(inner, h5py.Dataset)]
+
+
+def _elsewhere(request: Request, name: str) -> FileFault:
+    fault = f"its {name!r} leads to another file, which is not followed"
+    return FileFault(request.path, fault, "Write the data itself into the file.")
 
 
 def _obs_table(obs: Any) -> tuple[Any, str]:

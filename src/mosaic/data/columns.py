@@ -21,6 +21,7 @@ from mosaic.data.features import (
     all_different,
     check_names,
     check_weight,
+    column_is_gone,
     is_list,
     is_text,
     lay_out,
@@ -74,12 +75,20 @@ def table_in_memory(request: Request, records: InMemory, text: TextColumns = NO_
     seen = FeatureRows(request, layout.features, records.place, records.n)
     if request.drop_missing and layout.features:
         seen.see_columns(memory.select(layout.features))
+    plain = _plain_numbers(request, layout, memory)
+    if plain is not None:
+        text.check(layout.found_id)
+        seen.see(plain)
+        return finished_table(request, records, layout, plain, seen, text.notes)
     kept = np.delete(np.arange(records.n), seen.dropped)
     encoder = None
     if layout.compared:
         cells = CellsOfTable(memory.take(kept) if len(kept) < records.n else memory, layout, text.codes)
+        weights = None
+        if request.weight is not None and request.encoder is None:
+            weights = _checked_weights(request, records, _weights_of(memory.select([request.weight])), kept)
         encoder = found_encoder(
-            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text
+            request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text, weights=weights
         )
     if encoder is not None:
         return finished_table(
@@ -95,6 +104,19 @@ def table_in_memory(request: Request, records: InMemory, text: TextColumns = NO_
     return finished_table(request, records, layout, X, seen, text.notes)
 
 
+def _plain_numbers(request: Request, layout: Layout, memory: Any) -> FloatArray | None:
+    """The numbers of a table in which all that is compared is numbers without gaps; None where there is more to decide.
+
+    It looks at all columns together, which is faster than one by one where there are thousands.
+    """
+    if request.encoder is not None or request.drop_missing or layout.levels or not layout.compared:
+        return None
+    if layout.compared != layout.features:
+        return None
+    numbers = matrix_of(memory.select(layout.features))
+    return None if np.isnan(numbers).any() else numbers
+
+
 class CellsOfTable(Cells):
     """The cells of the columns of a ``pyarrow.Table`` that are compared.
 
@@ -106,7 +128,8 @@ class CellsOfTable(Cells):
     """
 
     def __init__(self, table: Any, layout: Layout, codes: Sequence[str] = ()):
-        compared = table.select([name for name in layout.compared if name in table.column_names])
+        there = set(table.column_names)
+        compared = table.select([name for name in layout.compared if name in there])
         super().__init__({str(column.name): column for column in frame_columns(compared)})
         self._levels, self._codes = layout.levels, codes
 
@@ -125,6 +148,7 @@ def found_encoder(
     place: Callable[[int], str],
     gaps: Collection[str] = (),
     text: TextColumns = NO_TEXT,
+    weights: FloatArray | None = None,
 ) -> TableEncoder | None:
     """How the columns of a file become numbers; None where they are numbers that are taken as they are.
 
@@ -135,21 +159,19 @@ def found_encoder(
     place : of a row number, what the row is called in notes
     gaps : columns of numbers of which some are missing, in whatever rows
     text : of a text file, what its reader knows about the columns
+    weights : how often each row counts; None for once
     """
+    weights = weights if weights is not None and weights.any() else None
     if request.encoder is not None:
         for name in request.encoder.names:
             if name not in layout.compared:
-                raise FileFault(
-                    request.path,
-                    "was there in fit and is missing now",
-                    "Add or rename the column, or fit again.",
-                    column=name,
-                )
+                raise column_is_gone(request, name)
         return request.encoder  # type: ignore[no-any-return]
-    encoder = encoder_of(cells, layout.keep, place, text.told)
+    encoder = encoder_of(cells, layout.keep, place, text.told, weights)
     if encoder is None and gaps:
-        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told)
-    others = [name for name in layout.compared if name not in layout.features]
+        encoder = TableEncoder.of(cells, keep=layout.keep, place=place, told=text.told, weights=weights)
+    features = set(layout.features)
+    others = [name for name in layout.compared if name not in features]
     left_out = [rule for name in others if isinstance(rule := rule_of(name, cells[name]), LeftOut)]
     if encoder is not None:
         encoder = encoder.with_gaps(gaps)
@@ -460,8 +482,13 @@ def add_groups_and_weights(table: Table, request: Request, records: Records) -> 
         table.groups = groups if kept is None else groups[kept]
     if request.weight is not None:
         batches = records.batches([request.weight])
-        weights = np.concatenate([matrix_of(batch).ravel().astype(np.float64) for batch in batches])
+        weights = np.concatenate([_weights_of(batch) for batch in batches])
         table.weights = _checked_weights(request, records, weights, np.arange(len(weights)) if kept is None else kept)
+
+
+def _weights_of(batch: Any) -> FloatArray:
+    """The weights in a table of one column."""
+    return np.asarray(matrix_of(batch).ravel().astype(np.float64))
 
 
 def _group_values(column: Any) -> Any:

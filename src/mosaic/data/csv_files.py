@@ -31,6 +31,7 @@ from mosaic.data.csv_style import (
 )
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Request, check_names, is_number, is_text, lay_out
+from mosaic.data.guards import check_unpacked
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding
@@ -164,6 +165,9 @@ class TextTable:
                     pass
             except pa.ArrowInvalid as error:
                 said = str(error)
+        if (line := self._long_line()) is not None:
+            too_long = f"the line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read"
+            return FileFault(path, too_long, "Cut its cells short, or write the table as Parquet.", line=line)
         unclosed = (
             "a quotation mark is opened and not closed",
             'Close it, or write a quotation mark in a text twice: "".',
@@ -214,6 +218,19 @@ class TextTable:
                     return found
                 if row == wanted:  # also true of empty lines before it
                     found = line
+        return None
+
+    def _long_line(self) -> int | None:
+        """The first line that is longer than a row may be, whatever is in it."""
+        line, length = 1, 0
+        with suppress(OSError), open_stream(self.request.path) as stream:
+            while block := stream.read(PARSED_BYTES):
+                first = block.find(b"\n")
+                length += len(block) if first < 0 else first
+                if length > LONGEST_ROW:
+                    return line
+                if first >= 0:  # lines within a block are shorter than it
+                    line, length = line + block.count(b"\n"), len(block) - block.rfind(b"\n") - 1
         return None
 
     def _open_quote(self) -> int | None:
@@ -275,8 +292,9 @@ class TextTable:
     def as_shown(self, table: Any, columns: Sequence[str]) -> Any:
         """A table whose text columns of these names are numbers again, where that loses nothing."""
         kept = {self.request.group, *self.codes} - self.computed
+        there = set(table.column_names)
         for name in columns:
-            if name in table.column_names and name not in kept and types.is_string(table.schema.field(name).type):
+            if name in there and name not in kept and types.is_string(table.schema.field(name).type):
                 ordinary = name in self.computed or not (name == self.request.id or looks_like_id(name))
                 place = table.schema.get_field_index(name)
                 table = table.set_column(place, name, as_numbers(table.column(name), self.decimal, ordinary))
@@ -313,8 +331,11 @@ def open_text_table(request: Request) -> Table:
     with readable(request.path):
         text = how_it_is_written(request)
         size = text.size()
+    numbers = 8 * size / text.row_bytes * len(text.names)
     check_names(request, list(text.names))
-    if 8 * size / text.row_bytes * len(text.names) > request.budget / 8 or size > request.budget / 6:
+    if request.path.suffix.lower() in COMPRESSIONS:
+        check_unpacked(request.path, max(size, numbers), request.path.stat().st_size, request.budget)
+    if numbers > request.budget / 8 or size > request.budget / 6:
         return _open_large(text, size)
     quotes, zeros = text.has_quotes_and_zeros()
     text, table = _read_types(text, partial(text.read, quotes=quotes), zeros)
@@ -399,8 +420,9 @@ def _read_types(
 
 def _whole_again(table: Any, columns: Sequence[str]) -> Any:
     """A table whose floats of these names are integers, where all of them are whole."""
+    there = set(table.column_names)
     for name in columns:
-        if name in table.column_names and types.is_floating(table.schema.field(name).type):
+        if name in there and types.is_floating(table.schema.field(name).type):
             with suppress(pa.ArrowInvalid):
                 integers = table.column(name).cast(pa.int64())
                 table = table.set_column(table.schema.get_field_index(name), name, integers)
@@ -432,6 +454,9 @@ def how_it_is_written(request: Request) -> TextTable:
     ending = ending_of(path)
     delimiter = "\t" if ending in (".tsv", ".tab") else delimiter_of(lines)
     records = records_of(lines, delimiter)
+    if not records:
+        fault = f"its first line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read, or no text"
+        raise FileFault(path, fault, "Write it again with line breaks, or as Parquet.", line=1)
     if not whole and len(records) > 1:
         records = records[:-1]  # may end in the middle of a quoted text
     decimal = "," if delimiter != "," and has_decimal_comma(records) else "."

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from mosaic._files import listed
+from mosaic._files import listed, printable
 from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 
 #: How Git LFS begins the few lines that it leaves in the place of a large file.
@@ -49,7 +49,7 @@ class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file,
 
     def message(self, wording: Wording = PYTHON) -> str:
         """Which file, where in it, and the other parts."""
-        return f"{self.file}{', ' + self.where if self.where else ''}: {super().message(wording)}"
+        return f"{printable(self.file)}{', ' + self.where if self.where else ''}: {super().message(wording)}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.file, self.fault, self.remedy), vars(self)
@@ -64,8 +64,15 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
     """Turn whatever a library says of a file that it cannot read into a fault of that file."""
     try:
         yield
-    except (MosaicError, MemoryError):
+    except MosaicError:
         raise
+    except MemoryError as error:
+        raise FileFault(
+            file,
+            "asks for more memory than this machine has",
+            "It is damaged and claims to hold more than it does, or it is too large to be read at once; with a lower "
+            "`memory_budget` most kinds of files are read in pieces.",
+        ) from error
     except PermissionError as error:
         raise not_permitted(file) from error
     except Exception as error:
@@ -88,6 +95,32 @@ def not_permitted(file: str | Path) -> FileFault:
 def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
     """The fault of a table without rows."""
     return FileFault(file, fault, "Write it again with its rows, or name another one.")
+
+
+def refuse_address(path: str | PathLike[str]) -> None:
+    """Refuse an address on a network: nothing is fetched.
+
+    Examples
+    --------
+    >>> try:
+    ...     refuse_address("https://example.org/points.csv")
+    ... except FileFault as fault:
+    ...     print(fault.fault)
+    is an address, and nothing is fetched from the network
+    """
+    address = str(path)
+    scheme, there, rest = address.partition("://")
+    if not there or not scheme.isalnum() or len(scheme) < 2:
+        return
+    if scheme == "file":
+        raise FileFault(address, "is an address, not a path", f"Name the path: {rest}")
+    fetch = f"curl -O '{address}'" if scheme in ("http", "https", "ftp") else f"fsspec.filesystem({scheme!r}).get(…)"
+    raise FileFault(
+        address,
+        "is an address, and nothing is fetched from the network",
+        f"Download it first ({fetch}), pipe it into the command (curl … | mosaic select -), or read it with another library and "
+        f"pass the table: pandas.read_{'parquet' if address.endswith('.parquet') else 'csv'}({address!r}).",
+    )
 
 
 def check_there(path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mosaic._files import Library, listed
-from mosaic._frames import ID_NAMES, is_added, looks_like_id
+from mosaic._frames import id_names_among, is_added, looks_like_id
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.faults import FileFault, unknown_name
 
@@ -33,6 +33,7 @@ class Request:
     elsewhere : whether the numbers come from another file, so that no column is needed for them
     encoder : how columns become numbers, if that is known (``mosaic.data.mixed``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    stream : what rows are got from, if it is no file; ``path`` then is what it is called
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Request:
     group: str | None = None
     weight: str | None = None
     array: str | None = None
+    sheet: str | None = None
     image_size: int = 32
     colour: bool = False
     drop_missing: bool = False
@@ -52,6 +54,7 @@ class Request:
     numbers_only: bool = False
     budget: float = DEFAULT_BUDGET
     progress: Progress | None = None
+    stream: Any = None
 
     @property
     def roles(self) -> dict[str, str]:
@@ -145,10 +148,12 @@ def lay_out(
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
-    numbers = {name for name in names if is_number(kinds[name]) and name not in (*index, *categories)}
-    free = [name for name in names if name in exact - left_out or name not in {*left_out, *request.roles}]
+    stored = {*index, *categories}
+    numbers = {name for name in names if is_number(kinds[name]) and name not in stored}
+    wanted, others = exact - left_out, {*left_out, *request.roles}
+    free = [name for name in names if name in wanted or name not in others]
     added = [name for name in free if is_added(name) and name not in exact]
-    free = [name for name in free if name not in added]
+    free = [name for name in free if not is_added(name) or name in exact]
     layout = Layout([], request.id, schema=schema)
     if request.id is None:
         _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, index)
@@ -163,6 +168,8 @@ def lay_out(
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
     inside = [name for name in inside if name in exact or name != layout.id_name]
     layout.features = [name for name in inside if name in numbers and name not in ids]
+    if request.numbers_only and request.columns is not None:  # new rows for a model, in the order of its columns
+        layout.features = [name for name in request.columns if name in layout.features]
     layout.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
         layout.compared = [name for name in inside if name not in ids]
@@ -230,10 +237,18 @@ def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[s
     for pattern in getattr(request, parameter) or ():
         found = {pattern} if pattern in names else {name for name in names if fnmatchcase(name, pattern)}
         if not found:
+            if request.encoder is not None or request.numbers_only:
+                raise column_is_gone(request, pattern)
             raise unknown_name(request.path, "column", pattern, names, parameter)
         exact |= found & {pattern}
         matched |= found
     return exact, matched
+
+
+def column_is_gone(request: Request, name: str) -> FileFault:
+    """Refuses new rows without a column that a model compares."""
+    remedy = "Add or rename the column, or fit again."
+    return FileFault(request.path, "was there in fit and is missing now", remedy, column=name)
 
 
 def _choose_id(
@@ -246,8 +261,7 @@ def _choose_id(
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
     by_name = [name for name in index if name in single]
-    by_name += [name for known in ID_NAMES for name in single if name.casefold() == known and name not in by_name]
-    by_name += [name for name in single if looks_like_id(name) and name not in by_name]
+    by_name += [name for name in id_names_among(single) if name not in by_name]
     if distinct is None:
         for name in by_name[:1]:
             layout.id_name = name

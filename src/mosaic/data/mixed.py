@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray
+from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import listed
 from mosaic._frames import is_feature_name
 from mosaic.data.cells import Values
@@ -101,6 +101,7 @@ class TableEncoder:
         ids: Sequence[str] | None = None,
         place: Callable[[int], str] = "row {}".format,
         told: Sequence[str] = (),
+        weights: FloatArray | None = None,
     ) -> TableEncoder:
         """The rule for every column.
 
@@ -111,18 +112,24 @@ class TableEncoder:
         ids : columns that name rows; by default those that are called as ids are
         place : of a row number, what the row is called in notes
         told : columns of which nothing is said if cells of them are no numbers, since it was said already
+        weights : how often each row counts in medians, spreads and shares; rows that count nothing decide nothing. Whether values
+            repeat is a matter of rows, however often they count
         """
+        rows, weights = _who_decides(weights)
         ids = [name for name in cells if not is_feature_name(name)] if ids is None else ids
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
-        for name, values in cells.items():
-            rule = rule_of(name, values, forced=name in keep, is_id=name in ids)
+        for name in cells:
+            values = cells[name] if rows is None else cells[name].take(rows)
+            rule = rule_of(name, values, forced=name in keep, is_id=name in ids, weights=weights)
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
             others = alike.setdefault(_signature(rule, values), [])
-            copied = (other.name for other in others if _is_copy(rule.encode(values), other.encode(cells[other.name])))
+            copied = (
+                other.name for other in others if _is_copy(rule.encode(cells[name]), other.encode(cells[other.name]))
+            )
             twin = None if name in keep else next(copied, None)
             if twin is not None:
                 left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
@@ -130,8 +137,8 @@ class TableEncoder:
             others.append(rule)
             columns.append(rule)
         asked = [column for column in columns if column.name not in told]
-        notes = tuple(note for column in asked if (note := _unread(column, cells[column.name], place)) is not None)
-        return cls(tuple(columns), tuple(left_out), notes)
+        unread = (_unread(column, cells[column.name], place, weights is not None) for column in asked)
+        return cls(tuple(columns), tuple(left_out), tuple(note for note in unread if note is not None))
 
     @property
     def names(self) -> list[str]:
@@ -208,6 +215,7 @@ def encoder_of(
     keep: Sequence[str] = (),
     place: Callable[[int], str] = "row {}".format,
     told: Sequence[str] = (),
+    weights: FloatArray | None = None,
 ) -> TableEncoder | None:
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
     false among them, so that they are taken as they are.
@@ -217,6 +225,7 @@ def encoder_of(
     cells : of the columns
     keep : columns that are not left out unless they are constant
     place, told : of a row number, what the row is called in notes; columns whose cells are not noted
+    weights : how often each row counts; None for once
 
     Examples
     --------
@@ -229,7 +238,18 @@ def encoder_of(
     """
     if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
         return None
-    return TableEncoder.of(cells, keep=keep, place=place, told=told)
+    return TableEncoder.of(cells, keep=keep, place=place, told=told, weights=weights)
+
+
+def _who_decides(weights: FloatArray | None) -> tuple[IntArray | None, FloatArray | None]:
+    """The rows that count, None for all, and how often; weights that are no whole numbers are 1 on average."""
+    if weights is None or (weights == 1).all():
+        return None, None
+    rows = np.flatnonzero(weights > 0)
+    weights = weights[rows]
+    if not (weights == np.round(weights)).all():
+        weights = weights * (len(rows) / weights.sum())
+    return rows, weights
 
 
 def _is_plain(name: str, values: Values, forced: bool) -> bool:
@@ -241,7 +261,9 @@ def _is_plain(name: str, values: Values, forced: bool) -> bool:
     return bool(values.missing.all()) or isinstance(rule_of(name, values, forced=forced), LeftOut)
 
 
-def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = False) -> Column | LeftOut:
+def rule_of(
+    name: str, values: Values, *, forced: bool = False, is_id: bool = False, weights: FloatArray | None = None
+) -> Column | LeftOut:
     """What kind of column this is.
 
     Parameters
@@ -249,6 +271,7 @@ def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = Fa
     name, values : of the column
     forced : it is asked for, and left out only if it is constant or no values can be compared
     is_id : it names rows
+    weights : how often each row counts; None for once
     """
     there = int((~values.missing).sum())
     if values.kind == "other":
@@ -259,10 +282,11 @@ def rule_of(name: str, values: Values, *, forced: bool = False, is_id: bool = Fa
         repeats = len(values.as_levels()[0]) < there
         remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
         return LeftOut(name, "is called as ids are", remedy)
-    return _rule_of_numbers(name, values, forced) if values.codes is None else _rule_of_levels(name, values, forced)
+    by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
+    return by_kind(name, values, forced, weights)
 
 
-def _rule_of_numbers(name: str, values: Values, forced: bool) -> Column | LeftOut:
+def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
     assert values.numbers is not None
     x, n = values.numbers, len(values)
     distinct = np.unique(x[np.isfinite(x)])
@@ -271,7 +295,7 @@ def _rule_of_numbers(name: str, values: Values, forced: bool) -> Column | LeftOu
     if not len(distinct):
         return LeftOut(name, "has no values")
     if values.kind == "moment":
-        return Moment.of(name, x)
+        return Moment.of(name, x, weights=weights)
     whole = bool((distinct == np.round(distinct)).all())
     if whole and not forced:
         if CODE_NAMES.search(name):
@@ -281,11 +305,11 @@ def _rule_of_numbers(name: str, values: Values, forced: bool) -> Column | LeftOu
         if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
             return LeftOut(name, "counts the rows")
     if len(distinct) <= 2:
-        return Category.of(name, *values.as_levels())
-    return Number.of(name, x)
+        return Category.of(name, *values.as_levels(), weights)
+    return Number.of(name, x, weights=weights)
 
 
-def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut:
+def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
     levels, codes = values.levels, values.codes
     assert codes is not None
     there = int((codes >= 0).sum())
@@ -298,12 +322,12 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
         if written is not None:
             numbers = of_levels(written.read(levels), codes)
             if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
-                return Number.of(name, numbers, written)
+                return Number.of(name, numbers, written, weights)
         dates = None if values.kind == "code" else Dates.of(levels, counts)
         if dates is not None:
             days = of_levels(dates.read(levels), codes)
             if len(np.unique(days[np.isfinite(days)])) > 1:
-                return Moment.of(name, days, dates)
+                return Moment.of(name, days, dates, weights)
         if not forced:
             hardly_repeated = len(levels) > HARDLY_REPEATED * there
             if hardly_repeated and _mostly(PHONE, levels):
@@ -316,9 +340,10 @@ def _rule_of_levels(name: str, values: Values, forced: bool) -> Column | LeftOut
                 return LeftOut(
                     name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats"
                 )
-    rule = Category.of(name, levels, codes)
-    if rule.shares[-2] * len(codes) > there / 2 and there > 2:
-        return Text.of(name, levels, codes)
+    rule = Category.of(name, levels, codes, weights)
+    n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
+    if rule.shares[-2] * n > present / 2 and there > 2:
+        return Text.of(name, levels, codes, weights)
     return rule
 
 
@@ -326,9 +351,9 @@ def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
     return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
 
 
-def _unread(column: Column, values: Values, place: Callable[[int], str]) -> str | None:
+def _unread(column: Column, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
     """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    found = unread_cells(column, values)
+    found = unread_cells(column, values, weighted)
     if found is not None:
         row, text, count = found
         what = "date" if isinstance(column, Moment) else "number"
@@ -350,12 +375,12 @@ def as_missing(count: int, what: str, column: str) -> str:
     return f"{count:,} cells of {column!r} are {what} and count as missing, the first"
 
 
-def unread_cells(column: Column, values: Values) -> tuple[int, str, int] | None:
+def unread_cells(column: Column, values: Values, weighted: bool = False) -> tuple[int, str, int] | None:
     """Cells of a column of numbers or dates that are neither: row and text of the first, and their number; None without any."""
     if not isinstance(column, Number | Moment) or values.codes is None or column.written is None:
         return None
     rule = column.days if isinstance(column, Moment) else column
-    if round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
+    if not weighted and round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
         return None
     odd = np.isnan(column.written.read(values.levels))
     rows = np.flatnonzero(np.append(odd, False)[values.codes])

@@ -6,17 +6,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
-from mosaic.data.faults import FileFault, check_there
+from mosaic.data.excel import open_workbook
+from mosaic.data.faults import FileFault, check_there, refuse_address
 from mosaic.data.features import Progress, Request
 from mosaic.data.images import PICTURES, open_images
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.parquet import open_feather, open_parquet
+from mosaic.data.sources import is_stream
+from mosaic.data.spool import STANDARD_INPUT, renamed, spooled
+from mosaic.data.streams import open_rows
 from mosaic.data.table import Table
 from mosaic.data.text import COMPRESSIONS, ending_of, open_json_lines, open_text
 from mosaic.exceptions import InvalidInputError
@@ -36,6 +40,7 @@ KINDS = {
     ".csv": Kind("CSV file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
     ".tsv": Kind("tab-separated file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
     ".tab": Kind("tab-separated file", open_text_table, ("pyarrow.csv",), tuple(COMPRESSIONS)),
+    ".xlsx": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
     ".parquet": Kind("Parquet file", open_parquet, ("pyarrow.parquet",)),
     ".feather": Kind("Feather file", open_feather, ("pyarrow.feather",)),
     ".arrow": Kind("Arrow file", open_feather, ("pyarrow.ipc",)),
@@ -49,12 +54,16 @@ KINDS = {
     ".txt": Kind("text, line by line", open_text, ("pyarrow",), tuple(COMPRESSIONS)),
     ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
+#: Kinds whose columns are not asked for by name.
+WITHOUT_COLUMNS = (".npy", ".npz", ".mtx", ".h5ad", ".zarr", ".txt", ".zip")
+#: Endings of kinds that may be compressed.
+_COMPRESSED = [ending + packing for ending, kind in KINDS.items() for packing in kind.compressions]
 #: What the kinds are called where they are folders.
 FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
 
 
 def open_table(
-    path: str | PathLike[str],
+    path: Any,
     *,
     id: str | None = None,
     columns: Sequence[str] | None = None,
@@ -64,11 +73,15 @@ def open_table(
     group: str | None = None,
     weight: str | None = None,
     array: str | None = None,
+    sheet: str | None = None,
+    format: str | None = None,
     image_size: int = 32,
     colour: bool = False,
     drop_missing: bool = False,
     memory_budget: float | None = None,
     progress: Progress | None = None,
+    encoder: TableEncoder | None = None,
+    numbers_only: bool = False,
 ) -> Table:
     r"""Open a file of rows: numbers to fit, and the names and columns that belong to them.
 
@@ -79,8 +92,9 @@ def open_table(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .parquet, .feather, .arrow, .jsonl, .npy, .npz, .mtx, .h5ad, .zarr, .txt with
-        ``embeddings``, a folder of Parquet files, a folder or .zip of pictures
+    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .mtx, .h5ad, .zarr, .txt with
+        ``embeddings``, a folder of Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a
+        path, an Arrow stream: a DuckDB relation, the reader of an ADBC cursor, a data set of Hugging Face
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
         or else a text of different values
     columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
@@ -91,11 +105,15 @@ def open_table(
         the same, in the same order
     group, weight : columns that say which group a row belongs to, and how much it counts
     array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
+    sheet : which sheet of an .xlsx file, by default the first
+    format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     drop_missing : leave out rows with missing or infinite numbers
     memory_budget : bytes, 2 GiB by default
     progress : is called now and then with the bytes done and their total
+    encoder : how columns become numbers, if a model knows it (``table_``)
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
 
     Raises
     ------
@@ -113,8 +131,15 @@ def open_table(
     ...         print(table.kind, table.feature_names, table.names([1]), table.X.tolist())
     CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
     """
-    file = Path(path)
-    check_there(file)
+    given = dict(locals())
+    if format is not None and f".{format}" not in {*KINDS, *_COMPRESSED}:
+        remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
+        raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
+    if not is_stream(path) and (str(path) == "-" or format is not None):
+        return _open_renamed(
+            path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
+        )
+    file, stream = _named(path)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
     if not budget > 0:
         raise InvalidInputError(
@@ -122,12 +147,16 @@ def open_table(
         )
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
-    ending = kind_of(file)
+    ending = "" if stream is not None else kind_of(file)
     has_arrays = ending in (".npz", ".zarr", ".h5ad")
     if array is not None and not has_arrays and embeddings is None:
         raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
+    if sheet is not None and ending != ".xlsx":
+        raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
     request = Request(
         file,
+        stream=stream,
+        sheet=sheet,
         id=id,
         columns=[columns] if isinstance(columns, str) else columns,
         exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
@@ -139,15 +168,19 @@ def open_table(
         colour=colour,
         drop_missing=drop_missing,
         elsewhere=embeddings is not None,
+        encoder=encoder,
+        numbers_only=numbers_only,
         budget=budget,
         progress=progress,
     )
     table = _open(request, ending)
-    table.group_name = group
+    table.group_name, table.weight_name = group, weight
+    given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
+    table.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
     if embeddings is None:
         return table
     try:
-        check_there(Path(embeddings))
+        _named(embeddings)
         numbers = Request(
             Path(embeddings),
             array=None if has_arrays else array,
@@ -160,6 +193,36 @@ def open_table(
     except BaseException:
         table.close()
         raise
+
+
+def _named(path: Any) -> tuple[Path, Any]:
+    """A path that is there, and None; or what a stream is called, and the stream."""
+    if is_stream(path):
+        return Path(type(path).__name__), path
+    refuse_address(path)
+    check_there(Path(path))
+    return Path(path), None
+
+
+def _open_renamed(path: str | PathLike[str], format: str | None, options: dict[str, Any]) -> Table:
+    """Standard input, or a file whose name does not say what it is, by way of a name that does."""
+    shown = STANDARD_INPUT if str(path) == "-" else str(path)
+    if shown != STANDARD_INPUT:
+        _named(path)
+    scratch, file = spooled(format) if shown == STANDARD_INPUT else renamed(Path(path), str(format))
+    try:
+        table = open_table(file, **options)
+    except FileFault as fault:
+        scratch.close()
+        if fault.file == str(file):
+            fault.file = shown
+        raise
+    except BaseException:
+        scratch.close()
+        raise
+    table.path = Path(shown)
+    table.at_close(scratch.close)
+    return table
 
 
 def kind_of(file: Path) -> str:
@@ -206,6 +269,9 @@ def _kind_of_folder(folder: Path) -> str:
 def _open(request: Request, ending: str | None = None) -> Table:
     """By the function that reads this kind of file, if the packages for it are there."""
     file = request.path
+    if request.stream is not None:
+        library("pyarrow", file)
+        return open_rows(replace(request, kind="Arrow stream"))
     ending = kind_of(file) if ending is None else ending
     kind = KINDS[ending]
     for package in kind.packages:
@@ -240,11 +306,14 @@ def _with_embeddings(table: Table, request: Request) -> Table:
 
 
 def read_file(
-    path: str | PathLike[str],
+    path: Any,
     memory_budget: float | None = None,
     *,
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
+    columns: Sequence[str] | None = None,
+    group: str | None = None,
+    weight: str | None = None,
 ) -> Table:
     """A file for a fit, or new rows for a model; temporary files stay as long as its X.
 
@@ -253,10 +322,23 @@ def read_file(
     path, memory_budget : as for :func:`open_table`
     encoder : how columns become numbers, if a model knows it
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    columns : those that a model knows, in its order; others are ignored. Without effect where columns have no names
+    group, weight : columns of groups and of weights, which are not compared
     """
-    file = Path(path)
-    check_there(file)
+    file, stream = _named(path)
     budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    table = _open(Request(file, encoder=encoder, numbers_only=numbers_only, budget=budget))
+    columns = None if kind_of(file) in WITHOUT_COLUMNS else columns
+    table = _open(
+        Request(
+            file,
+            stream=stream,
+            encoder=encoder,
+            numbers_only=numbers_only,
+            columns=columns,
+            group=group,
+            weight=weight,
+            budget=budget,
+        )
+    )
     table.keep_files()
     return table

@@ -27,6 +27,7 @@ from mosaic.data.columns import (
 )
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Layout, Progress, Request, lay_out, nothing_left
+from mosaic.data.guards import check_unpacked, valid
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
@@ -50,6 +51,7 @@ def open_parquet(request: Request) -> Table:
     passes.
     """
     files = ParquetFiles(request.path, _parquet_files(request.path))
+    check_unpacked(request.path, 8.0 * files.n * len(files.schema), files.file_bytes(), request.budget)
     if 8 * files.n * len(files.schema) > request.budget / 4 or files.size > request.budget / 4:
         layout = lay_out(request, files.schema)
         return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
@@ -61,9 +63,9 @@ def open_feather(request: Request) -> Table:
     path = request.path
     size = path.stat().st_size
     with readable(path), _open_batches(path) as reader:
-        schema = _without_views(reader.schema)
+        schema = without_views(reader.schema)
         if size <= request.budget / 6:
-            table = reader.read_all().cast(schema)
+            table = valid(reader.read_all()).cast(schema)
             if not table.num_rows:
                 raise no_rows(path)
             return table_in_memory(request, InMemory(table))
@@ -74,7 +76,7 @@ def open_feather(request: Request) -> Table:
             indexed = hasattr(reader, "num_record_batches")
             for batch in map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader:
                 if batch.num_rows:
-                    yield batch.cast(schema)
+                    yield valid(batch).cast(schema)
 
     return table_by_conversion(request, layout, batches(), size)
 
@@ -216,7 +218,7 @@ class ParquetFiles:
         with readable(path):
             # Two columns of one name are refused later, with their name.
             alike = all(schema.equals(schemas[0]) for schema in schemas)
-            self.schema = _without_views(
+            self.schema = without_views(
                 schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
             )
         self._files = [(file, head) for file, head, _ in filled]
@@ -236,7 +238,7 @@ class ParquetFiles:
             # A handle of its own, so that threads do not share one.
             with readable(file), pq.ParquetFile(file, metadata=head, **SMALL_READS) as opened:
                 for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
-                    part = batch.slice(min(skip, batch.num_rows), left)
+                    part = valid(batch).slice(min(skip, batch.num_rows), left)
                     skip, left = max(0, skip - batch.num_rows), left - part.num_rows
                     if part.num_rows:
                         yield part.select(list(columns)).cast(schema)
@@ -246,7 +248,7 @@ class ParquetFiles:
         tables = []
         for file, head in self._files:
             with readable(file), pq.ParquetFile(file, metadata=head) as opened:
-                tables.append(opened.read(use_threads=False))
+                tables.append(valid(opened.read(use_threads=False)))
         return pa.concat_tables(tables, promote_options="permissive").cast(self.schema)
 
     def file_bytes(self) -> int:
@@ -383,7 +385,7 @@ def _spread_rows(files: ParquetFiles, columns: Sequence[str], dropped: IntArray)
     return (table if len(kept) == len(numbers) else table.take(kept)), numbers[kept]
 
 
-def _without_views(schema: Any) -> Any:
+def without_views(schema: Any) -> Any:
     """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
 
     def simple(kind: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from mosaic._arrays import FloatArray, IntArray
+from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic.choosing.reasons import figure
 from mosaic.data.cells import Values
 from mosaic.data.written import Dates, Numbers
@@ -61,15 +61,18 @@ class Number:
     kind: ClassVar[str] = "number"
 
     @classmethod
-    def of(cls, name: str, x: FloatArray, written: Numbers | None = None) -> Number:
+    def of(cls, name: str, x: FloatArray, written: Numbers | None = None, weights: FloatArray | None = None) -> Number:
         """The rule for these numbers."""
-        there = x[np.isfinite(x)]
-        unit = _unit_of_logarithm(there)
-        low, _, high = np.quantile(there, MIDDLE, method="nearest")
+        finite = np.isfinite(x)
+        there, w = x[finite], None if weights is None else weights[finite]
+        unit = _unit_of_logarithm(there, w)
+        low, _, high = quantiles(there, MIDDLE, w, nearest=True)
         t = there if unit is None else np.log1p(there / unit)
-        bottom, middle, top = np.quantile(t, MIDDLE)
-        spread = float(top - bottom) / NINE_TENTHS or float(t.std()) or 1.0
-        return cls(name, float(middle), spread, unit, (float(low), float(high)), 1 - len(there) / len(x), written)
+        bottom, middle, top = quantiles(t, MIDDLE, w)
+        deviation = t.std() if w is None else np.sqrt(np.average((t - np.average(t, weights=w)) ** 2, weights=w))
+        spread = float(top - bottom) / NINE_TENTHS or float(deviation) or 1.0
+        missing = 1 - share_of(finite, weights)
+        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
 
     @property
     def width(self) -> int:
@@ -143,17 +146,20 @@ class Moment:
     kind: ClassVar[str] = "date"
 
     @classmethod
-    def of(cls, name: str, x: FloatArray, written: Dates | None = None) -> Moment:
+    def of(cls, name: str, x: FloatArray, written: Dates | None = None, weights: FloatArray | None = None) -> Moment:
         """The rule for these days."""
-        there = x[np.isfinite(x)]
+        finite = np.isfinite(x)
+        there, w = x[finite], None if weights is None else weights[finite]
         has_time = bool((there % 1).any())
         cycles = []
         for cycle, length in CYCLES.items():
             if np.ptp(there) < 2 * length or (length == 1.0 and not has_time):
                 continue
-            if np.abs(np.exp(2j * np.pi * there / length).mean()) >= GATHERED and len(np.unique(there % length)) > 1:
+            circle = np.exp(2j * np.pi * there / length)
+            mean = circle.mean() if w is None else np.average(circle, weights=w)
+            if np.abs(mean) >= GATHERED and len(np.unique(there % length)) > 1:
                 cycles.append(cycle)
-        return cls(name, Number.of(name, x), tuple(cycles), has_time, written)
+        return cls(name, Number.of(name, x, weights=weights), tuple(cycles), has_time, written)
 
     @property
     def width(self) -> int:
@@ -217,10 +223,11 @@ class Category:
     usually: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray) -> Category:
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
         """The rule for these levels."""
-        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-        n = len(codes)
+        w = None if weights is None else weights[codes >= 0]
+        counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
+        n = len(codes) if weights is None else float(weights.sum())
         order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
         common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
         other = counts.sum() - counts[common].sum()
@@ -283,12 +290,15 @@ class Text:
     usually: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, name: str, levels: Sequence[str], codes: IntArray) -> Text:
-        """The rule for these texts; their order does not matter."""
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
+        """The rule for these texts; their order does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
-        texts = sorted(levels[code] for code in codes[codes >= 0])
+        there = codes[codes >= 0]
+        if weights is not None:
+            there = np.repeat(there, np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        texts = sorted(levels[code] for code in there)
         if len(texts) > TEXT_ROWS:
             texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
         counts = _letters(texts)
@@ -298,7 +308,7 @@ class Text:
         Z = svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, float((codes < 0).mean()))
+        return cls(name, tfidf.idf_, svd.components_, centre, scale, share_of(codes < 0, weights))
 
     @property
     def width(self) -> int:
@@ -355,19 +365,50 @@ def _letters(texts: Sequence[str]) -> Any:
     return hashing.transform(texts)
 
 
-def _unit_of_logarithm(there: FloatArray) -> float | None:
+def share_of(rows: BoolArray, weights: FloatArray | None) -> float:
+    """What some rows are of all."""
+    return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
+
+
+def quantiles(
+    x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False
+) -> FloatArray:
+    """Quantiles of numbers; a weight of 2 is the same as a number twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles(np.array([4.0, 1.0]), [0.25, 0.5], np.array([1.0, 3.0])).tolist()
+    [1.0, 1.0]
+    """
+    if weights is None:
+        return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
+    order = np.argsort(x, kind="stable")
+    ends = np.cumsum(weights[order])
+    place = np.maximum(np.asarray(shares) * (ends[-1] - 1.0), 0.0)  # in the numbers as often as they count, sorted
+    low = np.rint(place) if nearest else np.floor(place)
+
+    def at(places: FloatArray) -> FloatArray:
+        return np.asarray(x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)])
+
+    return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
+
+
+def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
     """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
     if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
         return None
-    unit = float(np.quantile(there[there > 0], MIDDLE[0]))
+    positive = there > 0
+    unit = float(quantiles(there[positive], MIDDLE[:1], None if weights is None else weights[positive])[0])
     with np.errstate(over="ignore"):
         t = np.log1p(there / unit)
-    return unit if np.isfinite(t).all() and _asymmetry(t) < _asymmetry(there) - LESS_ASYMMETRIC else None
+    less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
+    return unit if less else None
 
 
-def _asymmetry(x: FloatArray) -> float:
+def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
     """|q05 + q95 − 2 q50| / (q95 − q05)."""
-    low, median, high = np.quantile(x, MIDDLE)
+    low, median, high = quantiles(x, MIDDLE, weights)
     return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
 
 

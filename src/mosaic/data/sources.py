@@ -20,6 +20,8 @@ from mosaic.engines.local import ArraySource, LocalSource
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS
 
+#: Packages whose frames are in memory, although some of them are Arrow streams, too.
+FRAMES = ("pandas", "polars", "narwhals", "modin", "cudf")
 #: Packages whose arrays are read in slices, and what these are called.
 ARRAY_KINDS = {"zarr": "Zarr array", "h5py": "HDF5 data set", "anndata": "AnnData"}
 
@@ -31,7 +33,20 @@ def is_source(X: Any) -> bool:
     """
     if isinstance(X, np.ndarray) or sp.issparse(X):  # of whatever subclass
         return False
-    return isinstance(X, (str, PathLike, Source)) or _owner(X) in ("dask", "ray", *ARRAY_KINDS)
+    return isinstance(X, (str, PathLike, Source)) or owner_of(X) in ("dask", "ray", *ARRAY_KINDS) or is_stream(X)
+
+
+def is_stream(X: Any) -> bool:
+    """Whether rows are got from X as an Arrow stream: results of DuckDB and ADBC, Hugging Face ``datasets``, and their like.
+
+    Data frames in memory are none, although some of them can be read as streams.
+    """
+    owner = owner_of(X)
+    if owner in FRAMES or isinstance(X, (type, np.ndarray, Source)):
+        return False
+    if owner == "pyarrow":
+        return type(X).__name__ in ("RecordBatchReader", "RecordBatch")
+    return hasattr(X, "__arrow_c_stream__") or (owner == "datasets" and hasattr(X, "with_format"))
 
 
 def open_source(X: Any, n_jobs: int | None = None) -> Source:
@@ -39,8 +54,8 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
     Parameters
     ----------
-    X : array, CSR matrix, memory map; path of any file that :func:`mosaic.data.open_table` reads; Zarr array, HDF5 data set,
-        AnnData; Dask array or data frame; Ray data set
+    X : array, CSR matrix, memory map; path or stream of rows that :func:`mosaic.data.open_table` reads; Zarr array, HDF5 data
+        set, AnnData; Dask array or data frame; Ray data set
     n_jobs : threads of this machine; clusters have their own workers
 
     Examples
@@ -51,7 +66,7 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
     ('array', 3, 3)
     """
     names = None
-    if isinstance(X, (str, PathLike)):
+    if isinstance(X, (str, PathLike)) or is_stream(X):
         from mosaic.data.opening import read_file
 
         table = read_file(X)
@@ -61,15 +76,15 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
         X.n_jobs = n_jobs
     if isinstance(X, Source):
         return X
-    if _owner(X) == "dask":
+    if owner_of(X) == "dask":
         from mosaic.engines.dask import DaskSource
 
         return DaskSource.of(X)
-    if _owner(X) == "ray":
+    if owner_of(X) == "ray":
         from mosaic.engines.ray import RaySource
 
         return RaySource.of(X)
-    if _owner(X) in ARRAY_KINDS:
+    if owner_of(X) in ARRAY_KINDS:
         return _open_stored(X, n_jobs)
     if hasattr(X, "shape") and len(X.shape) == 2 and not hasattr(X, "columns"):
         source = ArraySource(X, "memory map" if isinstance(X, np.memmap) else "array", n_jobs)
@@ -125,7 +140,7 @@ class StoredArray(ArraySource):
     def __getstate__(self) -> dict[str, Any]:
         # HDF5 handles belong to a process; another one opens the file itself when it reads.
         handle = _handle(self.X)
-        in_file = _owner(handle) == "h5py"
+        in_file = owner_of(handle) == "h5py"
         X = InFile(handle.file.filename, handle.name) if in_file else self.X
         return self.__dict__ | {"X": X}
 
@@ -219,7 +234,7 @@ def _open_stored(X: Any, n_jobs: int | None) -> Source:
     -----
     1. Of AnnData only X is read, CSR or dense.
     """
-    owner = _owner(X)
+    owner = owner_of(X)
     if hasattr(X, "var_names"):
         return _open_anndata(X, n_jobs)
     if owner == "zarr" and hasattr(X, "members"):
@@ -246,7 +261,7 @@ def _open_anndata(adata: Any, n_jobs: int | None) -> Source:
         raise InvalidInputError(
             "adata.X is None", "Put what is to be read there, for example adata.X = adata.layers['counts']."
         )
-    if not (isinstance(X, np.ndarray) or sp.issparse(X) or _owner(X) in ARRAY_KINDS):
+    if not (isinstance(X, np.ndarray) or sp.issparse(X) or owner_of(X) in ARRAY_KINDS):
         raise InvalidInputError(
             f"adata.X is a {type(X).__name__}, no array in memory or in a file", "Pass adata.X itself."
         )
@@ -254,7 +269,7 @@ def _open_anndata(adata: Any, n_jobs: int | None) -> Source:
     return StoredArray(X, "AnnData", "adata.X", n_jobs, [str(name) for name in adata.var_names])
 
 
-def _owner(X: Any) -> str:
+def owner_of(X: Any) -> str:
     """The package that the type of X comes from."""
     return type(X).__module__.partition(".")[0]
 

@@ -15,14 +15,13 @@ from numpy.typing import ArrayLike
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library
 from mosaic._frames import row_numbers
-from mosaic.data.faults import FileFault, close_to
+from mosaic.data.faults import FileFault
 from mosaic.data.features import without_categories
+from mosaic.data.naming import COMPARED_NAMES, only_row
 from mosaic.exceptions import InvalidInputError
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
-#: Names of rows that are compared with one that is not there.
-COMPARED_NAMES = 100_000
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
 
@@ -152,8 +151,9 @@ class Table:
     columns : names of what ``rows`` gives
     id_name : the column that names the rows, None where there is none
     groups, group_name : of every row the value of the group column, as text, and its name; None without one
-    weights : of every row the value of the weight column; None without one
+    weights, weight_name : of every row the value of the weight column, and its name; None without one
     left_out : columns of numbers that are no features because they are called as ids are
+    options : arguments of ``open_table`` by which another file of such rows is read in the same way
     """
 
     def __init__(
@@ -184,9 +184,10 @@ class Table:
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.id_name, self.notes, self.groups, self.weights = id_name, list(notes), groups, weights
         self.group_name, self.left_out = group_name, list(left_out)
+        self.options: dict[str, Any] = {}
+        self.weight_name: str | None = None
         self._records, self._pictures = records, pictures
-        first = [] if id_name is None else [id_name]
-        self.columns = first + [name for name in records.columns if name != id_name]
+        self.columns = list(records.columns)
         self._dropped = np.sort(np.zeros(0, np.intp) if dropped is None else dropped)
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
@@ -204,7 +205,7 @@ class Table:
         return _texts(self._records.take(numbers, [self.id_name]).column(0))
 
     def rows(self, rows: ArrayLike) -> Any:
-        """All columns of these rows, in that order, as a ``pyarrow.Table``; the id comes first."""
+        """All columns of these rows, in the order of the file, as a ``pyarrow.Table``."""
         return self._records.take(self.numbers(rows), self.columns)
 
     def find(self, name: str) -> int:
@@ -222,25 +223,22 @@ class Table:
             found += [begin + place for place in _places(batch, str(name))]
             begin += len(batch)
         rows = [row for row in map(self._row_of, found) if row is not None]
-        if len(rows) > 1:
-            raise InvalidInputError(
-                f"{self.path}: {len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them",
-                "Name a column of different values with `id`, or give the row number.",
-            )
-        if rows:
-            return rows[0]
-        if found:
+        if found and not rows:
             raise self._left_out(name)
+        number = " For a row number use `row`." if str(name).isdecimal() and int(name) < self.n else ""
+        twice = "Name a column of different values with `id`, or give the row number."
+        none = f"Check the spelling, or name the column of ids with `id`.{number}"
+        origin, where = f"column {self.id_name!r}", f"{self.path}: "
+        return only_row(name, rows, origin, self._some_names, where=where, remedies=(twice, none))
+
+    def _some_names(self) -> list[str]:
+        """Names of the first rows."""
         some: list[str] = []
         for batch in self._id_batches():
             some += _texts(batch.slice(0, COMPARED_NAMES - len(some)))
             if len(some) == COMPARED_NAMES:
                 break
-        number = " For a row number use `row`." if str(name).isdecimal() and int(name) < self.n else ""
-        raise InvalidInputError(
-            f"{self.path}: no row has {name!r} in column {self.id_name!r}",
-            f"{close_to(str(name), some)}Check the spelling, or name the column of ids with `id`.{number}",
-        )
+        return some
 
     def line(self, row: int) -> int | None:
         """The line of a text file that a row begins on, counted from 1 with the header; None for other files."""
@@ -285,6 +283,10 @@ class Table:
     def close(self) -> None:
         """Remove temporary files and let go of others. X may not be used any more."""
         self._finalizer()
+
+    def at_close(self, clean: Callable[[], None]) -> None:
+        """Do this, too, when the table is closed."""
+        self._cleaners.append(clean)
 
     def keep_files(self) -> None:
         """Leave temporary files to those who read X, which may live longer than the table. They go when X goes."""

@@ -15,6 +15,7 @@ from mosaic._frames import looks_like_id
 from mosaic.data.columns import table_in_memory
 from mosaic.data.faults import FileFault, readable
 from mosaic.data.features import Request, lay_out
+from mosaic.data.guards import check_json_depth
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 
@@ -48,9 +49,12 @@ def open_stream(path: Path, raw: BinaryIO | None = None) -> Any:
 
 def decoded(path: Path, head: bytes) -> str:
     """The beginning of a file as text, be it cut off within a letter."""
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        remedy = f"Convert it: iconv -f utf-16 -t utf-8 '{path.name}' > utf8-{path.name}"
-        raise FileFault(path, "is written in UTF-16", remedy, line=1)
+    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(
+        head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None
+    )
+    if wide is not None:
+        remedy = f"Convert it: iconv -f utf-{wide} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
+        raise FileFault(path, f"is written in UTF-{wide}", remedy, line=1)
     if b"\0" in head:
         raise FileFault(
             path,
@@ -127,6 +131,8 @@ def open_json_lines(request: Request) -> Table:
     """A .jsonl file. Files of more than an eighth of the budget are converted to a temporary Parquet file."""
     path = request.path
     _check_encoding(path)  # pyarrow takes strings of JSON as they come
+    with readable(path), open_stream(path) as stream:
+        check_json_depth(path, stream)
     size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
     is_small = size <= request.budget / 8
 

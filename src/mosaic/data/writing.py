@@ -6,11 +6,11 @@ And a temporary folder for what does not fit into memory.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import secrets
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,9 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mosaic._files import Library, exit_on_signal
+from mosaic._files import Library, announce, exit_on_signal, json_text
 from mosaic.data.faults import FileFault
 from mosaic.data.features import is_text, without_categories
+from mosaic.exceptions import SelectionWarning
 
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
@@ -36,11 +37,14 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     ".json": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=False)),
     ".jsonl": lambda table, path: path.write_bytes(_json_bytes(table, by_lines=True)),
 }
+#: How texts begin that a spreadsheet computes. One of these characters alone is none.
+COMPUTED = r"^[=+\-@\t\r](?s:.)"
+SIGNED_NUMBER = r"^[-+]\d+[.,]?\d*([eE][-+]?\d+)?$"
 MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
-def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) -> list[str]:
+def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True) -> list[str]:
     """Write a table of rows, in the way that the ending says, and return the names of the columns that were left out.
 
     Columns keep their types. Columns of lists, such as embeddings, are left out of .csv and .tsv files, which cannot hold
@@ -51,6 +55,9 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     path : ends in .csv, .tsv, .parquet, .feather, .arrow, .json (a list of records) or .jsonl
     table : ``pyarrow.Table``
     force : replace what is there
+    as_written : texts stay as they are, so that they are the same when they are read again. If False, as on the command line, an
+        apostrophe is put in .csv and .tsv files before those that a spreadsheet would compute: they begin with ``=``, ``+``,
+        ``-``, ``@``, a tab or a carriage return and are no numbers. A ``SelectionWarning`` says how many
 
     Raises
     ------
@@ -60,8 +67,19 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False) ->
     target = Path(path)
     check_output(target, force, rows=True)
     ending = target.suffix.lower()
+    changed = 0
+    if ending in (".csv", ".tsv") and not as_written:
+        table, changed = inert(table)
     with replacing(target, force=force) as temporary:
         WRITERS[ending](table, temporary)
+    if changed:
+        cells = "1 cell begins" if changed == 1 else f"{changed:,} cells begin"
+        warnings.warn(
+            f"{cells} with =, +, - or @ in {target.name}, which a spreadsheet may compute; an apostrophe was put before. "
+            "With `as_written=True` cells stay as they are.",
+            SelectionWarning,
+            stacklevel=2,
+        )
     return _unwritable(table) if ending in (".csv", ".tsv") else []
 
 
@@ -94,7 +112,7 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
     ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
     if ending in (".npy", ".npz"):
         raise FileFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
-    if ending not in (*WRITERS, ".html", ".htm"):
+    if ending not in (*WRITERS, ".html", ".htm", ".mosaic"):
         said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
         raise FileFault(target, f"{said} does not say how to write it", f"{known} or .html.")
     if rows and ending not in WRITERS:
@@ -123,6 +141,7 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     # The ending is kept, since some writers look at it; the rest is not, since the name may be as long as names can be.
     temporary = target.with_name(f".mosaic-{secrets.token_hex(4)}.part{target.suffix}")
     with exit_on_signal():
+        announce(temporary)
         try:
             # Opened here, so that a folder that is closed or full is known before anything is written to it.
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -189,6 +208,33 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def inert(table: Any) -> tuple[Any, int]:
+    """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table, changed = inert(pa.table({"name": ["=1+1", "-", "-5", "Ada"], "age": [-1, 2, 3, 4]}))
+    >>> table.column("name").to_pylist(), table.column("age").to_pylist(), changed
+    (["'=1+1", '-', '-5', 'Ada'], [-1, 2, 3, 4], 1)
+    """
+    changed, names = 0, list(table.column_names)
+    for i, column in enumerate(table.columns):
+        if names[i][:1] and names[i][0] in "=+-@\t\r":
+            names[i], changed = "'" + names[i], changed + 1
+        if not is_text(column.type):
+            continue
+        cells = without_categories(column).cast(pa.large_string())
+        computed = pc.fill_null(pc.match_substring_regex(cells, COMPUTED), False)
+        if pc.any(computed).as_py():
+            computed = pc.and_(computed, pc.invert(pc.match_substring_regex(pc.fill_null(cells, ""), SIGNED_NUMBER)))
+            changed += pc.sum(computed).as_py() or 0
+            apostrophe, nothing = pa.scalar("'", cells.type), pa.scalar("", cells.type)
+            marked = pc.binary_join_element_wise(apostrophe, cells, nothing)
+            table = table.set_column(i, names[i], pc.if_else(computed, marked, cells))
+    return table.rename_columns(names), changed
+
+
 def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
     r"""A table as CSV; cells are quoted where they need it. Columns of lists are left out.
 
@@ -239,10 +285,7 @@ def _as_text(column: Any) -> Any:
 
 def _json_bytes(table: Any, by_lines: bool) -> bytes:
     """A table as JSON: a list of records, or one record a line."""
-    records = [
-        json.dumps({key: _json_value(value) for key, value in record.items()}, ensure_ascii=False, allow_nan=False)
-        for record in _records(table)
-    ]
+    records = [json_text({key: _json_value(value) for key, value in record.items()}) for record in _records(table)]
     text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
     return text.encode()
 
@@ -290,6 +333,7 @@ class Scratch:
                 f"{MORE_ROOM} Or convert it to .parquet or .npy.",
             )
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
+        announce(self.folder)
         self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     def close(self) -> None:

@@ -3,18 +3,24 @@
 from typing import Any
 
 from mosaic.estimators._base import listening
+from mosaic.estimators._detected import DETECTOR_RULES, OutlierExplanation, count_threshold
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
+from mosaic.estimators._saving import load
 from mosaic.estimators._selector import MOSAIC, MOSAICSampler
 
 __all__ = [
+    "DETECTOR_RULES",
     "MOSAIC",
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
+    "OutlierExplanation",
     "PyODDetector",
+    "count_threshold",
     "estimate",
     "listening",
+    "load",
     "path",
 ]
 

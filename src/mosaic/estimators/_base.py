@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from os import PathLike
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray
 from mosaic._devices import beside_as, rows_of
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
+from mosaic.data.naming import RowNames
 from mosaic.encoding import Encoding
+from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._reading import read_prepared, seed_of, with_table, without_scaling
+from mosaic.estimators._reading import NamedRows, read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
-from mosaic.exceptions import SelectionWarning
+from mosaic.exceptions import SelectionWarning, warn
 from mosaic.outliers import EffectiveCounts
 from mosaic.sketch import SketchRound
 
@@ -60,6 +63,7 @@ def read_material(
     sample_weight: ArrayLike | None,
     constraints: dict[str, Any],
     narrator: Narrator,
+    told: Sequence[str] = (),
 ) -> Material:
     """All points in memory, with their similarity and their effective counts.
 
@@ -69,6 +73,7 @@ def read_material(
     X, settings, strategy, sample_weight : arguments of the fit
     constraints : arguments of ``Constraints.read``
     narrator : reports the progress
+    told : what is told of columns that are not compared, in sentences
     """
     narrator.say("similarities")
     matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
@@ -78,7 +83,7 @@ def read_material(
     points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
     seed = seed_of(estimator.random_state)
     names = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
-    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table)
+    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table, told)
     max_rank = rank_for(settings, strategy, points.n, matrix)
     proof = InMemory(settings, max_rank, *_warm_start(estimator, settings, points, geometry, max_rank, seed))
     counting = None
@@ -95,6 +100,7 @@ def read_material(
         seed=seed,
         proof=proof,
         absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
+        row_names=X.names_of_rows() if isinstance(X, NamedRows) else None,
     )
 
 
@@ -103,7 +109,8 @@ def _warm_start(
 ) -> tuple[Encoding | None, bool]:
     """The encoding of the last fit, if it was solved for the same points and kernel, and whether its program is the same."""
     last: Selection | None = estimator.__dict__.get("selection_")
-    if not getattr(estimator, "warm_start", False) or last is None or not last.is_solved:
+    known: Encoding | None = None if last is None else last.material.__dict__.get("encoding")
+    if not getattr(estimator, "warm_start", False) or last is None or known is None:
         return None, False
     old, proof = last.material.points, last.material.proof
     same = all(np.array_equal(getattr(old, name), getattr(points, name)) for name in ("first", "weights", "priority"))
@@ -115,7 +122,7 @@ def _warm_start(
         return strength(of), of.solver, of.tol, of.max_iter, rank, drawn
 
     solved = program(settings, max_rank, seed) == program(proof.settings, proof.max_rank, last.material.seed)
-    return last.encoding, solved
+    return known, solved
 
 
 class FittedAttributes:
@@ -134,9 +141,69 @@ class FittedAttributes:
         """Values as an array of the library, and on the device, of the data of fit."""
         return beside_as(getattr(self._found.kernel, "X", values), values)
 
-    def _warn(self, stacklevel: int = 3) -> None:
+    def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
+        """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.
+
+        Parameters
+        ----------
+        path : of the file, by custom ending in .mosaic
+        table : the table of ``fit``, from ``mosaic.data.open_table``. Names of its rows and cells of picks and outliers are kept
+            for ``mosaic explain`` and ``mosaic report``
+        force : replace what is there
+
+        Notes
+        -----
+        1. The file holds the rows that the model has in memory. Kernels that are functions cannot be saved.
+        2. After a fit by passes, ``certificate_`` and ``labels_`` are kept if they were read before; the rows are not.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mosaic
+        >>> model = mosaic.MOSAIC(5).fit(mosaic.datasets.swiss_roll(200))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/roll.mosaic")
+        ...     mosaic.load(f"{folder}/roll.mosaic")
+        MOSAIC(n_representatives=5)
+        """
+        from mosaic.estimators._saving import save  # it imports the estimators
+
+        check_is_fitted(self)
+        save(self, path, table=table, force=force)
+
+    def explain_new(self, X: Any) -> NewRows:
+        """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.
+
+        Parameters
+        ----------
+        X : rows as for ``predict``: an array, a data frame, or a file; large files are read in passes
+
+        Returns
+        -------
+        NewRows, with one entry for each row in ``representative``, ``similarity``, ``representation_error``,
+        ``effective_count``, ``is_outlier`` and ``reason``
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mosaic import MOSAIC, datasets
+        >>> points = pd.DataFrame(datasets.blobs_with_gross_outliers().X, columns=["x", "y"])
+        >>> new = MOSAIC(5).fit(points).explain_new(pd.DataFrame({"x": [2.5, 2.5], "y": [0.0, 99.0]}))
+        >>> new.is_outlier.tolist(), int(new.representative[1])
+        ([False, True], -1)
+        >>> print(new.reason[1])  # doctest: +ELLIPSIS
+        y 99, usual ... to .... No row of the data looks like it; the threshold is ...
+        """
+        return explain_new(self, X)
+
+    def _warn(self) -> None:
         for sentence in self.selection_.warnings:
-            warnings.warn(SelectionWarning(sentence), stacklevel=stacklevel)
+            warn(SelectionWarning(sentence))
+
+    @property
+    def row_names_(self) -> RowNames | None:
+        """The names of the rows, from the index of a data frame or a column of ids; None where they have none."""
+        return self._found.material.row_names  # type: ignore[return-value]
 
     @property
     def effective_count_(self) -> FloatArray:
@@ -156,17 +223,17 @@ class FittedAttributes:
     @property
     def n_iter_(self) -> int:
         """Steps of the solver; the first access to this, alpha_ or lam_ solves the program."""
-        return max(self._found.encoding.n_iter, 1)  # checking the start counts as a step
+        return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
 
     @property
     def alpha_(self) -> float:
         """Strength of the program, as a multiple of the critical one."""
-        return self._found.encoding.alpha
+        return self._found.material.solved.alpha
 
     @property
     def lam_(self) -> float:
         """Strength of the program."""
-        return self._found.encoding.lam
+        return self._found.material.solved.lam
 
     @property
     def gamma_(self) -> float | None:
@@ -176,7 +243,7 @@ class FittedAttributes:
     @property
     def column_scale_(self) -> FloatArray | None:
         """Divisors of the columns, None if columns were taken as they are."""
-        return self._found.material.geometry.prepare.scale
+        return self._found.material.geometry.prepare.divisors
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

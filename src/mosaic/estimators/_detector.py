@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,9 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
 from mosaic.estimators._base import FittedAttributes, Narrator, read_material
+from mosaic.estimators._detected import OutlierExplanation, explain_detected
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._reading import read_rows
+from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
 
 
@@ -116,7 +117,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compute the effective count of every row of X, and find the threshold.
 
         Parameters
@@ -124,7 +125,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
             path of any file that ``mosaic.data.open_table`` reads; it is loaded into memory
         y : ignored
-        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
 
         Returns
         -------
@@ -136,7 +137,11 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
             raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
         with Narrator(self) as narrator:
-            material = read_material(self, X, settings, "auto", sample_weight, {}, narrator)
+            read = read_named(self, X, settings.memory_budget, Asked(sample_weight=sample_weight))
+            sample_weight, told = (sample_weight, ()) if read is None else (read.asked.sample_weight, read.told)
+            material = read_material(
+                self, X if read is None else read, settings, "auto", sample_weight, {}, narrator, told
+            )
             selection = flag_only(material, settings)
             self.selection_ = selection
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
@@ -155,7 +160,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     @property
     def certificate_(self) -> Certificate:
         """The certificate of the program of all rows; the first access solves the program."""
-        return self._found.encoding.certificate
+        return self._found.program_certificate
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
@@ -176,8 +181,16 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def explain(self) -> Decisions:
-        """The decisions about the data, and the reasons, in sentences; ``mosaic.inspection.explain`` explains a row.
+    @overload
+    def explain(self, i: None = None) -> Decisions: ...
+
+    @overload
+    def explain(self, i: int | str) -> OutlierExplanation: ...
+
+    def explain(self, i: int | str | None = None) -> Decisions | OutlierExplanation:
+        """Why row i of the data is an outlier or not; without a row, the decisions about the data, and the reasons.
+
+        A row is given by its number or, as text, by its name (``row_names_``).
 
         Examples
         --------
@@ -186,7 +199,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         Columns are taken as they are.
         """
         check_is_fitted(self)
-        return self.selection_.decisions
+        return self.selection_.decisions if i is None else explain_detected(self, i)
 
     def to_pyod(self) -> Any:
         """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""

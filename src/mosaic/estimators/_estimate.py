@@ -10,9 +10,10 @@ import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
+from mosaic._files import html_card, html_table
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
-from mosaic.choosing import Points, Settings, geometry_of, knee, rank
-from mosaic.estimators._reading import read_prepared, seed_of
+from mosaic.choosing import Points, Settings, geometry_of, knee, percent, rank
+from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
 from mosaic.exceptions import InvalidInputError
@@ -28,8 +29,8 @@ class CoverageCurve:
     similarity : mean similarity of the points that belong to their nearest representative, for each k
     coverage : share of the points that belong which the first k express, for each k
     knee : k at which ``similarity`` turns from steep to flat; n_representatives="auto" takes this k
-    model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` sets it to any k, with exchanges, so that its
-        picks need not be the first k of ``indices``
+    model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` gives that of any k, with exchanges, so that
+        its picks need not be the first k of ``indices``
     """
 
     indices: IntArray
@@ -58,6 +59,28 @@ class CoverageCurve:
             f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
             f"{self.coverage[-1]:.3f}, knee at {self.knee}"
         )
+
+    def _repr_html_(self) -> str:
+        k, n = self.knee, len(self.indices)
+        shown = sorted({min(number, n) for number in (1, 2, 5, 10, 20, 50, 100, k, n)})
+        rows = [(m, percent(self.similarity[m - 1]), percent(self.coverage[m - 1])) for m in shown]
+        many = "representative covers" if k == 1 else "representatives cover"
+        title = f"The knee is at {k}: {k} {many} {percent(self.coverage[k - 1])}, and more of them add little."
+        return html_card(title, _curve(self.coverage, k), html_table(["k", "mean similarity", "coverage"], rows))
+
+
+def _curve(coverage: FloatArray, knee: int, width: int = 300, height: int = 140) -> str:
+    """The curve as a small picture, with a dot at the knee."""
+    x = np.linspace(0, width, len(coverage) + 1)
+    y = height * (1 - np.concatenate([[0.0], coverage]))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="-6 -6 {width + 12} {height + 12}" role="img" '
+        f'aria-label="Coverage for 1 to {len(coverage)} representatives">'
+        f'<path d="M0 0V{height}H{width}" fill="none" stroke="currentColor" stroke-opacity=".25"/>'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        f'<circle cx="{x[knee]:.1f}" cy="{y[knee]:.1f}" r="4.5" fill="#0b6e99" stroke="#fff"/></svg>'
+    )
 
 
 def path(
@@ -129,7 +152,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
-    strategy, data = read_for(model, checked, X, None)
+    strategy, data = read_for(model, checked, X, None, read_named(model, X, checked.memory_budget))
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)

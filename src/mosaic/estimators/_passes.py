@@ -29,12 +29,11 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
-from mosaic.data.mixed import TableEncoder
 from mosaic.encoding import Encoding
 from mosaic.engines import Journal, Source
 from mosaic.estimators._base import Narrator
 from mosaic.estimators._proof import strength, warn_of_gap
-from mosaic.estimators._reading import seed_of, with_table
+from mosaic.estimators._reading import NamedRows, seed_of, with_table
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
@@ -73,7 +72,7 @@ def select_by_passes(
     quotas: Any,
     constraints: dict[str, Any],
     narrator: Narrator,
-    table: TableEncoder | None = None,
+    read: NamedRows | None = None,
 ) -> Selection:
     """The selection of data that is read in passes.
 
@@ -83,7 +82,7 @@ def select_by_passes(
     parameters : parameters of the estimator, including the checkpoint, which is valid for equal parameters only, and random_state
     quotas, constraints : arguments of ``fit``
     narrator : reports the progress
-    table : how columns became numbers, None if they are taken as they are
+    read : of a file or a data frame, how columns became numbers, and the names of the rows
     """
     n, random_state = source.n, parameters["random_state"]
     demanded = {"quotas": quotas, **constraints}
@@ -96,7 +95,7 @@ def select_by_passes(
     free = all(value is None for value in demanded.values())
     whole = None if free else Constraints.read(n, **demanded)
     sketch, geometry, n_drawn = sketch_of(settings, journal, plan, whole, seed, narrator.on_round)
-    geometry = with_table(geometry, table)
+    geometry = geometry if read is None else with_table(geometry, read.table, read.told)
     kernel, sample = geometry.kernel, sketch.sample
     assert isinstance(kernel, PointKernel)
     proof = ByPasses(n, journal, sketch, geometry.prepare, settings.tol)
@@ -119,25 +118,26 @@ def select_by_passes(
         proof=proof,
         absent=kernel.X[:0],
         row_numbers=sample.first,
+        row_names=None if read is None else read.names_of_rows(sample.first),
     )
     advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
     warn_of_gap(material.encoding, settings.tol, advice)
     narrator.say("choosing")
-    return replace(choose(material, settings), ask_all_rows=proof.answers)
+    return choose(material, settings)
 
 
 @dataclass(frozen=True)
 class ByPasses:
-    """The program of all rows, its certificate, and answers for all rows. A saved model has no journal."""
+    """The program of all rows, its certificate, and answers for all rows. A copy has neither rows nor matrices."""
 
     n: int
     journal: Journal | None
-    sketch: Sketch
+    sketch: Sketch | None
     prepare: Prepare
     tol: float
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "journal": None}
+        return {**self.__dict__, "journal": None, "sketch": None}
 
     @property
     def is_possible(self) -> bool:
@@ -146,12 +146,14 @@ class ByPasses:
 
     def encoding(self, material: Material) -> Encoding:
         """The program's solution as an encoding of the points in memory, which stand for all rows."""
+        if self.sketch is None:
+            raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
         assert isinstance(material.kernel, PointKernel)
         return self.sketch.encoding(material.kernel, self.n, self.tol)
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """The certificate of the picks for all rows; one more pass computes their error and the bound."""
-        if self.journal is None:
+        if self.journal is None or self.sketch is None:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
         sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
@@ -179,11 +181,14 @@ class ByPasses:
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
-        return SelectionCertificate(sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge)
+        constrained = selection.material.constraints.are_given
+        return SelectionCertificate(
+            sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained
+        )
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, computed in one pass."""
-        if self.journal is None:
+        if self.journal is None or self.sketch is None:
             raise AttributeError(
                 f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. "
                 "predict, score_samples and transform answer for rows that are passed to them."

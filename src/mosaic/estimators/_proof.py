@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 from mosaic.bounds import bound_of_points
 from mosaic.budget import DEFAULT_ALPHA
-from mosaic.choosing import Material, Selection, SelectionCertificate, Settings
+from mosaic.choosing import Answers, Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
-from mosaic.exceptions import ConvergenceWarning
+from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.metrics import unexplained
 from mosaic.posing import Roles
 from mosaic.program import encode
@@ -45,6 +44,9 @@ class InMemory:
     max_rank: int
     warm: Encoding | None = field(default=None, repr=False)
     solved: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "warm": None, "solved": False}  # a copy starts anew
 
     @property
     def is_possible(self) -> bool:
@@ -86,18 +88,22 @@ class InMemory:
             selection.decisions,
             total,
             float(weights @ unexplained(kernel, selection.chosen)),
+            material.constraints.are_given,
         )
+
+    def answers(self, selection: Selection) -> Answers:
+        """Those of the rows in memory, which are all."""
+        return selection.answers_in_memory
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:
     """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
-        warnings.warn(
+        warn(
             ConvergenceWarning(
                 f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}"
-            ),
-            stacklevel=4,
+            )
         )
 
 

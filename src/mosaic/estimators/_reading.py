@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple
@@ -14,47 +14,145 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import Prepare, points_on_device, refuse_masked, refuse_missing
+from mosaic._arrays import (
+    FloatArray,
+    IntArray,
+    Prepare,
+    has_ordinary_size,
+    points_on_device,
+    refuse_masked,
+    refuse_missing,
+)
+from mosaic._checks import check_seed
 from mosaic._devices import can_be_changed, is_on_device, on_host, rows_of
-from mosaic._frames import column_names, id_columns, numeric_part, to_matrix, without_empty
-from mosaic.choosing import Geometry, Settings, as_weights, is_auto, preparation_of
+from mosaic._files import listed
+from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
+from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
+from mosaic.data import is_source
 from mosaic.data.cells import cells_of
+from mosaic.data.faults import close_to
 from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
+from mosaic.data.naming import RowNames, names_of_frame
 from mosaic.data.opening import read_file
+from mosaic.data.sources import is_stream
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
-from mosaic.exceptions import InvalidInputError, SelectionWarning
+from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import POINT_KERNELS
+
+#: What a column is for that an argument of ``fit`` names.
+ROLES = {"groups": "the group of each row", "sample_weight": "how often each row counts"}
+#: What the reader of files calls these columns.
+OPTIONS = {"groups": "group", "sample_weight": "weight"}
+
+
+class NamesInFile:
+    """The names of the rows of a table, read when they are asked for."""
+
+    def __init__(self, table: Table):
+        self.table = table
+
+    def find(self, name: str) -> int:
+        """The row that is called so."""
+        return self.table.find(name)
+
+    def of(self, rows: IntArray | None) -> RowNames:
+        """The names of all rows, or of some, which are then in ascending order."""
+        rows = None if rows is None else np.sort(rows)
+        names = self.table.names(np.arange(self.table.n) if rows is None else rows)
+        return RowNames(tuple(names), f"column {self.table.id_name!r}", rows)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Arguments of ``fit`` that are given for every row, or as the name of a column: groups and weights."""
+
+    groups: Any = None
+    sample_weight: Any = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are named, by parameter."""
+        given = {name: getattr(self, name) for name in ROLES}
+        return {name: str(value) for name, value in given.items() if isinstance(value, str)}
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The columns that are named; they are not compared."""
+        return tuple(LeftOut(column, ROLES[name]) for name, column in self.columns.items())
+
+
+NOTHING_ASKED = Asked()
 
 
 class NamedRows(NamedTuple):
     """Rows in memory or a source, the names of the columns that they come from, and how these became numbers.
 
-    ``table`` is None where columns are numbers as they are.
+    Attributes
+    ----------
+    rows : as numbers
+    names : of the columns; None where they have none
+    table : how columns became numbers; None where they are numbers as they are
+    row_names : of the rows; None where they have none
+    asked : groups and weights, as values
+    told : sentences on columns that are not compared because of their role, where ``table`` does not say so
     """
 
     rows: Any
     names: list[str] | None
     table: TableEncoder | None = None
+    row_names: RowNames | NamesInFile | None = None
+    asked: Asked = NOTHING_ASKED
+    told: tuple[str, ...] = ()
+
+    def with_roles(self, given: Asked) -> NamedRows:
+        """The same, saying which columns are not compared because of their role."""
+        if not given.left_out:
+            return self
+        if self.table is None:
+            shown = listed([f"{column.name} ({column.why})" for column in given.left_out])
+            return self._replace(told=(f"Not compared: {shown}.",))
+        return self._replace(table=replace(self.table, left_out=(*self.table.left_out, *given.left_out)))
+
+    def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
+        """The names of all rows, or of some of a file."""
+        return self.row_names.of(rows) if isinstance(self.row_names, NamesInFile) else self.row_names
 
 
-def rows_of_file(file: Any, memory_budget: float | None = None, fitted: Any = None) -> NamedRows | None:
+def rows_of_file(
+    file: Any, memory_budget: float | None = None, fitted: Any = None, asked: Asked = NOTHING_ASKED
+) -> NamedRows | None:
     """The rows of a path or an open table; None for all else. They are a source where the file is large for the budget.
 
-    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit.
+    ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit. ``asked`` are groups and
+    weights.
     """
     if isinstance(file, Table):
-        return NamedRows(file.X, file.feature_names, file.encoder)
-    if not isinstance(file, (str, PathLike)):
+        table = file
+        known = {"groups": table.group_name, "sample_weight": table.weight_name}
+        for parameter, column in asked.columns.items():
+            if column != known[parameter]:
+                remedy = f"Open it with mosaic.data.open_table({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
+                fault = f"names the column {column!r}, which was not read for this"
+                raise InvalidInputError(fault, remedy, parameter=parameter)
+    elif not isinstance(file, (str, PathLike)) and not is_stream(file):
         return None
-    if fitted is not None:
-        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=fitted.table_ is None)
+    elif fitted is not None:
+        names = getattr(fitted, "feature_names_in_", None)
+        known_columns = None if names is None else [str(name) for name in names]
+        plain = fitted.table_ is None
+        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=plain, columns=known_columns)
     else:
-        table = read_file(file, memory_budget)
-        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({str(file)!r}, columns=[…])")
+        columns: dict[str, Any] = {OPTIONS[name]: column for name, column in asked.columns.items()}
+        table = read_file(file, memory_budget, **columns)
+        called = "X" if is_stream(file) else repr(str(file))
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({called}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
-    return NamedRows(table.X, table.feature_names, table.encoder)
+    found = {"groups": table.groups, "sample_weight": table.weights}
+    values = replace(asked, **{name: found[name] for name in asked.columns})
+    names = NamesInFile(table) if table.has_names else None
+    return NamedRows(table.X, table.feature_names, table.encoder, names, values).with_roles(asked)
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:
@@ -62,11 +160,8 @@ def warn_of_ids(names: list[str], remedy: str) -> None:
     if names:
         shown = ", ".join(map(repr, names))
         left_out = f"Column {shown} was" if len(names) == 1 else f"Columns {shown} were"
-        warnings.warn(
-            f"{left_out} not computed with, because of a name that ids have. If it holds a feature, {remedy}.",
-            SelectionWarning,
-            stacklevel=2,
-        )
+        fault = f"{left_out} not computed with, because of a name that ids have"
+        warn(SelectionWarning(f"{fault}. If it holds a feature, {remedy}."))
 
 
 def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
@@ -74,42 +169,76 @@ def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
     surprising = [column for column in left_out if column.remedy is not None]
     if surprising:
         told = "; ".join(f"{column.name!r} {column.why} ({column.remedy})" for column in surprising)
-        warnings.warn(
-            f"Not compared: {told}. table_.describe() says how columns are compared.",
-            SelectionWarning,
-            stacklevel=2,
-        )
+        warn(SelectionWarning(f"Not compared: {told}. table_.describe() says how columns are compared."))
 
 
-def rows_of_frame(estimator: Any, X: Any, *, reset: bool) -> NamedRows | None:
+def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING_ASKED) -> NamedRows | None:
     """The rows of a data frame as numbers; None where X is no data frame.
 
     Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
     every column has the rule of its kind, see ``mosaic.data.mixed``.
     """
-    if column_names(X) is None:
+    there = column_names(X)
+    if there is None:
         return None
-    precomputed, table = getattr(estimator, "kernel", None) == "precomputed", None
+    precomputed, table, row_names, given = getattr(estimator, "kernel", None) == "precomputed", None, None, asked
+    if asked.columns:
+        X, asked = _without_roles(X, there, asked)
     if not reset:
         table = getattr(estimator, "table_", None)
-    elif not precomputed:
+    elif precomputed:
+        row_names = names_of_frame(X)
+    else:
         cells = cells_of(X)
-        table = encoder_of(cells)
+        table = encoder_of(cells, weights=_weights_that_decide(asked.sample_weight, n_rows(X)))
+        # Without a rule for columns, those of text are not compared.
+        row_names = names_of_frame(X, list(cells) if table is None else [column.name for column in table.left_out])
     if table is not None:
         if not reset:
             cells = cells_of(X, table.names)
         else:
             table = table.with_texts(cells)
             warn_of_left_out(table.left_out)
-        return NamedRows(table.encode(cells), table.names, table)
+        return NamedRows(table.encode(cells), table.names, table, row_names, asked).with_roles(given)
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     if reset and not precomputed:
         warn_of_ids(id_columns(X), "rename it, or pass an array: X.to_numpy()")
     X = numeric_part(without_empty(X) if reset else X, names=names, keep_ids=precomputed)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     found = getattr(estimator, "feature_names_in_", None)
-    matrix = to_matrix(X)
-    return NamedRows(_checked(matrix, column_names(X)), None if found is None else [str(name) for name in found])
+    matrix = _checked(to_matrix(X), column_names(X))
+    shown = None if found is None else [str(name) for name in found]
+    return NamedRows(matrix, shown, None, row_names, asked).with_roles(given)
+
+
+def _without_roles(X: Any, there: list[str], asked: Asked) -> tuple[Any, Asked]:
+    """A data frame without the columns that groups and weights name, and these with the values of the columns."""
+    for parameter, column in asked.columns.items():
+        if column not in there:
+            fault = f"names the column {column!r}, which X does not have"
+            raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
+    X, values = split_columns(X, list(asked.columns.values()))
+    return X, replace(asked, **dict(zip(asked.columns, values, strict=True)))
+
+
+def _weights_that_decide(sample_weight: Any, n: int) -> FloatArray | None:
+    """How often rows count in the rules of columns; None for once each."""
+    weights = None if sample_weight is None else row_weights(sample_weight, n)
+    return weights if weights is not None and weights.any() else None
+
+
+def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: Asked = NOTHING_ASKED) -> NamedRows | None:
+    """For fit: the rows of a file or a data frame, with groups and weights that are named as columns; None for all else."""
+    read = rows_of_file(X, memory_budget, asked=asked)
+    if read is None and not is_source(X):
+        read = rows_of_frame(estimator, X, reset=True, asked=asked)
+    if read is None and asked.columns:
+        parameter, column = next(iter(asked.columns.items()))
+        fault = (
+            f"names the column {column!r}, but X is a {type(X).__name__}, and neither a file nor a data frame in memory"
+        )
+        raise InvalidInputError(fault, "Give one value for every row.", parameter=parameter)
+    return read
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -158,6 +287,8 @@ def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not (isinstance(kernel, str) and kernel in POINT_KERNELS) or not can_be_changed(X):
         return read_rows(estimator, on_host(X), reset=reset)
     X = points_on_device(X)
+    if not has_ordinary_size(X):
+        return read_rows(estimator, on_host(X), reset=reset)
     if reset:
         estimator.n_features_in_, estimator.table_ = X.shape[1], None
         estimator.__dict__.pop("feature_names_in_", None)
@@ -172,10 +303,10 @@ def without_scaling(settings: Settings, table: TableEncoder | None) -> Settings:
     return settings if table is None or not is_auto(settings.scale) else replace(settings, scale=False)
 
 
-def with_table(geometry: Geometry, table: TableEncoder | None) -> Geometry:
-    """The same, with how the columns of a table are compared among the decisions."""
+def with_table(geometry: Geometry, table: TableEncoder | None, told: Sequence[str] = ()) -> Geometry:
+    """The same, with how the columns of a table are compared among the decisions, and what else is told of columns."""
     if table is None:
-        return geometry
+        return replace(geometry, decisions=(*told, *geometry.decisions)) if told else geometry
     first = 0 if geometry.prepare.scale is not None else 1  # "Columns are taken as they are."
     return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]))
 
@@ -200,7 +331,7 @@ def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, setti
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
-    weights = None if sample_weight is None else as_weights(sample_weight, matrix.shape[0])
+    weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
     counted = matrix
     if weights is not None and not weights.all() and weights.any():
         counted, weights = rows_of(matrix, weights > 0), weights[weights > 0]
@@ -212,12 +343,11 @@ def seed_of(random_state: Any) -> int:
     """A whole number from what scikit-learn takes for a random state; None draws a new one."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, Integral) and int(random_state) >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InvalidInputError(
-        "must be a whole number >= 0, a generator or None", parameter="random_state", value=random_state
-    )
+    check_seed(random_state)
+    raise AssertionError("all that check_seed lets pass is read above")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, overload
 
@@ -17,37 +18,27 @@ from sklearn.base import (
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, refuse_missing
+from mosaic._arrays import BoolArray, FloatArray, IntArray
 from mosaic._devices import beside_as, is_on_device, rows_of
 from mosaic._frames import n_rows, take_rows
-from mosaic.choosing import Decisions, Explanation, Selection, SelectionCertificate, Settings, choose, explain_point
+from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
 from mosaic.data import is_source, open_source
+from mosaic.data.naming import as_row, as_rows
+from mosaic.estimators._asking import ask
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import read_rows, rows_of_file, without_scaling
+from mosaic.estimators._reading import Asked, read_named, without_scaling
+from mosaic.estimators._start import found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import PerRow, Small, TakeRows
+from mosaic.passes import TakeRows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
     "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
     "op_threshold",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Question:
-    """One method of a selection that answers for prepared rows, as a function of the rows of a block."""
-
-    selection: Selection
-    name: str
-
-    def __call__(self, rows: Any, start: int) -> Small:
-        """The answers for the rows of a block."""
-        refuse_missing(rows, None, first_row=start)
-        return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}
 
 
 @dataclass
@@ -151,12 +142,13 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         X: Any,
         y: Any = None,
         *,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = None,
         quotas: Any = None,
         must_include: ArrayLike | None = None,
         exclude: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
+        start: Any = None,
     ) -> Self:
         """Find the representatives and the outliers of X.
 
@@ -166,34 +158,60 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
             path of any file that ``mosaic.data.open_table`` reads: small files are read into memory, large ones in passes. Or
             data that is read in passes: Zarr array, HDF5 data set, AnnData, Dask array or data frame, Ray data set
         y : ignored
-        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent
-        groups : a label for every row
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
+        groups : a label for every row, or the name of a column of labels
         quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
         must_include : rows that are chosen in any case; they count towards the number, and are never outliers
         exclude : rows that are not chosen, but are still to be represented
         candidates : the only rows that may be chosen
+        start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
+            of the earlier fit and new ones; ``explain()`` says what changed
 
         Returns
         -------
         self
+
+        Notes
+        -----
+        1. Rows are given by number, or by name where they have names: a whole number is always a row number, text is always a
+           name. Names come from the index of a data frame or from a column of ids; ``row_names_`` has them.
+        2. Columns of groups and weights that are given by name are not compared. To compare rows by them too, give their values.
+        3. The picks of an earlier model are found by name where both fits have names, else by value.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from mosaic import MOSAIC, datasets
+        >>> x, y = datasets.blobs_with_gross_outliers().X.T
+        >>> frame = pl.DataFrame({"id": [f"C{i}" for i in range(len(x))], "x": x, "y": y, "shop": ["a", "b"] * (len(x) // 2)})
+        >>> model = MOSAIC(10).fit(frame, groups="shop", quotas="equal", must_include=["C17"], exclude=["C3"])
+        >>> model.select(frame)["id"][0], model.explain("C17").status
+        ('C17', 'representative')
         """
         settings = Settings.of(self)
-        constraints = {"groups": groups, "must_include": must_include, "exclude": exclude, "candidates": candidates}
-        if settings.mode == "paper" and any(value is not None for value in constraints.values()):
+        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
+        if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
             fault = "`mode='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Use `mode='auto'`.")
         with Narrator(self) as narrator:
-            strategy, data = read_for(self, settings, X, sample_weight)
+            read = read_named(self, X, settings.memory_budget, Asked(groups, sample_weight))
+            if read is not None:
+                groups, sample_weight = read.asked.groups, read.asked.sample_weight
+            told = () if read is None else read.told
+            names = None if read is None else read.row_names
+            constraints = {name: as_rows(value, names, name) for name, value in rows.items()} | {"groups": groups}
+            strategy, data = read_for(self, settings, X, sample_weight, read)
             if strategy == "sketch":
                 settings = without_scaling(settings, self.table_)
+                if start is not None:
+                    fault = "is for rows in memory; these are read in passes"
+                    raise InvalidInputError(fault, "Leave it out, or name rows in `must_include`.", parameter="start")
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
                 plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
-                selection = select_by_passes(
-                    data, settings, plan, parameters, quotas, constraints, narrator, self.table_
-                )
+                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator, read)
             else:
-                checked = constraints | {"quotas": quotas}
-                material = read_material(self, data, settings, strategy, sample_weight, checked, narrator)
+                checked = constraints | {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
+                material = read_material(self, data, settings, strategy, sample_weight, checked, narrator, told)
                 narrator.say("choosing")
                 selection = choose(material, settings)
             # The answer of an earlier fit changes only here, so an interrupted fit keeps it.
@@ -255,18 +273,19 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Returns
         -------
-        self
+        A new estimator with these parameters; this one does not change. Both share what was computed from the data.
 
         Notes
         -----
-        1. The parameters of the estimator change too. The answer is that of a fresh fit with these parameters.
+        1. The answer is that of a fresh fit with these parameters.
 
         Examples
         --------
         >>> from mosaic import MOSAIC, datasets
         >>> model = MOSAIC(10).fit(datasets.swiss_roll(300))
-        >>> model.rethreshold(n_representatives=5, outliers="keep").representative_indices_.shape
-        (5,)
+        >>> few = model.rethreshold(n_representatives=5, outliers="keep")
+        >>> len(few.representative_indices_), len(model.representative_indices_)
+        (5, 10)
         """
         check_is_fitted(self)
         for name in changes:
@@ -278,10 +297,11 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
             changes = {**reset, **changes}
         last = self.selection_
         selection = choose(last.material, replace(last.settings, **changes))
-        self.set_params(**changes)
-        self.selection_ = replace(selection, ask_all_rows=last.ask_all_rows)
-        self._warn()
-        return self
+        other = copy(self)
+        other.set_params(**changes)
+        other.selection_ = selection
+        other._warn()
+        return other
 
     def select(self, X: Any) -> Any:
         """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
@@ -319,10 +339,12 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     def explain(self, i: None = None) -> Decisions: ...
 
     @overload
-    def explain(self, i: int) -> Explanation: ...
+    def explain(self, i: int | str) -> Explanation: ...
 
-    def explain(self, i: int | None = None) -> Decisions | Explanation:
+    def explain(self, i: int | str | None = None) -> Decisions | Explanation:
         """Why row i of the data was chosen, rejected or left out; without a row, the decisions about the data, and the reasons.
+
+        A row is given by its number or, as text, by its name (``row_names_``).
 
         Examples
         --------
@@ -337,7 +359,8 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         check_is_fitted(self)
         if i is None:
             return self.selection_.decisions
-        return explain_point(self.selection_, i, getattr(self, "feature_names_in_", None), self.table_)
+        row = as_row(i, self.row_names_)
+        return explain_point(self.selection_, row, getattr(self, "feature_names_in_", None), self.table_)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
@@ -438,6 +461,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     selection_ : all findings and decisions, a ``mosaic.Selection``; the other attributes read it
     representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
     n_representatives_ : number of representatives
+    row_names_ : names of the rows, None where they have none
     effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 if alone
     outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows that a row was compared with
     is_outlier_ : mask of the rows that are outliers
@@ -507,26 +531,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     def _ask(self, X: Any, question: str) -> Any:
         """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)
-        if not is_source(X):
-            prepare = self.selection_.material.geometry.prepare
-            return getattr(self.selection_, question)(prepare(read_rows(self, X, reset=False)))
-        read = rows_of_file(X, fitted=self)
-        source = open_source(X if read is None else read.rows, self.n_jobs)
-        n_features = self.n_features_in_ if self.table_ is None else self.table_.width
-        if source.n_features != n_features:
-            fault = f"has {source.n_features} columns of numbers, the data of fit had {n_features}"
-            raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
-        names = getattr(self, "feature_names_in_", None)
-        if read is not None:
-            source.names = read.names
-        if names is not None and source.names is not None and list(names) != list(source.names):
-            given, known = (", ".join(map(repr, some)) for some in (source.names, names))
-            raise InvalidInputError(
-                f"has the columns {given}; those of fit were {known}",
-                "Write them in that order, or pass a data frame, whose columns are found by name.",
-                parameter="X",
-            )
-        return source.run(PerRow(Question(self.selection_, question)))["answer"]
+        return ask(self, X, question)
 
     @property
     def _n_features_out(self) -> int:

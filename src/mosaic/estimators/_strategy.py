@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from mosaic._arrays import refuse_masked
 from mosaic._checks import CHOICES, check_optional_whole_number, one_of
 from mosaic._devices import free_memory, is_on_device, numpy_dtype
 from mosaic._files import readable_size
@@ -28,7 +29,7 @@ from mosaic.budget import (
 from mosaic.choosing import Settings
 from mosaic.data import Table, is_source, open_source
 from mosaic.engines import Source
-from mosaic.estimators._reading import NamedRows, rows_of_file, rows_of_frame
+from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
 from mosaic.passes import BLOCK_ROWS
@@ -49,8 +50,12 @@ ADDED_PART = 10
 PAPER_ROUNDS = 3
 
 
-def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> tuple[Strategy, Any]:
+def read_for(
+    estimator: Any, settings: Settings, X: Any, sample_weight: Any, read: NamedRows | None
+) -> tuple[Strategy, Any]:
     """The strategy by the estimator's settings and the data, and the data: as it is, or as a source for passes.
+
+    ``read`` are the rows of a file or a data frame (``read_named``).
 
     By default, passes are for data that is not in memory, and for arrays whose points and factor would not fit into the budget.
     If the strategy stays "auto", only the rank remains to be decided (``rank_for``).
@@ -60,9 +65,6 @@ def read_for(estimator: Any, settings: Settings, X: Any, sample_weight: Any) -> 
     # Only passes keep checkpoints.
     if isinstance(X, (str, PathLike, Table)) and asked == "auto" and estimator.checkpoint is not None:
         asked = "sketch"
-    read = rows_of_file(X, settings.memory_budget)
-    if read is None and not is_source(X):
-        read = rows_of_frame(estimator, X, reset=True)
     X = X if read is None else read.rows
     outside = is_source(X)
     if outside and asked in ("exact", "low-rank"):
@@ -113,6 +115,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     estimator.table_ = None if read is None else read.table
     if read is None and not is_source(X) and not isinstance(X, np.memmap):
         settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        refuse_masked(X)
         return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
     source = open_source(X, estimator.n_jobs)
     names = source.names if read is None or read.names is None else read.names

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic._files import html_card, html_table
 from mosaic.inspection.facts import PointMap, Summary
 from mosaic.inspection.projection import framed
 from mosaic.inspection.summaries import summary
@@ -16,7 +17,6 @@ MOST_POINTS, MOST_ROWS = 500, 6
 #: Size of the map and of its margin, in pixels.
 WIDTH, HEIGHT, EDGE = 340, 220, 8
 REPRESENTATIVE_COLOUR, OUTLIER_COLOUR = "#0b6e99", "#c4500b"
-CELL = 'style="text-align:left;padding:2px 10px 2px 0"'
 
 
 def card(estimator: Any) -> str:
@@ -33,12 +33,7 @@ def card(estimator: Any) -> str:
     (True, 1)
     """
     facts = summary(estimator, certificate=estimator.selection_.is_proven, parts=("map",), max_points=MOST_POINTS)
-    map_ = "" if facts.map is None else _svg(facts.map)
-    head = f'<p style="margin:0 0 6px;font-size:115%;font-weight:600">{escape(facts.sentence)}</p>'
-    return (
-        f'<div class="mosaic-card" style="margin:4px 0 8px">{head}'
-        f'<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">{map_}{_table(facts)}</div></div>'
-    )
+    return html_card(facts.sentence, "" if facts.map is None else _svg(facts.map), _table(facts))
 
 
 def _svg(shown: PointMap) -> str:
@@ -77,13 +72,4 @@ def _table(facts: Summary) -> str:
         rows = [
             (str(i), o.name or str(o.row), f"{o.effective_count:.3g}") for i, o in enumerate(facts.outliers.lowest, 1)
         ]
-    if not rows:
-        return ""
-    lines = "".join(
-        f"<tr>{''.join(f'<td {CELL}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[:MOST_ROWS]
-    )
-    more = (
-        f"<tr><td {CELL}></td><td {CELL}>and {len(rows) - MOST_ROWS:,} more</td></tr>" if len(rows) > MOST_ROWS else ""
-    )
-    titles = "".join(f'<th scope="col" {CELL}>{name}</th>' for name in head)
-    return f'<table style="border-collapse:collapse"><tr>{titles}</tr>{lines}{more}</table>'
+    return html_table(head, rows, MOST_ROWS)

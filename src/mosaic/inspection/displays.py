@@ -70,7 +70,7 @@ class SelectionDisplay:
 
     Notes
     -----
-    1. Ranks count from 0, as ``labels_`` do.
+    1. Ranks count from 1, as on the page of a report; ``labels_`` count from 0.
     2. Outliers that are too far away for one frame are drawn at its edge, in their direction.
     3. There are eight colours. Neighbouring representatives have different ones; distant ones may share one.
 
@@ -158,7 +158,7 @@ class SelectionDisplay:
         head(ax, self.summary.title, *self._legend(chart, far))
         by_rank = self._by_rank(chart)
         few = len(by_rank) <= MANY_REPRESENTATIVES
-        texts = [str(rank) for rank in range(len(by_rank))]
+        texts = [str(rank) for rank in range(1, len(by_rank) + 1)]
         style = {"size": 8.0, "reach": 5.0} if few else {"size": 6.5, "reach": 3.5}
         self.numbers_ = number_markers(ax, xy[by_rank], texts, **style) if numbered else []
         return self
@@ -258,7 +258,7 @@ class SelectionDisplay:
         second = "Outliers" if len(odd) == n else f"{len(odd)} of {n:,} outliers"
         shown = chosen[:MOST_PICTURES]
         blocks = [
-            PictureBlock(first, [r.row for r in shown], [str(r.rank) for r in shown]),
+            PictureBlock(first, [r.row for r in shown], [str(r.rank + 1) for r in shown]),
             PictureBlock(second, [o.row for o in odd], [""] * len(odd)),
         ]
         return [block for block in blocks if block.rows]
@@ -283,6 +283,12 @@ class CoverageDisplay:
     ax_, figure_ : its axes and figure
     lines_ : the two curves, coverage first
     chosen_, knee_ : vertical lines at the chosen number and at the knee
+    dot_ : marker on the curve of the coverage at the chosen number; None if the curve is shorter
+
+    Notes
+    -----
+    1. The curve adds one row after the other, as ``mosaic.path`` does. A fit then exchanges rows, so what they
+       cover differs a little from the curve at their number; the legend says how much it is.
 
     Examples
     --------
@@ -335,7 +341,10 @@ class CoverageDisplay:
         self.lines_ = [coverage, similarity]
         self.chosen_ = ax.axvline(k, color=INK, linewidth=1.2, zorder=1)
         self.knee_ = ax.axvline(curve.knee, color="#777777", linewidth=1.8, linestyle=":", zorder=1)
-        ax.plot([k], [share], marker="o", color=QUIET, markeredgecolor="white", markersize=8, clip_on=False, zorder=4)
+        self.dot_ = None
+        if k <= len(curve.k):
+            dot: dict[str, Any] = {"marker": "o", "color": QUIET, "markeredgecolor": "white", "markersize": 8}
+            (self.dot_,) = ax.plot([k], [curve.coverage[k - 1]], **dot, clip_on=False, zorder=4)
         ax.set(xlim=(0.0, max(curve.k[-1], k) * 1.01), ylim=(0.0, 1.01), xlabel="number of representatives, k")
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         ax.xaxis.get_major_locator().set_params(integer=True)
@@ -347,7 +356,7 @@ class CoverageDisplay:
             "coverage: share of the points that k representatives express",
             "mean similarity to the nearest of k",
             f"chosen: k = {k:,}, coverage {100 * share:.0f} %",
-            f"knee of the similarity: k = {curve.knee}",
+            f"knee, beyond which more add little: k = {curve.knee}",
         ]
         head(ax, title, [*self.lines_, self.chosen_, self.knee_], labels, columns=2)
         return self
@@ -434,7 +443,7 @@ class OutlierDisplay:
             ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         _count_axis(ax, [*edges, part.threshold or edges[0]])
-        ax.set(xlabel="effective count: rows that look like a row, itself included", ylabel="points")
+        ax.set(xlabel="how many rows look like a row, itself included (effective count)", ylabel="points")
         bare(ax)
         head(ax, f"{title} among {counted(facts.n_points, 'point')}", handles, labels)
         return self

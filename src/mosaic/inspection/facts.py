@@ -9,10 +9,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from mosaic._files import html_card, html_table
 from mosaic.choosing import counted, percent
 
 #: A detector has no representatives: its rows that are not outliers "belong" instead of being "represented".
 RowStatus: TypeAlias = Literal["representative", "outlier", "represented", "belongs"]
+
+#: Rows of a table in a notebook.
+MOST_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,7 @@ class Summary:
         >>> from mosaic import MOSAIC, datasets
         >>> from mosaic.inspection import summary
         >>> summary(MOSAIC(5).fit(datasets.blobs_with_gross_outliers().X), certificate=False).sentence
-        '5 representatives stand for 72.2 % of 400 points; 8 outliers set aside.'
+        '5 representatives cover 72.2 % of 400 points; 8 outliers set aside.'
         """
         if self.n_representatives is None:
             return f"{self.title}."
@@ -225,6 +229,16 @@ class Summary:
 
     def __str__(self) -> str:
         return f"{self.title}. {self.certificate.sentence}"
+
+    def _repr_html_(self) -> str:
+        picks = [(p.rank + 1, p.name or p.row, f"{p.stands_for:,}", p.reason) for p in self.representatives or ()]
+        odd = [(o.name or o.row, f"{o.effective_count:.3g}", o.reason) for o in self.outliers.lowest]
+        return html_card(
+            self.sentence,
+            html_table(["", "representative", "stands for", "why"], picks, MOST_SHOWN),
+            html_table(["outlier", "rows that look like it", "why"], odd, MOST_SHOWN),
+            text=[self.certificate.sentence],
+        )
 
 
 def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:
@@ -247,14 +261,33 @@ def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool)
     best = f"; provably within **{{excess}}** of the best {{k}}{at}"
     return {
         "covering": [
-            f"{many} stand for **{{share}}** {of}",
-            f"**1 representative** stands for **{{share}}** {of}",
-            f"{many} stand for **{{share}}** {of}",
+            f"{many} cover **{{share}}** {of}",
+            f"**1 representative** covers **{{share}}** {of}",
+            f"{many} cover **{{share}}** {of}",
         ],
         "chosen": [f"{many} {of}", f"**1 representative** {of}", f"{many} {of}"],
         "outliers": ["", "", ""] if outliers == "keep" else found,
         "proven": [best, best.replace("{k}", "one"), best],
     }
+
+
+def outlier_headline(n_points: int, *, scaled: bool) -> dict[str, list[str]]:
+    """The same templates for a page about outliers, which has no representatives."""
+    among, about = f"among {counted(n_points, 'point')}", "About " if scaled else ""
+    found = [f"**No outliers** {among}", f"**{about}1 outlier** {among}", f"**{about}{{n}} outliers** {among}"]
+    nothing = ["", "", ""]
+    return {"covering": nothing, "chosen": nothing, "outliers": found, "proven": nothing}
+
+
+def alike_text(count: float, of: float) -> str:
+    """What an effective count says, ``of`` so many rows that a row was compared with.
+
+    Examples
+    --------
+    >>> alike_text(1.004, 128), alike_text(3.14159, 128)
+    ('no other row looks like it', 'about 3.1 of 128 rows look like it')
+    """
+    return "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
 
 
 def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:

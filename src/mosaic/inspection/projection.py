@@ -9,6 +9,11 @@ The kernel's own space is not used for all kernels, because under a narrow kerne
 become rays of a star, and a swiss roll closes to a ring. The principal axes of the features keep more neighbours together:
 trustworthiness (ten neighbours) 0.95 against 0.89 for a swiss roll, 1.00 against 0.89 for blobs in R¹⁰; under a wide kernel
 there is no difference, 0.83 for digits either way.
+
+Two axes cannot keep all neighbours together. The neighbour map begins with the axes and moves points: each is drawn to the twelve
+that are most similar to it, and pushed away from others that are drawn at random, with the forces of UMAP (McInnes, Healy and
+Melville, 2018). Trustworthiness (ten neighbours), axes against neighbours: digits 0.80 and 0.99, a swiss roll 0.91 and 0.99,
+customers in eight columns 0.80 and 0.85; 5000 points take one to two seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double
+from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import Diffusion, Kernel, StationaryKernel, make_kernel
@@ -30,8 +35,17 @@ LOW_COUNT_SHARE = 0.25
 MOST_LANDMARKS = 200
 #: Margin around the points that are not outliers, as a share of their extent.
 FRAME_MARGIN = 0.35
+#: Neighbours that a point of the neighbour map is drawn to, points that it is pushed away from in each step, and steps.
+LINKED, PUSHED, STEPS = 12, 8, 150
+#: Largest number of points that are moved; each of the others is put between the few nearest of them.
+MOST_MOVED, FEW_NEAREST = 3000, 3
+#: Half the width of the neighbour map where it starts, share of the force that is one step, and the largest push, all as in UMAP.
+HALF_WIDTH, STEP, LARGEST_PUSH = 10.0, 0.1, 4.0
 #: Eigenvalues of K_LL below this share of the largest are rounding errors.
 SMALLEST_EIGENVALUE = 1e-12
+
+#: Numbers beyond this one are divided before they are squared.
+LARGEST_SQUARED = 1e100
 
 
 class Plane(NamedTuple):
@@ -109,11 +123,9 @@ def plane_of(
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | Diffusion):
         features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
-        plane, scale = (
-            plane_of_features(features[points], belongs, names, rng),
-            selection.material.geometry.prepare.scale,
-        )
-        return plane if plane.method != "features" or scale is None else plane._replace(points=plane.points * scale)
+        plane = plane_of_features(features[points], belongs, names, rng)
+        undone = selection.material.geometry.prepare.undone
+        return plane if plane.method != "features" else plane._replace(points=undone(plane.points))
     others = np.setdiff1d(points[belongs], chosen)
     room = min(max(MOST_LANDMARKS - len(chosen), 0), len(others))
     landmarks = np.concatenate([chosen[:MOST_LANDMARKS], rng.choice(others, room, replace=False)])
@@ -129,6 +141,9 @@ def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: 
 
 def plane_of_coordinates(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
     """The two principal axes of coordinates, dense or CSR, named with their shares of the variance."""
+    largest = float(abs(A).max()) if 0 not in A.shape else 0.0
+    if largest > LARGEST_SQUARED:
+        A = A / largest
     points, shares = principal_axes(_narrow(A, belongs, rng), belongs)
     axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
     return Plane(f"principal axes of the {of}", axes, points)
@@ -185,6 +200,68 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
     total = float(np.maximum(w, 0.0).sum())
     shares = np.maximum(w[:-3:-1], 0.0) / total if total > 0 else np.zeros(2)
     return np.asarray(points * np.where(farthest < 0, -1.0, 1.0)), shares
+
+
+def plane_of_neighbours(
+    kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator
+) -> Plane:
+    """The points moved from where they start, so that points that are similar lie together.
+
+    Parameters
+    ----------
+    kernel : similarity of the points
+    points : numbers of the points
+    first : places among them that are moved in any case, if there are too many for all
+    start : coordinates between 0 and 1
+    rng : draws the points that are moved, and in each step those that push
+    """
+    Y = HALF_WIDTH * (2.0 * start - 1.0)
+    moved = np.arange(len(points))
+    if len(points) > MOST_MOVED:
+        others = np.setdiff1d(moved, first)
+        room = max(MOST_MOVED - len(first), 0)
+        moved = np.union1d(first[:MOST_MOVED], rng.choice(others, min(room, len(others)), replace=False))
+    if len(moved) > 2:
+        Y[moved] = _moved(Y[moved], *_nearest(kernel, points[moved], points[moved], min(LINKED, len(moved) - 1)), rng)
+    rest = np.setdiff1d(np.arange(len(points)), moved)
+    if len(rest):
+        near, _ = _nearest(kernel, points[rest], points[moved], FEW_NEAREST)
+        Y[rest] = Y[moved][near].mean(axis=1)
+    return Plane("neighbours", [], Y)
+
+
+def _nearest(kernel: Kernel, points: IntArray, among: IntArray, number: int) -> tuple[IntArray, FloatArray]:
+    """For each point the places of the nearest among others, itself left out, and their distances."""
+    near, apart = np.empty((len(points), number), np.intp), np.empty((len(points), number))
+    for rows in row_blocks(len(points), len(among)):
+        D = kernel.distances(points[rows], among)
+        D[points[rows][:, None] == among] = np.inf
+        near[rows] = np.argpartition(D, number - 1, axis=1)[:, :number]
+        apart[rows] = np.take_along_axis(D, near[rows], axis=1)
+    return near, apart
+
+
+def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Steps along the forces −2 w_ij (y_i − y_j) / (1 + q_ij) and 2 (y_i − y_j) / (q_ij (1 + q_ij)), q_ij = ‖y_i − y_j‖².
+
+    w_ij = exp(−d_ij / s_i), s_i the middle one of the distances of i to its neighbours; a pair has the larger of its two weights.
+    """
+    n, number = near.shape
+    spread = np.median(apart, axis=1, keepdims=True)
+    w = np.exp(-np.divide(apart, spread, out=np.zeros_like(apart), where=spread > 0))
+    graph = sp.csr_array((w.ravel(), (np.repeat(np.arange(n), number), near.ravel())), shape=(n, n))
+    pairs = graph.maximum(graph.T).tocoo()
+    (i, j), w = pairs.coords, pairs.data
+    for step in range(STEPS):
+        d = Y[i] - Y[j]
+        pull = d * (-2.0 * w / (1.0 + np.einsum("ij,ij->i", d, d)))[:, None]
+        force = np.column_stack([np.bincount(i, pull[:, axis], n) for axis in (0, 1)])
+        for _ in range(PUSHED):
+            d = Y - Y[rng.permutation(n)]
+            q = np.einsum("ij,ij->i", d, d)
+            force += np.clip(d * (2.0 / ((1e-3 + q) * (1.0 + q)))[:, None], -LARGEST_PUSH, LARGEST_PUSH)
+        Y = Y + (1.0 - step / STEPS) * np.clip(STEP * force, -1.0, 1.0)
+    return Y
 
 
 class PlotArea(NamedTuple):

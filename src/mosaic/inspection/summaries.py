@@ -13,8 +13,9 @@ from mosaic._arrays import FloatArray
 from mosaic._files import jsonable
 from mosaic._frames import n_rows
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
+from mosaic.estimators import count_threshold
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection.explanations import check_estimator, count_threshold, explain
+from mosaic.inspection.explanations import check_estimator, explain
 from mosaic.inspection.facts import (
     CertificatePart,
     CurvePart,
@@ -55,7 +56,7 @@ def summary(
     ----------
     estimator : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
     X : the data of ``fit``; optional, only its number of rows is checked
-    names : one name for each row; by default rows are named by their numbers
+    names : one name for each row; by default those of the fit (``row_names_``), if there are any
     certificate : whether to bound what the best k points would leave unexplained, which solves one more program
     parts : which of the slow parts are computed: "map", "curve", and "groups", the trade-off of ``min_group``
     max_points : rows on the map: all representatives, outliers for at most a quarter, and others drawn at random
@@ -102,7 +103,8 @@ def summary(
             "Give one for each row of the fitted data, in their order.",
             parameter="names",
         )
-    names = None if names is None else list(names)  # a pandas series is indexed by its labels, a list by position
+    # A pandas series is indexed by its labels, a list by position.
+    names = estimator.row_names_ if names is None else list(names)
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
         raise InvalidInputError(
             "must be a whole number >= 1", "It limits the points on the map.", parameter="max_points", value=max_points
@@ -254,7 +256,7 @@ def _curve(selection: Selection) -> CurvePart:
 
 def _settings(estimator: Any, detects: bool) -> dict[str, Any]:
     selection: Selection = estimator.selection_
-    solved = selection.encoding if selection.is_solved else None
+    solved = selection.material.solved if selection.is_solved else None
     settings = {
         "parameters": jsonable(estimator.get_params(deep=False)),
         "alpha": None if solved is None else finite(solved.alpha),

@@ -6,7 +6,7 @@ K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 
 from mosaic._checks import KERNELS
 from mosaic.kernels.diffusion import Diffusion, heat_features
-from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma
+from mosaic.kernels.make import EffectiveCount, Gamma, in_unit_of, make_kernel, resolve_gamma
 from mosaic.kernels.points import (
     FEW_FEATURES,
     POINT_KERNELS,
@@ -21,6 +21,7 @@ from mosaic.kernels.points import (
     Polynomial,
     Rows,
     StationaryKernel,
+    check_similarities,
 )
 from mosaic.kernels.precomputed import DEFINITENESS_TEST_SIZE, Precomputed
 
@@ -44,7 +45,9 @@ __all__ = [
     "Precomputed",
     "Rows",
     "StationaryKernel",
+    "check_similarities",
     "heat_features",
+    "in_unit_of",
     "make_kernel",
     "resolve_gamma",
 ]

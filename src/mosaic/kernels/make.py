@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import Seed, as_points, subsample
-from mosaic._checks import KERNELS, real_number
+from mosaic._arrays import Seed, as_points, in_unit, subsample, unit_of
+from mosaic._checks import check_kernel, real_number
 from mosaic._devices import on_host
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
@@ -23,6 +24,7 @@ from mosaic.kernels.points import (
     Kernel,
     Polynomial,
     StationaryKernel,
+    in_range,
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
@@ -33,6 +35,8 @@ MEDIAN_SAMPLE = 2000
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
 #: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
 LARGEST_LOG_GAMMA = 80.0
+#: Power of two that a given γ stays below, and above the inverse of, in the unit of the points.
+LARGEST_GAMMA_EXPONENT = 1000
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ def make_kernel(
     n_neighbors: int = 10,
     time: int = 2,
     random_state: Seed = 0,
+    unit: int | None = None,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
@@ -86,6 +91,8 @@ def make_kernel(
     degree, coef0 : of the polynomial kernel
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
+    unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
+        ``mosaic._arrays.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
 
     Examples
     --------
@@ -94,6 +101,7 @@ def make_kernel(
     >>> kernel.columns(np.array([0])).round(3).ravel().tolist()
     [1.0, 0.368, 0.0]
     """
+    check_kernel(kernel)
     X = as_points(X, "K" if kernel == "precomputed" else "X")
     if callable(kernel):
         return FromCallable(X, kernel)
@@ -105,21 +113,36 @@ def make_kernel(
         case "diffusion":
             return Diffusion.over(X, n_neighbors, time)
         case str() if kernel in STATIONARY_KERNELS:
-            kind = STATIONARY_KERNELS[kernel]
-            return kind(X, resolve_gamma(kind(X), gamma, random_state))
+            kind, unit = STATIONARY_KERNELS[kernel], unit_of(X) if unit is None else unit
+            wide = kind(in_unit(X, unit), unit=unit)
+            return replace(wide, gamma=resolve_gamma(wide, in_unit_of(gamma, kind.order * unit), random_state))
         case "polynomial" | "poly":
-            if not isinstance(gamma, (int, float)):
-                if gamma != "scale":
-                    fault = "must be a number or 'scale' for a polynomial kernel"
-                    raise InvalidInputError(fault, parameter="gamma", value=gamma)
-                spread = variance(X)
-                gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
-            return Polynomial(X, float(gamma), degree, coef0)
+            unit = unit_of(X) if unit is None else unit
+            X = in_unit(X, unit)
+            return in_range(Polynomial(X, _polynomial_gamma(X, gamma, unit), degree, coef0, unit))
         case str() if kernel in POINT_KERNELS:
-            return POINT_KERNELS[kernel](X)
-    raise InvalidInputError(
-        f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points", parameter="kernel", value=kernel
-    )
+            return in_range(POINT_KERNELS[kernel](X))
+    raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+
+
+def _polynomial_gamma(X: Any, gamma: Any, unit: int) -> float:
+    """γ of a polynomial kernel for rows X that are divided by 2^unit."""
+    if isinstance(gamma, str) and gamma == "scale":
+        spread = variance(X)
+        return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+    if isinstance(gamma, str | EffectiveCount):
+        fault = "must be a number or 'scale' for a polynomial kernel"
+        raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
+    return float(in_unit_of(real_number("gamma", gamma, above=0, meaning="or 'scale'"), Polynomial.order * unit))
+
+
+def in_unit_of(gamma: Any, exponent: int) -> Any:
+    """γ · 2^exponent, as a positive float; a rule for γ, or what is no bandwidth, is returned as it is."""
+    if not exponent or isinstance(gamma, bool) or not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
+        return gamma
+    mantissa, own = np.frexp(float(gamma))
+    # Beyond these powers every point is alike, or unlike, all others.
+    return float(np.ldexp(mantissa, np.clip(own + exponent, -LARGEST_GAMMA_EXPONENT, LARGEST_GAMMA_EXPONENT)))
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
@@ -143,7 +166,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
-            D = kernel.distances(rows, rows)
+            D = kernel.certain_distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
             return 1.0 / typical if typical > 0 else 1.0
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
@@ -158,14 +181,15 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = kernel.distances(others, others[centres])
+    D = kernel.certain_distances(others, others[centres])
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
     positive = D[np.isfinite(D) & (D > 0)]
     if positive.size == 0:
         return 1.0
     typical = float(np.median(positive))
-    D = (D / typical).astype(np.float32)  # counts need no more digits
+    with np.errstate(over="ignore"):
+        D = (D / typical).astype(np.float32)  # counts need no more digits
     values = np.empty_like(D)
 
     def excess(log_gamma: float) -> float:
@@ -173,7 +197,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         counts = 1.0 + scale * squares.sum(axis=0, dtype=np.float64)
         return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
 
-    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical) - np.log(float(positive.min())), LARGEST_LOG_GAMMA)
+    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical / float(positive.min())), LARGEST_LOG_GAMMA)
     if excess(low) < 0:
         return float(np.exp(low) / typical)
     if excess(high) > 0:
@@ -188,6 +212,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
 def variance(X: Any) -> float:
     """Variance of all entries, as in scikit-learn's gamma='scale'."""
     if sp.issparse(X):
-        mean = float(X.mean())
-        return float(X.multiply(X).mean()) - mean * mean
+        mean, zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
+        squares = float(((X.data.astype(np.float64) - mean) ** 2).sum()) + zeros * mean**2
+        return float(squares / (X.shape[0] * X.shape[1]))
     return float(on_host(X).var(dtype=np.float64))

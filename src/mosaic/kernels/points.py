@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_unit, row_blocks, with_lengths
 from mosaic._checks import real_number, whole_number
 from mosaic._devices import (
     as_double,
@@ -24,11 +24,11 @@ from mosaic._devices import (
     host_rows,
     is_on_device,
     like,
-    namespace,
     numpy_dtype,
     on_host,
     rows_of,
     squares_of_rows,
+    sums_of_differences,
 )
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
@@ -39,8 +39,13 @@ ALL_POINTS = slice(None)
 #: Up to this many features, or multiplications, distances are computed coordinate by coordinate, without cancellation: with few
 #: features this is faster than a matrix product, and with few points it is cheap for any number of features.
 FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
+#: Squared distances that are computed by products are known up to about eps of the squared lengths of both points. Below this
+#: multiple of it they may be rounding; where γ times it is more than the second number, they are computed by coordinates.
+ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
+#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest; in single precision.
+LARGEST_SIMILARITY, LARGEST_IN_SINGLE = 2.0**400, 2.0**50
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
@@ -198,10 +203,15 @@ class StationaryKernel(PointKernel):
     """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
     A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
+    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._arrays.unit_of``); so are new points.
     """
 
     gamma: float = 1.0
+    unit: int = 0
     order: ClassVar[int]
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> Any:
@@ -210,9 +220,9 @@ class StationaryKernel(PointKernel):
     @staticmethod
     def profile(D: Any, gamma: float, power: int = 1, out: FloatArray | None = None) -> Any:
         """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        return exponential(
-            np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
-        )
+        with np.errstate(over="ignore"):  # f(∞) = 0
+            scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
+        return exponential(scaled)
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """D between own points."""
@@ -221,6 +231,10 @@ class StationaryKernel(PointKernel):
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance D between new points and own points."""
         return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
+
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
+        return self.distances(rows, columns)
 
     def _between(self, A: Any, B: Any) -> Any:
         D = self._distances(A, B)
@@ -246,12 +260,60 @@ class RBF(StationaryKernel):
         return beside(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
-        if not sp.issparse(A):
-            few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= FEW_MULTIPLICATIONS
-            if few and not is_on_device(A):
-                return np.asarray(cdist(A, B, "sqeuclidean"))
-            A, B = A - self._centre, B - self._centre  # a shift would make a sparse matrix dense
-        return squared_distances(A, B)
+        if _by_coordinates(A, B):
+            return np.asarray(cdist(A, B, "sqeuclidean"))
+        return self._by_products(A, B)[0]
+
+    def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
+        """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
+        if not sp.issparse(A):  # a shift would make a sparse matrix dense
+            A, B = A - self._centre, B - self._centre
+        lengths, others = squared_lengths(A), squared_lengths(B)
+        return squared_distances(A, B, lengths, others), lengths, others
+
+    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+        A, B = self._rows(rows), self._rows(columns)
+        if _by_coordinates(A, B):
+            return np.asarray(self._distances(A, B))
+        D, lengths, others = map(on_host, self._by_products(A, B))
+        noise = lengths[:, None] + others
+        noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
+        D[noise >= D] = 0.0
+        return D
+
+    def _between(self, A: Any, B: Any) -> Any:
+        """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
+        if _by_coordinates(A, B):
+            return super()._between(A, B)
+        D, lengths, others = self._by_products(A, B)
+        limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
+        with np.errstate(over="ignore"):
+            far, far_too = (np.flatnonzero(self.gamma * on_host(each) > limit) for each in (lengths, others))
+        if is_on_device(D):
+            D = sums_of_differences(A, B, 2) if len(far) or len(far_too) else D
+            return self.profile(D, self.gamma)
+        if len(far):
+            D[far] = _by_coordinates_of(A[far], B)
+        if len(far_too):
+            D[:, far_too] = _by_coordinates_of(B[far_too], A).T
+        return self.profile(D, self.gamma, out=D)
+
+
+def _by_coordinates(A: Any, B: Any) -> bool:
+    """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
+    if sp.issparse(A) or is_on_device(A):
+        return False
+    return bool(A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
+
+
+def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
+    """‖a_i − b_j‖₂² for a few rows A and any number of rows B."""
+    if not sp.issparse(A):
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
+    for part in row_blocks(*B.shape):
+        D[:, part] = cdist(A, dense(B[part]), "sqeuclidean")
+    return D
 
 
 @dataclass(frozen=True)
@@ -262,7 +324,7 @@ class Laplacian(StationaryKernel):
 
     def _distances(self, A: Any, B: Any) -> Any:
         if is_on_device(A):
-            return sum(namespace(A).abs(A[:, j][:, None] - B[:, j]) for j in range(A.shape[1]))
+            return sums_of_differences(A, B, 1)
         if not sp.issparse(A):
             return np.asarray(cdist(A, B, "cityblock"))
         A = A.toarray()
@@ -277,10 +339,12 @@ class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
     def _between(self, A: Any, B: Any) -> Any:
-        return product(A, B)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(product(A, B))
 
     def _with_itself(self, A: Any) -> Any:
-        return squared_lengths(A)
+        with np.errstate(over="ignore"):
+            return _finite(squared_lengths(A))
 
     def explicit_factor(self) -> Any | None:
         return self.X
@@ -299,16 +363,24 @@ class Cosine(Linear):
 
 @dataclass(frozen=True)
 class Polynomial(Linear):
-    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
+    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0.
+
+    X and γ are in the unit of a ``StationaryKernel``.
+    """
 
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
+    unit: int = 0
+    order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
+
+    def _prepared(self, Y: Any) -> Any:
+        return in_unit(super()._prepared(Y), self.unit)
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._power(super()._between(A, B))
@@ -317,7 +389,8 @@ class Polynomial(Linear):
         return self._power(super()._with_itself(A))
 
     def _power(self, products: Any) -> Any:
-        return (self.gamma * products + self.coef0) ** self.degree
+        with np.errstate(over="ignore"):
+            return _finite((self.gamma * products + self.coef0) ** self.degree)
 
     def explicit_factor(self) -> Any | None:
         return None
@@ -352,11 +425,12 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        if not np.isfinite(values).all():
-            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        too_large = ~(np.abs(values) <= (LARGEST_IN_SINGLE if self.dtype == np.float32 else LARGEST_SIMILARITY))
+        if too_large.any():
+            i, j = (int(k) for k in np.argwhere(too_large)[0])
             raise InvalidInputError(
-                f"the kernel function returned {values[i, j]} for a pair of points",
-                "Return finite numbers.",
+                f"the kernel function returned {values[i, j]:g} for a pair of points",
+                "Return finite numbers, not too large for their squares to be finite.",
             )
         return values
 
@@ -375,6 +449,48 @@ class FromCallable(PointKernel):
                 )
             pieces.append(np.diagonal(square))
         return np.concatenate(pieces)
+
+
+def in_range(kernel: PointKernel) -> PointKernel:
+    """The kernel, if its similarities can be computed with; in double precision if single is too narrow for them."""
+    largest = float(kernel.diagonal().max())
+    values = kernel.X.data if sp.issparse(kernel.X) else kernel.X
+    if largest == 0 and values.any():
+        raise InvalidInputError(
+            "similarities of all rows are 0, because squares of such small numbers vanish",
+            "Multiply X by a power of two.",
+        )
+    if kernel.dtype == np.float32 and not _can_be_squared(largest, kernel.dtype):
+        kernel = replace(kernel, X=kernel.X.astype(np.float64))
+    check_similarities(largest, kernel.dtype)
+    return kernel
+
+
+def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
+    """Refuse similarities of which the largest is so large, or so small, that squares of it leave the range of floats."""
+    if not _can_be_squared(largest, dtype):
+        raise InvalidInputError(
+            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, and squares of them leave the range "
+            f"of {dtype.name}",
+            "Divide the data, or similarities that are given, by a power of two. `gamma`, `degree` and `coef0` also change them.",
+        )
+
+
+def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
+    most = LARGEST_IN_SINGLE if dtype == np.float32 else LARGEST_SIMILARITY
+    return largest == 0 or 1.0 / most <= largest <= most
+
+
+def _finite(similarities: Any) -> Any:
+    """Similarities that are numbers, and not the result of an overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(similarities.sum())
+    if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
+        raise InvalidInputError(
+            "similarities leave the range of floats",
+            "Divide the data by a power of two; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
+        )
+    return similarities
 
 
 def dense(A: Any) -> FloatArray:
@@ -414,11 +530,14 @@ def squared_lengths(A: Any) -> Any:
     return squares_of_rows(A)
 
 
-def squared_distances(A: Any, B: Any) -> Any:
-    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative."""
+def squared_distances(A: Any, B: Any, lengths: Any = None, others: Any = None) -> Any:
+    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative.
+
+    ``lengths`` and ``others`` are the squared lengths of the rows, if they are known.
+    """
     D = product(A, -2.0 * B)
-    D += squared_lengths(A)[:, None]
-    D += squared_lengths(B)
+    D += (squared_lengths(A) if lengths is None else lengths)[:, None]
+    D += squared_lengths(B) if others is None else others
     return at_least_zero(D)
 
 
@@ -431,7 +550,7 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    lengths = np.sqrt(on_host(squared_lengths(X)))
+    X, lengths = with_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(

@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpstrf
 
 from mosaic._arrays import FloatArray, IntArray, KnownRows, row_codes
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, dense
+from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities, dense
 
 #: Largest number of points for which a matrix is tested for definiteness.
 DEFINITENESS_TEST_SIZE = 5000
@@ -78,6 +78,7 @@ class Precomputed(Kernel):
                 f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}",
                 "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead.",
             )
+        check_similarities(max(float(K.max()), -float(K.min())), self.dtype)
         if self.n <= DEFINITENESS_TEST_SIZE:
             _check_definite(K, float(diagonal.sum()))
 

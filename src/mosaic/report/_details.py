@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,15 @@ LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
 PICTURE_SIDE = 96
 
 
+class Cells(NamedTuple):
+    """Columns as they are shown, the texts of each row, how many of the first are compared, and the place of each in the file."""
+
+    columns: list[str]
+    texts: list[list[str]]
+    n_compared: int
+    places: list[int]
+
+
 @dataclass(frozen=True)
 class RowDetails:
     """Details of rows, which are given by their numbers in the fitted data.
@@ -31,6 +40,7 @@ class RowDetails:
     columns_of : cells of some rows, as a mapping from columns to values
     pictures_of : pictures of some rows as PNG or JPEG bytes, with this longer side in pixels; None if there are none
     numbers_of : numbers of some rows in the file, which differ from those in the data if rows were left out
+    compared : names of the columns that rows are compared by, None if they have no names
     groups, group_name : a label for every row, and the name of the labels
     file, kind : name and kind of the file that the rows come from
     notes : assumptions about the rows
@@ -40,6 +50,7 @@ class RowDetails:
     columns_of: Callable[[IntArray], dict[str, list[Any]]] = lambda rows: {}
     pictures_of: Callable[[IntArray, int], Sequence[bytes | None] | None] = lambda rows, side: None
     numbers_of: Callable[[IntArray], Any] = lambda rows: rows
+    compared: Sequence[str] | None = None
     groups: Sequence[Any] | None = None
     group_name: str = "group"
     file: str | None = None
@@ -60,6 +71,7 @@ class RowDetails:
             columns,
             table.pictures,
             table.numbers,
+            table.feature_names,
             table.groups,
             table.group_name or "group",
             table.path.name,
@@ -68,7 +80,9 @@ class RowDetails:
         )
 
     @classmethod
-    def of_arrays(cls, n: int, names: Any, columns: Any, images: Any, groups: Any) -> RowDetails:
+    def of_arrays(
+        cls, n: int, names: Any, columns: Any, images: Any, groups: Any, compared: Sequence[str] | None
+    ) -> RowDetails:
         """Details of n rows from arrays and frames with one entry for each row; all may be None."""
         columns = {} if columns is None else columns_as_lists(columns)
         given = [("names", names), ("images", images), ("groups", groups), *(("columns", v) for v in columns.values())]
@@ -89,6 +103,7 @@ class RowDetails:
             None if called is None else names_of,
             lambda rows: {name: [values[row] for row in rows.tolist()] for name, values in columns.items()},
             lambda rows, side: None if images is None else thumbnails([images[row] for row in rows.tolist()], side),
+            compared=compared,
             groups=None if groups is None else list(groups),
             group_name=str(getattr(groups, "name", None) or "group"),
         )
@@ -101,14 +116,19 @@ class RowDetails:
         """Numbers of rows in the file."""
         return np.asarray(self.numbers_of(rows))
 
-    def cells(self, rows: IntArray) -> tuple[list[str], list[list[str]]]:
-        """Column names, and the text of each row's cells; columns of text come before columns of numbers."""
+    def cells(self, rows: IntArray) -> Cells:
+        """The text of each row's cells; columns that rows are compared by come first, otherwise in the order of the file."""
         columns = self.columns_of(rows) if len(rows) else {}
         columns = {name: values for name, values in columns.items() if not any(isinstance(v, list) for v in values)}
-        order = sorted(columns, key=lambda name: all(isinstance(v, int | float) or v is None for v in columns[name]))
-        order = order[:MOST_COLUMNS]
-        texts = [[_cell_text(columns[name][i]) for name in order] for i in range(len(rows))]
-        return [shortened(name, LONGEST_NAME) for name in order], texts
+        compared = set(self.compared or ()) & set(columns) or set(columns)
+        order = sorted(columns, key=lambda name: name not in compared)[:MOST_COLUMNS]
+        place = {name: i for i, name in enumerate(columns)}
+        return Cells(
+            [shortened(name, LONGEST_NAME) for name in order],
+            [[_cell_text(columns[name][i]) for name in order] for i in range(len(rows))],
+            sum(name in compared for name in order),
+            [place[name] for name in order],
+        )
 
     def pictures(self, rows: IntArray, side: int = PICTURE_SIDE) -> list[str | None]:
         """A picture for each row, as a data URI."""
@@ -165,22 +185,23 @@ def within(texts: list[str | None], limit: int) -> list[str | None]:
     return [text if size <= limit else None for text, size in zip(texts, sizes.tolist(), strict=True)]
 
 
-def cells_within(columns: list[str], cells: list[list[str]], limit: int) -> tuple[list[str], list[list[str]]]:
+def cells_within(cells: Cells, limit: int) -> Cells:
     """Cells that take at most ``limit`` bytes of a page: they are shortened first, then the last columns are dropped.
 
     Examples
     --------
-    >>> cells_within(["a", "b"], [["12", "x" * 100]], 60)
-    (['a', 'b'], [['12', 'xxxxxxxxxxxxx…xxxxxxxxxxxx']])
+    >>> cells_within(Cells(["a", "b"], [["12", "x" * 100]], 2, [0, 1]), 60).texts
+    [['12', 'xxxxxxxxxxxxx…xxxxxxxxxxxx']]
     """
     longest = LONGEST_CELL
-    while columns and page_bytes(cells) > limit:
+    while cells.columns and page_bytes(cells.texts) > limit:
         if longest > 16:
             longest = longest // 2 + 1
-            cells = [[shortened(cell, longest) for cell in row] for row in cells]
+            cells = cells._replace(texts=[[shortened(cell, longest) for cell in row] for row in cells.texts])
         else:
-            columns, cells = columns[:-1], [row[:-1] for row in cells]
-    return columns, cells
+            columns, texts, n_compared, places = cells
+            cells = Cells(columns[:-1], [row[:-1] for row in texts], min(n_compared, len(columns) - 1), places[:-1])
+    return cells
 
 
 def page_bytes(value: Any) -> int:

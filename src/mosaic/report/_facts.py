@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import IntArray
+from mosaic._arrays import BoolArray, IntArray
 from mosaic.choosing import (
     Selection,
     columns_of,
@@ -26,7 +26,7 @@ from mosaic.choosing import (
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import Summary, summary
 from mosaic.inspection.facts import finite
-from mosaic.inspection.projection import framed, plane_of, thinned
+from mosaic.inspection.projection import Plane, framed, plane_of, plane_of_neighbours, thinned
 from mosaic.metrics import unexplained_along
 from mosaic.report._details import (
     LONGEST_NAME,
@@ -42,8 +42,10 @@ from mosaic.report._ranking import Changes, CountBins, FittedPoints, Ranking, ch
 MOST_POINTS = 20_000
 #: Largest number of groups that are shown; all others are shown as one.
 MOST_GROUPS = 40
-#: Largest number of listed rows with the lowest counts.
-MOST_LISTED = 100
+#: Largest number of listed rows with the lowest counts; on a page without representatives.
+MOST_LISTED, MOST_LISTED_ALONE = 100, 300
+#: Rows that belong beside a row with a low count, where no columns say what is odd about it; how many rows have them.
+USUAL_BESIDE, MOST_WITH_USUAL = 3, 24
 #: Longer side of the pictures of similar rows, in pixels.
 SMALL_PICTURE_SIDE = 48
 #: Bytes of the page for names on the map, names in lists, full names, cells, and pictures.
@@ -86,7 +88,14 @@ class Found:
 
 
 def facts_of(
-    model: Any, details: RowDetails, *, title: str | None, command: str | None, certificate: bool, max_points: int
+    model: Any,
+    details: RowDetails,
+    *,
+    title: str | None,
+    command: str | None,
+    certificate: bool,
+    max_points: int,
+    representatives: bool,
 ) -> dict[str, Any]:
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian bytes."""
     if isinstance(max_points, bool) or not isinstance(max_points, Integral) or max_points < 1:
@@ -95,16 +104,18 @@ def facts_of(
         )
     selection: Selection = model.selection_
     fitted, notes = FittedPoints(selection), list(details.notes)
+    certificate = certificate and representatives
     if certificate and not selection.can_be_proven:
         certificate = False
         notes.append("There is no certificate: the model was saved or copied without the rows that the proof needs.")
     if fitted.n_without_weight:
         rows = counted(fitted.n_without_weight, "row")
         notes.append(f"{rows} without weight {'was' if fitted.n_without_weight == 1 else 'were'} ignored.")
-    known = summary(model, certificate=certificate, parts=("curve",))
-    k, outliers = len(selection.rows), selection.settings.outliers
+    known = summary(model, certificate=certificate, parts=("curve",) if representatives else ())
+    k, outliers = len(selection.rows) if representatives else 0, selection.settings.outliers
     knee = None if selection.settings.mode == "paper" or known.curve is None else known.curve.knee
-    ranking, bins = ranking_of(fitted, knee or 0), CountBins.of_selection(selection)
+    ranking = ranking_of(fitted, knee or 0) if representatives else Ranking.of_nobody()
+    bins = CountBins.of_selection(selection)
     counts, copies = np.asarray(selection.material.counts), fitted.copies
     shown = np.arange(len(counts))
     if len(shown) > max_points:  # the threshold moves among the lowest counts
@@ -119,18 +130,22 @@ def facts_of(
     axes = known.feature_names if model.table_ is None else None
     found = Found(fitted, details, known, ranking, bins, changes, shown, row_of, group_of, columns, axes)
     may_be_outlier = np.where(bins.safe, 0.0, copies)
+    n_outliers = round(float(bins.sums(may_be_outlier)[: bins.threshold].sum()))
+    found_title = (
+        f"{counted(n_outliers, 'outlier') if n_outliers else 'No outliers'} among {counted(fitted.n, 'point')}"
+    )
     return {
-        "title": title or f"{counted(k, 'representative')} of {counted(fitted.n, 'point')}",
+        "title": title or (f"{counted(k, 'representative')} of {counted(fitted.n, 'point')}" if k else found_title),
         "file": None if details.file is None else {"name": shortened(details.file, 200), "kind": details.kind},
         "n": fitted.n,
         "n_features": known.n_features,
         "k": k,
-        "n_outliers": round(float(bins.sums(may_be_outlier)[: bins.threshold].sum())),
+        "n_outliers": n_outliers,
+        "compared_with": round(selection.material.count_total),
         "scaled": selection.by_passes,
         "outliers": outliers,
         **_lists(found),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
-        "similarity": [round(float(value), 5) for value in ranking.similarity],
         "knee": knee if knee is not None and knee <= len(ranking.points) else None,
         "moves": _moves(changes),
         "bins": {
@@ -188,14 +203,15 @@ def _labels(fitted: FittedPoints, details: RowDetails) -> Sequence[Any] | None:
 def _lists(found: Found) -> dict[str, Any]:
     """The ranked rows and the rows with the lowest counts, with names, cells and pictures within the size limits."""
     ranking, bins, changes, details = found.ranking, found.bins, found.changes, found.details
-    counts = np.asarray(found.selection.material.counts)
-    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[: min(MOST_LISTED, int((~bins.safe).sum()))]
-    points, n_ranks = np.concatenate([ranking.points, low]), len(ranking.points)
-    members = [found.shown[places] for places in changes.members]
-    rows = found.row_of[np.concatenate([points, *members])]
-    listed, beside = rows[: len(points)], rows[len(points) :]
-    pictures = within([*details.pictures(listed), *details.pictures(beside, SMALL_PICTURE_SIDE)], PICTURE_BYTES)
-    columns, cells = cells_within(*details.cells(listed), CELL_BYTES)
+    counts, n_ranks = np.asarray(found.selection.material.counts), len(ranking.points)
+    most = min(MOST_LISTED if n_ranks else MOST_LISTED_ALONE, int((~bins.safe).sum()))
+    low = np.argsort(np.where(bins.safe, np.inf, counts), kind="stable")[:most]
+    points = np.concatenate([ranking.points, low])
+    beside = [*(found.shown[places] for places in changes.members), *_usual_beside(found, low)]
+    rows = found.row_of[np.concatenate([points, *beside])]
+    listed, others = rows[: len(points)], rows[len(points) :]
+    pictures = within([*details.pictures(listed), *details.pictures(others, SMALL_PICTURE_SIDE)], PICTURE_BYTES)
+    cells = cells_within(details.cells(listed), CELL_BYTES)
     numbers, names = details.numbers(rows).tolist(), details.names(rows)
     short: list[str | None] = [None if names is None else shortened(name, LONGEST_NAME) for name in names or numbers]
     full = [name if name != cut else None for name, cut in zip(names or short, short, strict=True)]
@@ -204,80 +220,85 @@ def _lists(found: Found) -> dict[str, Any]:
     def called(i: int) -> dict[str, Any]:
         return {"row": numbers[i], "name": short[i], "picture": pictures[i]}
 
-    entries: list[dict[str, Any]] = [
-        called(i)
-        | {
-            "full": full[i],
-            "count": float(f"{counts[point]:.4g}"),
-            "bin": int(bins.of[point]),
-            "safe": bool(bins.safe[point]),
-            "group": int(found.group_of[point]),
-            "copies": 1 if found.selection.by_passes else int(found.fitted.copies[point]),
-            "cells": cells[i],
-            "reason": _why_outlier(found, point, int(rows[i])) if i >= n_ranks else "",
-        }
-        for i, point in enumerate(points.tolist())
-    ]
+    entries: list[dict[str, Any]] = []
     at = len(points)
+    for i, point in enumerate(points.tolist()):
+        entries.append(
+            called(i)
+            | {
+                "full": full[i],
+                "count": float(f"{counts[point]:.4g}"),
+                "bin": int(bins.of[point]),
+                "safe": bool(bins.safe[point]),
+                "group": int(found.group_of[point]),
+                "copies": 1 if found.selection.by_passes else int(found.fitted.copies[point]),
+                "cells": cells.texts[i],
+                "reason": _why_odd(found, point, int(rows[i])) if i >= n_ranks else _why_chosen(found, i),
+                "members": [called(at + j) for j in range(len(beside[i]))],
+            }
+        )
+        at += len(beside[i])
     for j, entry in enumerate(entries[:n_ranks]):
-        is_chosen = j < len(changes.stands_for)
-        entry["reason"] = _why_chosen(found, j) if is_chosen else "would come next: it adds most to those before it."
-        entry["stands_for"] = round(float(changes.stands_for[j])) if is_chosen else 0
-        entry["members"] = [called(i) for i in range(at, at + len(members[j]))]
-        at += len(members[j])
+        entry["stands_for"] = round(float(changes.stands_for[j])) if j < len(changes.stands_for) else 0
     return {
         "ranking": entries[:n_ranks],
         "lowest": entries[n_ranks:],
-        "columns": columns,
-        "static_cells": page_bytes(cells) <= STATIC_CELL_BYTES,
+        "columns": cells.columns,
+        "n_compared": cells.n_compared,
+        "places": cells.places,
+        "static_cells": page_bytes(cells.texts) <= STATIC_CELL_BYTES,
     }
 
 
-def _why_outlier(found: Found, point: int, row: int) -> str:
-    """Why a point with a low count may be an outlier: in which columns it is odd, and how many look like it."""
+def _usual_beside(found: Found, low: IntArray) -> list[IntArray]:
+    """The nearest points that belong, for points with low counts, where no columns say what is odd about these."""
+    material = found.selection.material
+    usual = np.intersect1d(material.sample[~found.selection.sample_outliers], found.shown)
+    if found.columns is not None or not len(usual):
+        return [np.zeros(0, np.intp)] * len(low)
+    some, rest = low[:MOST_WITH_USUAL], low[MOST_WITH_USUAL:]
+    D = found.selection.kernel.distances(some, usual)
+    D[some[:, None] == usual] = np.inf
+    order = np.argsort(D, axis=1, kind="stable")[:, : min(USUAL_BESIDE, len(usual) - 1)]
+    return [*usual[order], *[np.zeros(0, np.intp)] * len(rest)]
+
+
+def _why_odd(found: Found, point: int, row: int) -> str:
+    """In which columns a point with a low count is odd; empty where columns have no names."""
     selection = found.selection
-    odd = ""
-    if found.columns is not None:
-        odd = oddities(odd_columns(selection, found.columns, row_of_point(selection, point), row, point))
-    said = _number_alike(float(selection.material.counts[point]), selection.material.count_total)
-    return said if not odd else f"{odd}. {said[0].upper()}{said[1:]}"
-
-
-def _number_alike(count: float, total: float) -> str:
-    """What an effective count says.
-
-    Examples
-    --------
-    >>> _number_alike(1.004, 128), _number_alike(3.14159, 128)
-    ('no other row looks like it.', 'about 3.1 of 128 rows look like it, itself included.')
-    """
-    if count < 1.05:
-        return "no other row looks like it."
-    return f"about {count:.2g} of {total:,.0f} rows look like it, itself included."
+    if found.columns is None:
+        return ""
+    odd = oddities(odd_columns(selection, found.columns, row_of_point(selection, point), row, point))
+    return f"{odd}." if odd else ""
 
 
 def _why_chosen(found: Found, rank: int) -> str:
-    """Why a representative was chosen, in a text that is true at any k and threshold."""
+    """What is typical of a ranked row, in a text that is true at any k and threshold; empty where columns have no names."""
     point = int(found.ranking.points[rank])
     if found.bins.must[point]:
         return "must be included."
-    selection = found.selection
+    selection, reason = found.selection, ""
     if found.columns is not None:
         own = row_of_point(selection, point)
-        return f"{contrasts(typical_columns(selection, found.columns, own, int(found.row_of[point])))}."
-    gain = finite(selection.gains[rank]) or 0.0
-    if selection.settings.mode == "paper":
-        return f"its influence, the norm of its row in the encoding, is {gain:.3g}."
-    return f"adds {gain:.3g} to the mean similarity of the points to their nearest representative."
+        reason = contrasts(typical_columns(selection, found.columns, own, int(found.row_of[point])))
+    elif selection.settings.mode == "paper" and rank < len(selection.gains):
+        gain = finite(selection.gains[rank]) or 0.0
+        reason = f"its influence, the norm of its row in the encoding, is {gain:.3g}"
+    if rank >= len(found.changes.stands_for):
+        reason = f"would come next: {reason}" if reason else "would come next"
+    return f"{reason}." if reason else ""
 
 
 def _map(found: Found) -> dict[str, Any]:
     selection, shown, bins, changes = found.selection, found.shown, found.bins, found.changes
     belongs, copies = ~selection.is_outlier[shown], found.fitted.copies
     labels = None if found.axes is None else [shortened(name, LONGEST_NAME) for name in found.axes]
-    plane = plane_of(selection, shown, belongs, labels, np.random.default_rng(selection.material.seed))
-    frame = framed(plane.points, belongs)
-    steps = np.round(65535 * frame.shares)
+    rng = np.random.default_rng(selection.material.seed)
+    plane = plane_of(selection, shown, belongs, labels, rng)
+    view, other = _view(plane, belongs), None
+    if plane.method != "features":
+        start, first = framed(plane.points, belongs).shares, np.flatnonzero(np.isin(shown, found.ranking.points))
+        other, view = view, _view(plane_of_neighbours(selection.kernel, shown, first, start, rng), belongs)
     left_out = np.setdiff1d(np.arange(len(copies)), shown)
     rows = found.row_of[shown]
     called = found.details.names(rows)
@@ -285,14 +306,10 @@ def _map(found: Found) -> dict[str, Any]:
         called = [shortened(name, LONGEST_NAME) for name in called]
         called = called if page_bytes(called) <= MAP_NAME_BYTES else None
     return {
-        "method": plane.method,
-        "axes": list(plane.axes),
+        **view,
+        "other": other,
         "n": len(shown),
         "of": len(copies),
-        "range": [float(f"{edge:.6g}") for edges in zip(frame.low, frame.high, strict=True) for edge in edges],
-        "n_outside": int(frame.outside.sum()),
-        "x": packed(steps[:, 0], "u2"),
-        "y": packed(steps[:, 1], "u2"),
         "row": packed(found.details.numbers(rows), "u4"),
         "bin": packed(bins.of[shown], "u1"),
         "safe": packed(bins.safe[shown], "u1") if bins.safe.any() else None,
@@ -303,6 +320,20 @@ def _map(found: Found) -> dict[str, Any]:
         "history_end": packed(changes.end, "u4"),
         # The number of lowest bins whose points are all on the map.
         "low_complete": int(bins.of[left_out].min()) if len(left_out) else len(bins.edges) - 1,
+    }
+
+
+def _view(plane: Plane, belongs: BoolArray) -> dict[str, Any]:
+    """One way to lay out the points of the map."""
+    frame = framed(plane.points, belongs)
+    steps = np.round(65535 * frame.shares)
+    return {
+        "method": plane.method,
+        "axes": list(plane.axes),
+        "range": [float(f"{edge:.6g}") for edges in zip(frame.low, frame.high, strict=True) for edge in edges],
+        "n_outside": int(frame.outside.sum()),
+        "x": packed(steps[:, 0], "u2"),
+        "y": packed(steps[:, 1], "u2"),
     }
 
 
@@ -343,7 +374,7 @@ def _settings(known: Summary, notes: list[str], command: str | None) -> dict[str
         "versions": [[name, version] for name, version in known.settings["versions"].items()],
         "seed": str(seed),
         "command": command,
-        "notes": notes,
+        "notes": [note for note in notes if note not in known.settings["sentences"]],
     }
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from mosaic.choosing import counted
 from mosaic.data import check_output, replacing
-from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.exceptions import MissingDependencyError
 from mosaic.inspection.explanations import check_estimator
-from mosaic.inspection.facts import excess_text, headline, sentence, share_text
+from mosaic.inspection.facts import alike_text, excess_text, headline, outlier_headline, sentence, share_text
 from mosaic.report._details import RowDetails
 from mosaic.report._facts import MOST_POINTS, facts_of
 
@@ -38,12 +38,13 @@ def report_html(
     command: str | None = None,
     certificate: bool = True,
     max_points: int = MOST_POINTS,
+    representatives: bool = True,
 ) -> str:
     """The report of a fit as one page of HTML.
 
     Parameters
     ----------
-    model : fitted MOSAIC or MOSAICSampler
+    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
     table : table from ``mosaic.data.open_table``, with names, cells, pictures and groups of the rows
     names, columns, images, groups : instead of a table, one entry for each row: names, a frame or a mapping from column names to
         values, pictures as arrays, labels
@@ -51,6 +52,7 @@ def report_html(
     command : command line that writes the page again
     certificate : whether to bound what the best k points would leave unexplained, which solves one more program
     max_points : points on the map: the ranked points, points with the lowest counts, and others drawn at random
+    representatives : whether the page shows representatives; without them, and for a detector, it is a page about outliers
 
     Notes
     -----
@@ -58,6 +60,7 @@ def report_html(
        another k can be better, because it exchanges representatives.
     2. After a fit by passes the page shows the points in memory, and numbers of rows are scaled up from them.
     3. The same fit gives the same page, byte for byte.
+    4. A map of more than two features puts rows that look alike together; the page also has the principal axes.
 
     Examples
     --------
@@ -67,16 +70,25 @@ def report_html(
     >>> page.startswith("<!doctype html>"), "provably within" in page
     (True, True)
     """
-    if check_estimator(model):
-        raise InvalidInputError(
-            "a report shows representatives, and a MOSAICOutlierDetector has none",
-            "Fit MOSAIC, whose report also shows the outliers.",
-        )
+    representatives = not check_estimator(model) and representatives
+    known = model.row_names_
+    if names is None and known is not None and known.rows is None:
+        names = known.names
     if table is not None:
         details = RowDetails.of_table(table)
     else:
-        details = RowDetails.of_arrays(model.selection_.n_rows, names, columns, images, groups)
-    facts = facts_of(model, details, title=title, command=command, certificate=certificate, max_points=max_points)
+        compared = getattr(model, "feature_names_in_", None)
+        n, known = model.selection_.n_rows, None if compared is None else [str(name) for name in compared]
+        details = RowDetails.of_arrays(n, names, columns, images, groups, known)
+    facts = facts_of(
+        model,
+        details,
+        title=title,
+        command=command,
+        certificate=certificate,
+        max_points=max_points,
+        representatives=representatives,
+    )
     return page_of(facts)
 
 
@@ -85,7 +97,7 @@ def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = Fals
 
     Parameters
     ----------
-    model : fitted MOSAIC or MOSAICSampler
+    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
     path : path of the file, which appears when it is complete
     force : whether an existing file is replaced
     **about : as for ``report_html``
@@ -115,7 +127,12 @@ def page_of(facts: dict[str, Any]) -> str:
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"counted": counted, "share": share_text, "whole": lambda number: f"{round(number):,}"}
+    environment.filters |= {
+        "counted": counted,
+        "share": share_text,
+        "whole": lambda number: f"{round(number):,}",
+        "alike": alike_text,
+    }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
     data = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPED)
@@ -126,23 +143,30 @@ def page_of(facts: dict[str, Any]) -> str:
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
     k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
-    templates = headline(facts["n"], facts["outliers"], proof["ridge"], scaled=facts["scaled"])
+    templates = (
+        headline(facts["n"], facts["outliers"], proof["ridge"], scaled=facts["scaled"])
+        if k
+        else outlier_headline(facts["n"], scaled=facts["scaled"])
+    )
     excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
-    excesses[k - 1] = excess_text(proof["excess"])
+    excesses[k - 1 : k] = [excess_text(proof["excess"])] * (k > 0)
     number = "one" if k == 1 else f"{k:,}"
-    left_out = {
-        "picks": n_columns + 4 - PRINTED_COLUMNS,
-        "outliers": n_columns + 3 - PRINTED_COLUMNS,
-        "cards": n_columns - CARD_CELLS,
-    }
+
+    def not_printed(shown: int) -> str:
+        left_out = n_columns - min(facts["n_compared"], shown)
+        return f"{counted(left_out, 'more column')} on the page itself." if left_out > 0 else ""
+
     return templates | {
-        "sentence": sentence(templates, k, facts["coverage"][k - 1], facts["n_outliers"], proof["excess"]),
+        "sentence": sentence(
+            templates, k, facts["coverage"][k - 1] if k else 0.0, facts["n_outliers"], proof["excess"]
+        ),
         "excesses": excesses,
-        "proven_elsewhere": "" if excesses[k - 1] is None else f"; the proof is for {number}",
+        "proven_elsewhere": "" if not k or excesses[k - 1] is None else f"; the proof is for {number}",
         "certificate_elsewhere": f"For the chosen {number}: {proof['sentence'][0].lower()}{proof['sentence'][1:]}",
         "not_printed": {
-            what: f"{counted(columns, 'more column')} on the page itself." if columns > 0 else ""
-            for what, columns in left_out.items()
+            "picks": not_printed(PRINTED_COLUMNS - 4),
+            "outliers": not_printed(PRINTED_COLUMNS - 3),
+            "cards": not_printed(CARD_CELLS),
         },
     }
 

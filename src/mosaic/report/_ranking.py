@@ -107,6 +107,11 @@ class Ranking:
     similarity: FloatArray
     coverage: FloatArray
 
+    @classmethod
+    def of_nobody(cls) -> Ranking:
+        """Of a page without representatives."""
+        return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
+
 
 def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
     """The representatives by rank, and the points that would come next, at least up to the knee.
@@ -160,6 +165,8 @@ def changes_of(
     aside : points without a representative
     """
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
+    if not n_ranks:
+        return Changes(sp.csr_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
     place[shown] = np.arange(len(shown))
     own = np.full(kernel.n, -1, np.intp)
     own[ranked] = np.arange(n_ranks)

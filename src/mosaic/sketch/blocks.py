@@ -12,6 +12,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks, row_codes, row_norms_squared
+from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small
 from mosaic.sketch.sample import AS_THEY_ARE, priority
@@ -40,6 +41,8 @@ class Basis:
         """From candidates among the points of a kernel: the basis, the candidates in it, and the candidates in its span."""
         K = kernel.block(candidates, candidates)
         largest = float(np.diagonal(K).max())
+        if not largest > 0:
+            raise nothing_to_compare()
         _, pivots, rank, _ = dpstrf(K, lower=1, tol=DEPENDENT * largest)
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))

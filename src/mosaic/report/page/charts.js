@@ -17,6 +17,7 @@ function shape(name, attributes, parent, text) {
 /* Sizes are read only when they change, because reading them makes the browser lay out the page. */
 function fitCharts() {
   for (const chart of [curve, histogram]) {
+    if (!chart.svg) continue;
     chart.width = Math.max(chart.svg.clientWidth, 200);
     chart.height = Math.max(chart.svg.clientHeight, 120);
   }
@@ -66,6 +67,7 @@ function path(page, from, to) {
 }
 
 function paintCurve() {
+  if (!curve.svg) return;
   const page = (curve.page = sheet(curve));
   const { svg, floor, width } = page;
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
@@ -137,7 +139,7 @@ function paintHistogram() {
   const x = xOfBin(page, state.t);
   shape("line", { x1: x, x2: x, y1: TOP, y2: floor, class: "needle warm" }, svg);
   mark(page, x, TOP - 8, state.t ? `below ${significant(bins.edges[state.t])}` : "none", "value warm");
-  svg.setAttribute("aria-label", `Histogram of effective counts: ${thresholdText()}.`);
+  svg.setAttribute("aria-label", `Histogram of how many rows look like a row: ${thresholdText()}.`);
 }
 
 function raised(power) {
@@ -164,11 +166,12 @@ function countTicks(page) {
 
 function thresholdText() {
   if (!state.t) return "no threshold, no outliers";
-  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} with an effective count below ${significant(bins.edges[state.t])}`;
+  return `${facts.scaled ? "about " : ""}${counted(now.outliers, "row")} that fewer than ${significant(bins.edges[state.t])} rows look like`;
 }
 
 /* Dragging on a chart moves its slider. */
 function grabbable(svg, valueAt, act) {
+  if (!svg) return;
   let held = false;
   const follow = (event) => act(valueAt(event.clientX - svg.getBoundingClientRect().left));
   svg.addEventListener("pointerdown", (event) => {

@@ -7,7 +7,7 @@ const nBins = bins.rows.length;
 const first = { k: facts.k, t: bins.threshold };
 const rejects = facts.outliers === "reject"; // otherwise outliers keep their representatives
 const detects = facts.outliers !== "keep";
-const state = { k: first.k, t: first.t, pin: -1, hover: -1, colour: groups ? "group" : "pick" };
+const state = { k: first.k, t: first.t, pin: -1, hover: -1, view: 0, colour: groups ? "group" : "none" };
 
 // ---------------------------------------------------------------- text
 
@@ -36,6 +36,12 @@ function capitalised(text) {
   return text[0].toUpperCase() + text.slice(1);
 }
 
+/* What an effective count says. */
+function alike(item) {
+  if (item.count < 1.05) return "no other row looks like it";
+  return `about ${significant(item.count, 2)} of ${whole(facts.compared_with)} rows look like it`;
+}
+
 function called(item) {
   return item.name === null || item.name === undefined ? `row ${item.row}` : item.name;
 }
@@ -49,14 +55,18 @@ function decode(text, Kind) {
   return new Kind(bytes.buffer);
 }
 
-function unpack(map) {
-  const [x0, x1, y0, y1] = map.range;
+/* Coordinates of the points in one of the layouts. */
+function laidOut(view) {
+  const [x0, x1, y0, y1] = view.range;
   const stretch = (codes, low, high) => Float32Array.from(codes, (code) => low + ((high - low) * code) / 65535);
+  return { x: stretch(decode(view.x, Uint16Array), x0, x1), y: stretch(decode(view.y, Uint16Array), y0, y1) };
+}
+
+function unpack(map) {
   const row = decode(map.row, Uint32Array);
   return {
     n: map.n,
-    x: stretch(decode(map.x, Uint16Array), x0, x1),
-    y: stretch(decode(map.y, Uint16Array), y0, y1),
+    ...laidOut(map),
     row,
     bin: decode(map.bin, Uint8Array),
     safe: map.safe ? decode(map.safe, Uint8Array) : new Uint8Array(map.n),
@@ -68,6 +78,7 @@ function unpack(map) {
   };
 }
 
+const views = [facts.map, facts.map.other].filter(Boolean);
 const points = unpack(facts.map);
 const rankOf = new Map(ranking.map((pick, j) => [pick.row, j]));
 const lowOf = new Map(facts.lowest.map((item) => [item.row, item]));
@@ -218,7 +229,7 @@ function shownOutliers() {
     id: item.full ?? item.name,
     copies: item.copies,
     effective_count: item.count,
-    reason: item.reason,
+    reason: item.reason || `${alike(item)}.`,
     cells: item.cells,
   }));
   const more = [];
@@ -232,35 +243,41 @@ function shownOutliers() {
   return listed.concat(more.map((i) => ({ row: points.row[i], id: id(i), copies: points.copies[i], ...bare })));
 }
 
+/* Columns in the order of the file, as a list of their places on the page. */
+const fileOrder = facts.places.map((place, c) => [place, c]).sort((a, b) => a[0] - b[0]).map(([, c]) => c);
+
+function inFileOrder(cells) {
+  return cells.length ? fileOrder.map((c) => cells[c]) : [];
+}
+
 /* A point of a sample stands for many rows, and the number of its equal rows is unknown. */
 function hasCopies(outliers) {
   return !facts.scaled && outliers.some((item) => item.copies > 1);
 }
 
 function picksCsv() {
-  const lines = shownPicks().map((pick) => [pick.rank, pick.row, pick.id, pick.stands_for, ...pick.cells]);
-  return csv(["rank", "row", "id", "stands_for", ...facts.columns], lines);
+  const lines = shownPicks().map((pick) => [pick.rank, pick.row, pick.id, pick.stands_for, ...inFileOrder(pick.cells)]);
+  return csv(["rank", "row", "id", "stands_for", ...inFileOrder(facts.columns)], lines);
 }
 
 function outliersCsv(outliers) {
   const copies = hasCopies(outliers) ? ["copies"] : [];
   const names = ["row", "id", ...copies, "effective_count", "reason"];
-  const lines = outliers.map((item) => [...names.map((name) => item[name]), ...item.cells]);
-  return csv([...names, ...facts.columns], lines);
+  const lines = outliers.map((item) => [...names.map((name) => item[name]), ...inFileOrder(item.cells)]);
+  return csv([...names, ...inFileOrder(facts.columns)], lines);
 }
 
 function selectionJson() {
-  const named = (cells) => Object.fromEntries(cells.map((cell, c) => [facts.columns[c], cell]));
+  const named = (cells) => Object.fromEntries(cells.length ? fileOrder.map((c) => [facts.columns[c], cells[c]]) : []);
   const outliers = shownOutliers();
   const isCopied = hasCopies(outliers);
   const selection = {
     file: facts.file ? facts.file.name : null,
     n: facts.n,
-    k: now.shown.length,
-    coverage: knowsShare() ? facts.coverage[state.k - 1] : null,
+    ...(maxK ? { k: now.shown.length, coverage: knowsShare() ? facts.coverage[state.k - 1] : null } : {}),
     threshold: state.t === 0 ? null : bins.edges[state.t],
     n_outliers: now.outliers,
-    representatives: shownPicks().map((pick) => ({ ...pick, cells: named(pick.cells) })),
+    ...(maxK ? { representatives: shownPicks().map((pick) => ({ ...pick, cells: named(pick.cells) })) } : {}),
     outliers: outliers.map(({ copies, ...item }) => ({
       ...item, ...(isCopied ? { copies } : {}), cells: named(item.cells),
     })),

@@ -124,14 +124,21 @@ function up(event) {
 
 function hover(i) {
   if (i === state.hover) return;
+  const before = litRank();
   state.hover = i;
-  repaint("marks", "tip");
+  repaint("marks", "tip", ...(litRank() === before ? [] : ["points"]));
 }
 
-function stepTo(place) {
-  if (!now.shown.length) return;
-  const j = now.shown[(place + now.shown.length) % now.shown.length];
-  const i = points.at.get(ranking[j].row);
+/* Rows that arrow keys step through: the representatives that are shown; without any, or from an outlier, the listed outliers. */
+function steppedRows() {
+  const odd = [...document.querySelectorAll("#outliers-list .odd:not(.next) button.link")].map((button) => Number(button.dataset.row));
+  const row = state.hover >= 0 ? points.row[state.hover] : state.pin;
+  return !maxK || odd.includes(row) ? odd : now.shown.map((j) => ranking[j].row);
+}
+
+function stepTo(rows, place) {
+  if (!rows.length) return;
+  const i = points.at.get(rows[(place + rows.length) % rows.length]);
   if (i === undefined) return;
   reveal(i);
   hover(i);
@@ -146,14 +153,16 @@ function zoomByKey(factor) {
 
 function keyed(event) {
   if (event.target !== map.host || event.ctrlKey || event.metaKey || event.altKey) return;
-  const at = state.hover < 0 ? -1 : now.shown.indexOf(rankOf.get(points.row[state.hover]) ?? -1);
+  const rows = steppedRows();
+  const at = rows.indexOf(state.hover >= 0 ? points.row[state.hover] : state.pin);
+  const step = (by) => stepTo(rows, at < 0 && by < 0 ? -1 : at + by);
   const acts = {
-    ArrowRight: () => stepTo(at + 1),
-    ArrowDown: () => stepTo(at + 1),
-    ArrowLeft: () => stepTo(at < 0 ? -1 : at - 1),
-    ArrowUp: () => stepTo(at < 0 ? -1 : at - 1),
-    Home: () => stepTo(0),
-    End: () => stepTo(-1),
+    ArrowRight: () => step(1),
+    ArrowDown: () => step(1),
+    ArrowLeft: () => step(-1),
+    ArrowUp: () => step(-1),
+    Home: () => stepTo(rows, 0),
+    End: () => stepTo(rows, -1),
     Enter: () => state.hover >= 0 && pin(points.row[state.hover]),
     " ": () => state.hover >= 0 && pin(points.row[state.hover]),
     Escape: () => (pin(-1), hover(-1)),

@@ -5,6 +5,7 @@ const PICTURE = /^data:image\/(png|jpeg|webp|gif);base64,/;
 const FEW_OUTLIERS = 12; // outliers that are listed until more are requested
 const NEXT_OUTLIERS = 4; // listed rows that would be the next outliers
 const CARD_CELLS = 3; // cells below a picture
+const CARD_MEMBERS = 3; // small pictures below a picture
 
 function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -50,15 +51,21 @@ function pickButton(item, label) {
   const button = el("button", { type: "button", className: "link", "data-row": item.row }, label);
   button.addEventListener("click", () => {
     pin(item.row);
-    map.host.scrollIntoView({ block: "nearest" });
+    const { top, bottom, height } = map.host.getBoundingClientRect();
+    if (Math.min(bottom, innerHeight) - Math.max(top, 0) < height / 3) map.host.scrollIntoView({ block: "nearest" });
   });
   return button;
 }
 
-function cellList(cells, most = Infinity) {
+/* Rows that a row is most like, as text; representatives have those that they stand for. */
+function mostLike(members) {
+  return members.length ? `most like ${members.slice(0, CARD_MEMBERS).map(called).join(", ")}` : "";
+}
+
+function cellList(cells, from = 0, to = Infinity) {
   const list = el("dl", { className: "cells" });
-  cells.slice(0, most).forEach((cell, c) => {
-    list.append(el("div", {}, el("dt", {}, dataText(facts.columns[c])), el("dd", {}, dataText(cell))));
+  cells.slice(from, to).forEach((cell, c) => {
+    list.append(el("div", {}, el("dt", {}, dataText(facts.columns[from + c])), el("dd", {}, dataText(cell))));
   });
   return list;
 }
@@ -69,12 +76,43 @@ const columnKinds = facts.columns.map((_, c) => {
   return cells.length && cells.every((cell) => /^[-+]?[\d.]+(e[-+]?\d+)?$/i.test(cell)) ? "num" : "";
 });
 
+/* Short texts, such as dates, stay on one line. */
+function shortness(text) {
+  return text.length <= 18 ? "short" : "";
+}
+
+function kindOf(c) {
+  return `${columnKinds[c]}${c >= facts.n_compared ? " folded" : ""}`;
+}
+
 function columnHeads() {
-  return facts.columns.map((column, c) => [dataText(column), columnKinds[c]]);
+  return facts.columns.map((column, c) => [dataText(column), kindOf(c)]);
+}
+
+/* Columns that rows are not compared by come last and are folded. */
+const nFolded = facts.columns.length - facts.n_compared;
+let showsFolded = false;
+
+function foldButton() {
+  const label = showsFolded ? "Hide columns that are not compared" : `Show ${counted(nFolded, "column")} that ${nFolded === 1 ? "is" : "are"} not compared`;
+  const button = el("button", { type: "button", className: "fold-columns screen-only", textContent: label });
+  button.setAttribute("aria-expanded", String(showsFolded));
+  button.addEventListener("click", () => ((showsFolded = !showsFolded), paintFolds()));
+  return button;
+}
+
+function paintFolds() {
+  document.documentElement.classList.toggle("all-columns", showsFolded);
+  for (const button of document.querySelectorAll(".fold-columns")) {
+    const isHeld = button === document.activeElement;
+    const next = foldButton();
+    button.replaceWith(next);
+    if (isHeld) next.focus();
+  }
 }
 
 function cellNode(cell, c) {
-  return el("td", { className: columnKinds[c] }, dataText(cell));
+  return el("td", { className: `${kindOf(c)} ${shortness(cell)}` }, dataText(cell));
 }
 
 /* A note, only in print, about columns that are not printed. */
@@ -91,11 +129,36 @@ function scrolling(titled, head, rows) {
 
 /* Cards where there are pictures, otherwise a table. */
 function listed(tag, titled, head, nodes, note) {
-  if (!hasPictures) return [scrolling(titled, head, nodes), ...printNotes(note)];
-  return [el(tag, { className: "cards" }, ...nodes), ...printNotes(texts.not_printed.cards)];
+  if (!hasPictures) return [scrolling(titled, head, nodes), ...(nFolded ? [foldButton()] : []), ...printNotes(note)];
+  const box = el("div", { className: "scroll", role: "region", tabIndex: 0, "aria-labelledby": titled });
+  box.append(el(tag, { className: "cards" }, ...nodes));
+  return [box, ...printNotes(texts.not_printed.cards)];
+}
+
+const narrow = matchMedia("(max-width: 560px)");
+
+/* The reason below a picture; folded on a phone. */
+function cardWhy(parts) {
+  const inside = parts.filter(Boolean);
+  if (!inside.length) return [];
+  const box = el("details", { className: "fold-why", open: !narrow.matches });
+  box.append(el("summary", { textContent: "Why" }), ...inside);
+  return [box];
+}
+
+function whyText(text) {
+  return text ? el("p", { className: "why", textContent: text }) : null;
+}
+
+/* Small pictures of the rows that a row is most like. */
+function smallPictures(members, label) {
+  const some = members.filter((member) => PICTURE.test(member.picture ?? "")).slice(0, CARD_MEMBERS);
+  if (!some.length) return null;
+  return el("div", { className: "near", role: "img", "aria-label": `${label}: ${some.map(called).join(", ")}` }, ...some.map((member) => picture(member.picture)));
 }
 
 function buildPicks() {
+  if (!maxK) return;
   ranking.forEach((pick, j) => {
     const entry = { stands: el("span"), bar: el("span"), note: el("p", { className: "struck-note", hidden: true }) };
     const bar = el("span", { className: "meter", "aria-hidden": "true" }, entry.bar);
@@ -106,18 +169,19 @@ function buildPicks() {
         el("div", { className: "frame" }, picture(pick.picture), el("span", { className: "rank", textContent: j + 1 })),
         el("h3", {}, pickButton(pick, dataText(called(pick)))),
         el("p", { className: "stands" }, entry.stands), bar, entry.note,
-        el("p", { className: "why", textContent: pick.reason }), cellList(pick.cells, CARD_CELLS),
+        ...cardWhy([whyText(pick.reason), smallPictures(pick.members, "Most like it"), pick.cells.length ? cellList(pick.cells, 0, CARD_CELLS) : null]),
       );
     } else {
       entry.node = el(
         "tr", { className: "pick" },
         el("td", { className: "num rank", textContent: j + 1 }),
-        el("th", { scope: "row" }, pickButton(pick, dataText(called(pick))), entry.note),
+        el("th", { scope: "row", className: shortness(called(pick)) }, pickButton(pick, dataText(called(pick))), entry.note),
         el("td", { className: "num" }, entry.stands, bar),
-        el("td", { className: "why", textContent: pick.reason }),
+        el("td", { className: "why", textContent: pick.reason || mostLike(pick.members) }),
         ...pick.cells.map(cellNode),
       );
     }
+    pointAt(entry.node, pick.row);
     entries.push(entry);
   });
   const nodes = entries.map((entry) => entry.node);
@@ -125,7 +189,37 @@ function buildPicks() {
   byId("picks-list").replaceChildren(...listed("ol", "picks-title", head, nodes, texts.not_printed.picks));
 }
 
+/* What the pointer is over in a list is marked on the map, too. */
+function pointAt(node, row) {
+  node.addEventListener("pointerenter", () => hover(points.at.get(row) ?? -1));
+  node.addEventListener("pointerleave", () => hover(-1));
+}
+
+/* The first list of the page shows its beginning, so that the map is in sight, too. */
+let isUnfolded = false;
+const unfold = el("button", { type: "button", id: "unfold", className: "screen-only", hidden: true });
+unfold.addEventListener("click", () => ((isUnfolded = !isUnfolded), paintFold()));
+
+function paintFold() {
+  const section = document.querySelector(".first");
+  section.classList.toggle("unfolded", isUnfolded);
+  if (!unfold.isConnected) section.append(unfold);
+  const box = section.querySelector(".scroll");
+  unfold.hidden = !box || !(isUnfolded || box.scrollHeight > box.clientHeight + 2);
+  unfold.textContent = isUnfolded ? "Show less" : "Show all";
+  unfold.setAttribute("aria-expanded", String(isUnfolded));
+}
+
+/* Within its box, not in the page. */
+function bringIntoSight(node) {
+  const box = node?.closest(".first:not(.unfolded) .scroll");
+  if (!box) return;
+  const [low, high] = [node.getBoundingClientRect().top - box.getBoundingClientRect().top, node.offsetHeight];
+  if (low < 30 || low + high > box.clientHeight) box.scrollTop += low - 40;
+}
+
 function paintPickList() {
+  if (!maxK) return;
   entries.forEach(({ node, stands, bar, note }, j) => {
     node.hidden = j >= state.k;
     if (node.hidden) return;
@@ -136,6 +230,8 @@ function paintPickList() {
     stands.textContent = isOut ? "–" : hasPictures ? `stands for ${about(now.rows[j], "row")}` : about(now.rows[j]);
     bar.style.width = isOut ? "0" : `${Math.max(1, (100 * now.rows[j]) / now.most)}%`;
   });
+  bringIntoSight(entries.find(({ node }) => !node.hidden && node.classList.contains("lit"))?.node);
+  paintFold();
   byId("picks-tally").textContent = whole(now.shown.length);
   allow("save-picks", now.shown.length > 0);
 }
@@ -144,34 +240,37 @@ function paintPickList() {
 
 let showsAll = false;
 
-/* The reason of the row, and what depends on k and the threshold. */
-function whyOdd(item, isNext) {
-  if (isNext) return `would be next: ${item.reason}`;
+/* What depends on k and the threshold. */
+function whyOdd(item, isNext, reason) {
+  if (isNext) return reason ? `would be next: ${reason}` : "would be next";
   const j = now.rep[points.at.get(item.row)] ?? -1;
-  if (j < 0 || ranking[j].row === item.row) return item.reason;
-  return `${item.reason} Representative ${j + 1} stands for it.`;
+  if (j < 0 || ranking[j].row === item.row) return reason;
+  return `${reason} Representative ${j + 1} stands for it.`.trim();
 }
 
 function outlierNode(item, isNext) {
-  const count = significant(item.count);
   const kind = `odd${isNext ? " next" : ""}${item.row === state.pin ? " lit" : ""}`;
   const copies = !facts.scaled && item.copies > 1 ? ` (${item.copies} equal rows)` : "";
-  if (hasPictures) {
-    return el(
-      "li", { className: `pick ${kind}` },
-      el("div", { className: "frame" }, picture(item.picture)),
-      el("h3", {}, pickButton(item, dataText(called(item)))),
-      el("p", { className: "stands", textContent: `effective count ${count}${copies}` }),
-      el("p", { className: "why", textContent: whyOdd(item, isNext) }), cellList(item.cells, CARD_CELLS),
-    );
-  }
-  return el(
-    "tr", { className: kind },
-    el("th", { scope: "row" }, pickButton(item, dataText(called(item))), copies),
-    el("td", { className: "num", textContent: count }),
-    el("td", { className: "why", textContent: whyOdd(item, isNext) }),
-    ...item.cells.map(cellNode),
-  );
+  const node = hasPictures
+    ? el(
+        "li", { className: `pick ${kind}` },
+        el("div", { className: "frame" }, picture(item.picture)),
+        el("h3", {}, pickButton(item, dataText(called(item)))),
+        el("p", { className: "stands", textContent: `${alike(item)}${copies}` }),
+        ...cardWhy([
+          whyText(whyOdd(item, isNext, item.reason)), smallPictures(item.members, "Nearest rows that belong"),
+          item.cells.length ? cellList(item.cells, 0, CARD_CELLS) : null,
+        ]),
+      )
+    : el(
+        "tr", { className: kind },
+        el("th", { scope: "row", className: shortness(called(item)) }, pickButton(item, dataText(called(item))), copies),
+        el("td", { className: "num", textContent: significant(item.count) }),
+        el("td", { className: "why", textContent: whyOdd(item, isNext, item.reason || `${alike(item)}.`) }),
+        ...item.cells.map(cellNode),
+      );
+  pointAt(node, item.row);
+  return node;
 }
 
 /* The number of outliers on the page, and the number in the list. Equal rows are one point. */
@@ -200,14 +299,14 @@ function noOutliersText() {
 
 function paintOutliers() {
   const odd = facts.lowest.filter(isOutlier);
-  const some = showsAll ? odd : odd.slice(0, FEW_OUTLIERS);
+  const some = showsAll || !maxK ? odd : odd.slice(0, FEW_OUTLIERS);
   const next = facts.lowest.filter((item) => !isOutlier(item) && !item.safe).slice(0, NEXT_OUTLIERS);
   const nodes = [...some.map((item) => outlierNode(item, false)), ...next.map((item) => outlierNode(item, true))];
-  const head = [["Name", ""], ["Count", "num"], ["Why", ""], ...columnHeads()];
+  const head = [["Name", ""], ["Look like it", "num"], ["Why", ""], ...columnHeads()];
   const parts = [];
   if (!odd.length) parts.push(el("p", { className: "fine", textContent: noOutliersText() }));
   if (nodes.length) parts.push(...listed("ul", "outliers-title", head, nodes, texts.not_printed.outliers));
-  if (odd.length > FEW_OUTLIERS) {
+  if (odd.length > FEW_OUTLIERS && maxK) {
     const label = showsAll ? `Show only the lowest ${FEW_OUTLIERS}` : `Show ${odd.length - FEW_OUTLIERS} more`;
     const more = el("button", { type: "button", id: "more-outliers", className: "screen-only", textContent: label });
     more.addEventListener("click", () => ((showsAll = !showsAll), repaint("outliers")));
@@ -215,8 +314,12 @@ function paintOutliers() {
   }
   parts.push(...outlierTexts(some.length, odd.length));
   const box = byId("outliers-list");
+  const { scrollTop = 0 } = box.querySelector(".scroll") ?? {};
   keepingFocus(box, () => box.replaceChildren(...parts), () => box.querySelector("[tabindex], button"));
-  byId("outliers-tally").textContent = facts.scaled ? `about ${whole(now.outliers)}` : whole(now.outliers);
+  if (scrollTop && box.querySelector(".scroll")) box.querySelector(".scroll").scrollTop = scrollTop;
+  bringIntoSight(box.querySelector(".lit"));
+  if (!maxK) paintFold();
+  byId("outliers-tally").textContent = facts.scaled && now.outliers ? `about ${whole(now.outliers)}` : whole(now.outliers);
   byId("outliers-tally").hidden = !detects && state.t === first.t;
   allow("save-outliers", now.outliers > 0);
 }
@@ -227,11 +330,22 @@ function paintGroups() {
   for (const j of now.shown) if (ranking[j].group >= 0) picks[ranking[j].group]++;
   const lines = groups.labels.map((label, g) => {
     const cells = [
-      whole(groups.rows[g]), percent(groups.rows[g] / facts.n), whole(picks[g]),
-      percent(now.shown.length ? picks[g] / now.shown.length : 0), whole(below(state.t, groups.low[g])),
+      whole(groups.rows[g]), percent(groups.rows[g] / facts.n),
+      ...(maxK ? [whole(picks[g]), percent(now.shown.length ? picks[g] / now.shown.length : 0)] : []),
+      whole(below(state.t, groups.low[g])),
     ];
     const numbers = cells.map((text) => el("td", { className: "num", textContent: text }));
     return el("tr", {}, el("th", { scope: "row" }, dataText(label)), ...numbers);
   });
   byId("groups-body").replaceChildren(...lines);
+}
+
+/* Arrow keys move between the names in a list that are shown. */
+function stepInList(event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || !event.target.matches("button.link")) return;
+  const names = [...event.currentTarget.querySelectorAll("button.link")].filter((button) => button.offsetParent);
+  const next = names[names.indexOf(event.target) + step];
+  event.preventDefault();
+  next?.focus();
 }

@@ -17,7 +17,6 @@ const map = {
   home: null, // centre and pixels per unit at zoom 1
   cx: 0,
   cy: 0,
-  hues: null, // colour number of each rank
   palette: null,
   image: null,
 };
@@ -33,7 +32,7 @@ function readPalette() {
   const rgb = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
   return {
     card, ink, soft, accent, warm, hues,
-    cardRgb: rgb(card), warmRgb: rgb(warm), softRgb: rgb(soft), huesRgb: hues.map(rgb),
+    cardRgb: rgb(card), warmRgb: rgb(warm), softRgb: rgb(soft), accentRgb: rgb(accent), huesRgb: hues.map(rgb),
   };
 }
 
@@ -79,36 +78,27 @@ function fitMap() {
   }
   const { w, h } = map.home;
   let [sx, sy] = [map.width / w, map.height / h];
-  // Distances along principal axes can be compared, so both have one scale unless that wastes most of the room.
-  if (facts.map.method.includes("principal") && Math.max(sx / sy, sy / sx) < 2.2) sx = sy = Math.min(sx, sy);
+  // Distances can be compared where axes are no features, so both have one scale unless that wastes most of the room.
+  if (facts.map.method !== "features" && Math.max(sx / sy, sy / sx) < 2.2) sx = sy = Math.min(sx, sy);
   [map.home.sx, map.home.sy] = [sx, sy];
-  map.hues = map.hues || neighbourlyHues();
 }
 
-/* Neighbours on the map get different colours. */
-function neighbourlyHues() {
-  const hues = [];
-  const places = ranking.map((pick) => points.at.get(pick.row));
-  const { sx, sy } = map.home;
-  for (let j = 0; j < maxK; j++) {
-    const distance = (i) => {
-      if (places[i] === undefined || places[j] === undefined) return Infinity;
-      const dx = sx * (points.x[places[i]] - points.x[places[j]]);
-      const dy = sy * (points.y[places[i]] - points.y[places[j]]);
-      return dx * dx + dy * dy;
-    };
-    const near = hues.map((hue, i) => [distance(i), hue]).sort((a, b) => a[0] - b[0]);
-    const cost = new Float64Array(COLOURS);
-    near.slice(0, 10).forEach(([, hue], place) => (cost[hue] += 1 / (1 + place)));
-    for (const hue of hues) cost[hue] += 0.01;
-    hues.push(cost.indexOf(Math.min(...cost)));
-  }
-  return hues;
+/* Lay the points out in another way. */
+function setView(view) {
+  if (view === state.view) return;
+  state.view = view;
+  Object.assign(points, laidOut(views[view]));
+  Object.assign(map, { home: null, zoom: 1 });
+  fitMap();
+  settle();
+  repaint("legend");
 }
 
-function hueOf(i) {
-  if (state.colour === "group") return points.group && points.group[i] >= 0 ? groupHues[points.group[i]] : -1;
-  return state.colour === "pick" && now.rep[i] >= 0 ? map.hues[now.rep[i]] : -1;
+/* The group of a point has a colour; without groups colour is for the rows of one representative. */
+function rgbOf(i, isLit) {
+  const hue = state.colour === "group" && points.group && points.group[i] >= 0 ? groupHues[points.group[i]] : -1;
+  if (hue >= 0) return map.palette.huesRgb[hue];
+  return isLit && state.colour === "none" ? map.palette.accentRgb : map.palette.softRgb;
 }
 
 /* The eight largest groups have a colour each; more colours are hard to tell apart. */
@@ -128,12 +118,13 @@ function place(i) {
   return [x, y];
 }
 
-/* The rank whose rows are highlighted: that of the pinned row. */
+/* The rank whose rows are highlighted: that of the pinned row, or else of the row under the pointer. */
 function litRank() {
-  if (state.pin < 0) return -1;
-  const j = rankOf.get(state.pin);
+  const row = state.pin >= 0 ? state.pin : state.hover >= 0 ? points.row[state.hover] : -1;
+  if (row < 0) return -1;
+  const j = rankOf.get(row);
   if (j !== undefined && j < state.k && !now.struck[j]) return j;
-  const i = points.at.get(state.pin);
+  const i = points.at.get(row);
   return i === undefined ? -1 : now.rep[i];
 }
 
@@ -184,18 +175,17 @@ function paintPoints() {
 
 /* Pass 0: all points; 1: points that are not highlighted; 2: highlighted points. */
 function stampDots(image, pass, lit) {
-  const { palette, dpr } = map;
+  const { dpr } = map;
   const { data, width, height } = image;
   const { reach, steps, covers } = disc(dotRadius() * dpr, width);
-  const alpha = pass === 1 ? 0.16 : pass === 2 ? 1 : points.n > 10000 ? 0.6 : 0.75;
+  const alpha = pass === 1 ? 0.3 : pass === 2 ? 1 : points.n > 10000 ? 0.6 : 0.75;
   const sx = map.home.sx * map.zoom * dpr, sy = map.home.sy * map.zoom * dpr;
   for (let i = 0; i < points.n; i++) {
     if (now.out[i] || (pass && (now.rep[i] === lit) !== (pass === 2))) continue;
     const x = Math.round((points.x[i] - map.cx) * sx + width / 2);
     const y = Math.round(height / 2 - (points.y[i] - map.cy) * sy);
     if (x < reach || y < reach || x >= width - reach || y >= height - reach) continue;
-    const hue = hueOf(i);
-    press(data, 4 * (y * width + x), steps, covers, alpha, hue < 0 ? palette.softRgb : palette.huesRgb[hue]);
+    press(data, 4 * (y * width + x), steps, covers, alpha, rgbOf(i, pass === 2));
   }
 }
 
@@ -275,12 +265,11 @@ function paintPicks(context, lit) {
     const i = points.at.get(ranking[j].row);
     if (i === undefined) continue;
     const [x, y] = place(i);
-    const hue = hueOf(i);
     const radius = pickRadius(j);
     context.globalAlpha = lit < 0 || lit === j ? 1 : 0.35;
     context.beginPath();
     context.arc(x, y, radius, 0, 2 * Math.PI);
-    context.fillStyle = state.colour === "none" ? palette.accent : hue < 0 ? palette.soft : palette.hues[hue];
+    context.fillStyle = `rgb(${rgbOf(i, true)})`;
     context.fill();
     context.lineWidth = 3.5;
     context.strokeStyle = palette.card;

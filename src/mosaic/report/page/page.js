@@ -9,6 +9,7 @@ function paintSentence() {
 
 /* The certificate is about the chosen representatives; elsewhere the text says so. */
 function paintProof() {
+  if (!maxK) return;
   const isHere = state.k === first.k && isProven();
   byId("proof").textContent = isHere ? facts.certificate.sentence : texts.certificate_elsewhere;
 }
@@ -19,13 +20,12 @@ function shareText() {
   const who = k === 1 ? "the first representative covers" : `the first ${whole(k)} representatives cover`;
   const share = `${who} ${percent(facts.coverage[k - 1])} of the points that belong`;
   const left = now.shown.length;
-  const similarity = `mean similarity to the nearest: ${facts.similarity[k - 1].toFixed(3)}`;
-  if (knowsShare()) return `${capitalised(share)}; ${similarity}`;
+  if (knowsShare()) return capitalised(share);
   const struck = left < k ? `; at the current threshold ${left ? whole(left) : "none"} of them ${left === 1 ? "is" : "are"} left` : "";
-  return `At the threshold of the fit, ${share}; ${similarity}${struck}`;
+  return `At the threshold of the fit, ${share}${struck}`;
 }
 
-function paintControls() {
+function paintNumber() {
   const share = knowsShare() ? percent(facts.coverage[state.k - 1]) : `${whole(now.shown.length)} of them shown`;
   byId("k-range").value = state.k;
   byId("k-range").setAttribute("aria-valuetext", `${counted(state.k, "representative")}, ${share}`);
@@ -36,6 +36,10 @@ function paintControls() {
   byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
   const beyond = state.k > first.k ? `; ranks beyond ${whole(first.k)} were not chosen` : "";
   byId("k-text").textContent = `${shareText()}${beyond}.`;
+}
+
+function paintControls() {
+  if (maxK) paintNumber();
   byId("t-range").value = state.t;
   byId("t-range").setAttribute("aria-valuetext", thresholdText());
   byId("t-count").textContent = whole(now.outliers);
@@ -206,6 +210,13 @@ function wire() {
   on("save-all", "click", () => save("selection.json", "application/json", selectionJson()));
   on("copy", "click", copyCommand);
   on("theme", "click", nextTheme);
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.addEventListener("click", () => setView(Number(button.dataset.view)));
+  }
+  for (const list of document.querySelectorAll("#picks-list, #outliers-list")) list.addEventListener("keydown", stepInList);
+  narrow.addEventListener("change", () => {
+    for (const box of document.querySelectorAll(".fold-why")) box.open = !narrow.matches;
+  });
   for (const button of document.querySelectorAll("[data-colour]")) {
     button.addEventListener("click", () => ((state.colour = button.dataset.colour), repaint("points", "marks", "legend")));
   }
@@ -221,6 +232,7 @@ function resized() {
   if (isPrinting()) return;
   fitMap();
   fitCharts();
+  paintFold();
   repaint("points", "marks", "tip", "curve", "histogram");
 }
 
@@ -231,7 +243,6 @@ buildPicks();
 fitCharts();
 fitMap();
 listenOnMap();
-byId("map-text").textContent = mapText();
 wire();
 repaint(...Object.keys(painters));
 new ResizeObserver(resized).observe(byId("map"));

@@ -8,7 +8,7 @@ function describe(i) {
   if (isPick && !now.struck[j]) lines.push(`Representative ${j + 1}, stands for ${about(now.rows[j], "row")}`);
   if (now.out[i]) lines.push(now.struck[j] && isPick ? `Representative ${j + 1}, an outlier at this threshold` : "Outlier");
   else if (points.safe[i] && points.bin[i] < state.t) lines.push("Never an outlier, though its count is low");
-  if (isPick || (now.out[i] && rejects)) return lines;
+  if (isPick || !maxK || (now.out[i] && rejects)) return lines;
   const rank = now.rep[i];
   lines.push(rank < 0 ? "Without a representative" : `Represented by ${called(ranking[rank])} (representative ${rank + 1})`);
   return lines;
@@ -30,7 +30,7 @@ function paintTip() {
 }
 
 const memberOf = new Map();
-for (const pick of ranking) for (const member of pick.members) memberOf.set(member.row, member);
+for (const item of [...ranking, ...facts.lowest]) for (const member of item.members) memberOf.set(member.row, member);
 
 /* The entry of a row: a ranked row, one of the lowest rows, or a member of a ranked row. */
 function itemOf(row) {
@@ -74,7 +74,7 @@ function paintDetail() {
   close.addEventListener("click", () => (pin(-1), map.host.focus({ preventScroll: true })));
   const text = el("div", { className: "detail-text" }, el("h3", { id: "detail-title", tabIndex: -1 }, dataText(name, "")));
   const numbered = name === `row ${row}` ? [] : [`row ${row}`];
-  const count = item && item.count !== undefined ? [`effective count ${significant(item.count)}`] : binText(i);
+  const count = item && item.count !== undefined ? [alike(item)] : binText(i);
   text.append(el("p", { className: "fine", textContent: [...numbered, ...count].join(" · ") }));
   for (const sentence of lines) text.append(el("p", {}, dataText(sentence, "")));
   if (item && item.reason) text.append(el("p", { className: "why", textContent: item.reason }));
@@ -83,25 +83,35 @@ function paintDetail() {
   parts.push(text);
   const rank = litRank();
   if (rank >= 0) parts.push(similarRows(rank, row));
-  if (item && item.cells && item.cells.length) parts.push(cellList(item.cells));
+  else if (item && item.members && item.members.length) parts.push(company("Nearest rows that belong", item.members));
+  if (item && item.cells && item.cells.length) parts.push(cellList(item.cells, 0, facts.n_compared), ...ignoredCells(item.cells));
   keepingFocus(panel, () => panel.replaceChildren(...parts), () => byId("detail-title"));
+}
+
+/* Cells of the columns that rows are not compared by. */
+function ignoredCells(cells) {
+  if (!nFolded) return [];
+  const box = el("details", { className: "ignored-cells" }, el("summary", { textContent: "Not compared" }));
+  box.append(cellList(cells, facts.n_compared));
+  return [box];
 }
 
 function binText(i) {
   if (i === undefined) return [];
   const [low, high] = [bins.edges[points.bin[i]], bins.edges[points.bin[i] + 1]].map((edge) => significant(edge));
-  return [low === high ? `effective count ${low}` : `effective count ${low} to ${high}`];
+  return [`${low === high ? low : `${low} to ${high}`} of ${whole(facts.compared_with)} rows look like it`];
 }
 
 function similarRows(rank, row) {
   const pick = ranking[rank];
-  const members = membersOf(rank, row);
-  const list = el("ul", { className: "chips-list" });
-  if (pick.row !== row) list.append(neighbour(pick));
-  list.append(...members.map(neighbour));
-  const title = pick.row === row ? "Most similar rows that it stands for" : "Its representative, and similar rows";
+  const rows = [...(pick.row === row ? [] : [pick]), ...membersOf(rank, row)];
+  return company(pick.row === row ? "Most similar rows that it stands for" : "Its representative, and similar rows", rows);
+}
+
+function company(title, rows) {
   const box = el("div", { className: "company" }, el("h4", { textContent: title }));
-  box.append(list.children.length ? list : el("p", { className: "fine", textContent: "None besides itself." }));
+  if (rows.length) box.append(el("ul", { className: "chips-list" }, ...rows.map(neighbour)));
+  else box.append(el("p", { className: "fine", textContent: "None besides itself." }));
   return box;
 }
 
@@ -114,31 +124,33 @@ function sample(kind, hue) {
 }
 
 function paintLegend() {
-  const items = [
-    el("li", {}, sample("chosen"), "representative, larger if it stands for more rows"),
-    el("li", {}, sample("cross"), "outlier"),
-  ];
-  if (state.colour === "pick") {
-    const trio = el("span", { className: "trio", "aria-hidden": "true" }, sample("dot", 0), sample("dot", 1), sample("dot", 2));
-    items.push(el("li", {}, trio, "points, coloured by representative"));
-  } else if (state.colour === "none") {
-    items.push(el("li", {}, sample("dot"), "points"));
-  } else {
+  const items = [el("li", {}, sample("cross"), "outlier")];
+  if (maxK) items.unshift(el("li", {}, sample("chosen"), "representative, larger if it stands for more rows"));
+  if (state.colour === "group") {
     const labels = [...groupHues.keys()].filter((g) => groupHues[g] >= 0).sort((a, b) => groupHues[a] - groupHues[b]);
     items.push(...labels.map((g) => el("li", {}, sample("dot", groupHues[g]), dataText(groups.labels[g]))));
     if (labels.length < groupHues.length) items.push(el("li", {}, sample("dot"), "other groups"));
+  } else {
+    items.push(el("li", {}, sample("dot"), "other rows"));
+    if (maxK) items.push(el("li", {}, sample("member"), "rows of the representative under the pointer, or pinned"));
   }
   byId("legend").replaceChildren(...items);
-  for (const button of document.querySelectorAll("[data-colour]")) {
-    button.setAttribute("aria-pressed", String(button.dataset.colour === state.colour));
-  }
+  byId("map-text").textContent = mapText();
+  const press = (name, value) => {
+    for (const button of document.querySelectorAll(`[data-${name}]`)) {
+      button.setAttribute("aria-pressed", String(button.dataset[name] === String(value)));
+    }
+  };
+  press("colour", state.colour);
+  press("view", state.view);
 }
 
 function mapText() {
-  const { n, of, axes, method, n_outside: outside } = facts.map;
+  const { n, of } = facts.map;
+  const { axes, method, n_outside: outside } = views[state.view];
   const distinct = of < facts.n && !facts.scaled ? "distinct points" : "points";
-  const shown = n < of ? `${whole(n)} of ${whole(of)} ${distinct} shown, with all representatives. ` : "";
-  const across = method === "features" ? `Horizontal: ${axes[0]}; vertical: ${axes[1]}.` : `Horizontal and vertical: ${axes.join(", ")} (${method}).`;
+  const shown = n < of ? `${whole(n)} of ${whole(of)} ${distinct} shown${maxK ? ", with all representatives" : ""}. ` : "";
+  const across = method === "neighbours" ? "Rows that look alike lie together; distances between groups mean little." : method === "features" ? `Horizontal: ${axes[0]}; vertical: ${axes[1]}.` : `Horizontal and vertical: ${axes.join(", ")} (${method}).`;
   const beyond = outside ? ` ${counted(outside, "point")} beyond the frame ${outside === 1 ? "is" : "are"} drawn at its edge.` : "";
   return shown + across + beyond;
 }

@@ -1,0 +1,815 @@
+"""Fuzz the files that the command line reads. Every case runs in a forked child with limits of memory and time.
+
+    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --cases 600 --seconds 480 --out found.jsonl     # mutated files, all kinds
+    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --special                                        # files made by hand
+    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --case 123 --keep folder                         # one case again, keep its file
+
+An answer is right if the exit code is 0 and the outputs are whole, or 2 to 6 with one line of words on stderr, no traceback, no
+output, nothing temporary left and the input as it was. All else is a DEFECT: exit code 1 ("a fault of ours"), a crash, a
+hang, a traceback, leftovers.
+"""
+
+import argparse
+import collections
+import csv
+import functools
+import gzip
+import importlib
+import io
+import json
+import os
+import pickle
+import re
+import resource
+import shutil
+import signal
+import struct
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+LIMIT_S, LIMIT_BYTES = 25, 4 << 30
+
+
+# ------------------------------------------------------------------ whole files
+def png(rng, w=12, h=12):
+    from PIL import Image
+
+    b = io.BytesIO()
+    Image.fromarray(rng.integers(0, 255, (h, w, 3), dtype=np.uint8)).save(b, "PNG")
+    return b.getvalue()
+
+
+def bases(folder):
+    import pyarrow as pa
+    import pyarrow.feather as pf
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    ids = [f"r{i}" for i in range(40)]
+    t = pa.table({"id": ids, **{c: X[:, j] for j, c in enumerate("abcd")}, "text": ["some, text"] * 40})
+    lines = ["id,a,b,c,d,text"] + [",".join([ids[i], *(f"{v:.6g}" for v in X[i]), '"some, text"']) for i in range(40)]
+    (folder / "a.csv").write_text("\n".join(lines) + "\n")
+    (folder / "a.tsv").write_text("\n".join("\t".join([ids[i], *(f"{v:.6g}" for v in X[i])]) for i in range(40)) + "\n")
+    with gzip.open(folder / "a.csv.gz", "wt") as f:
+        f.write("\n".join(lines) + "\n")
+    pq.write_table(t, folder / "a.parquet")
+    pq.write_table(t, folder / "b.parquet", compression="gzip", row_group_size=10, use_dictionary=False)
+    pf.write_feather(t, folder / "a.feather")
+    (folder / "a.jsonl").write_text(
+        "".join(
+            json.dumps({"id": ids[i], **{c: float(X[i, j]) for j, c in enumerate("abcd")}, "t": {"u": [1]}}) + "\n"
+            for i in range(40)
+        )
+    )
+    np.save(folder / "a.npy", X)
+    np.savez(folder / "a.npz", X=X, y=np.arange(40))
+    np.savez_compressed(folder / "b.npz", X=X)
+    sp.save_npz(folder / "c.npz", sp.csr_matrix(X * (X > 0)))
+    scipy.io.mmwrite(folder / "a.mtx", sp.coo_matrix(X * (X > 0)))
+    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as z:
+        for i in range(8):
+            z.writestr(f"f{i % 2}/p{i}.png", png(rng))
+    try:
+        import anndata
+
+        anndata.AnnData(X=sp.csr_matrix(np.abs(X * (X > 0))), obs={"g": ["a", "b"] * 20}).write_h5ad(folder / "a.h5ad")
+        anndata.AnnData(X=X).write_h5ad(folder / "b.h5ad")
+    except ImportError:
+        pass
+    try:
+        import zarr
+
+        z = zarr.create_array(str(folder / "a.zarr"), shape=X.shape, chunks=(10, 4), dtype="f8")
+        z[:] = X
+    except ImportError:
+        pass
+    return sorted(p for p in folder.iterdir())
+
+
+# ------------------------------------------------------------------ mutations
+TOKENS = [
+    b'"',
+    b'""',
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b",",
+    b"\t",
+    b"\0",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"nan",
+    b"inf",
+    b"-inf",
+    b"1e999",
+    b"1e-999",
+    b"9" * 400,
+    b"0x10",
+    b"1_000",
+    b"1,5",
+    b"\xc3\x28",
+    b"\xe9",
+    b"{",
+    b"}",
+    b"[",
+    b"null",
+    b"NaN",
+    b"Infinity",
+    b"-",
+    b"+",
+    b"\x1b[31m",
+    b"\xe2\x80\xa8",
+    b"=1+1",
+    b"'",
+    b"\\",
+    b"[" * 3000,
+    b"#",
+    b"%",
+    b"a" * 5000,
+    b"\x85",
+    b" ",
+    b"1 2",
+    b"true",
+    b"--",
+]
+TEXTS = (".csv", ".tsv", ".jsonl", ".mtx", ".json")
+
+
+def mutate(rng, data, text):
+    b = bytearray(data)
+    for _ in range(int(rng.choice([1, 1, 1, 2, 3, 8]))):
+        how = rng.choice(["cut", "flip", "set", "insert", "delete", "zero", "double", "swap", "number"])
+        at = int(rng.integers(len(b))) if b else 0
+        if rng.random() < 0.3:
+            at = min(at, 200)
+        if how == "cut":
+            b = b[:at]
+        elif how == "flip" and b:
+            b[at] ^= 1 << int(rng.integers(8))
+        elif how == "set" and b:
+            b[at] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, 0x22, 0x2C]))
+        elif how == "insert":
+            b[at:at] = (
+                TOKENS[int(rng.integers(len(TOKENS)))]
+                if text or rng.random() < 0.3
+                else rng.bytes(int(rng.integers(1, 9)))
+            )
+        elif how == "delete":
+            del b[at : at + int(rng.integers(1, 50))]
+        elif how == "zero":
+            e = min(at + int(rng.integers(1, 64)), len(b))
+            b[at:e] = bytes(e - at)
+        elif how == "double":
+            b[at:at] = b[at : at + int(rng.integers(1, 200))]
+        elif how == "swap" and len(b) > 2:
+            o = int(rng.integers(len(b)))
+            b[at], b[o] = b[o], b[at]
+        elif how == "number" and len(b) > 8 and not text:
+            v = int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63 - 1]))
+            b[at : at + 8] = struct.pack("<Q", v)[: len(b[at : at + 8])]
+    return bytes(b)
+
+
+def mutated(rng, base, target):
+    if base.is_dir():
+        shutil.copytree(base, target)
+        files = sorted(p for p in target.rglob("*") if p.is_file())
+        f = files[int(rng.integers(len(files)))]
+        f.write_bytes(mutate(rng, f.read_bytes(), f.suffix == ".json"))
+        if rng.random() < 0.1:
+            f.unlink()
+        return
+    data = base.read_bytes()
+    if zipfile.is_zipfile(base) and rng.random() < 0.6:  # inside, with right checksums
+        out = io.BytesIO()
+        with zipfile.ZipFile(base) as z, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as o:
+            names = z.namelist()
+            hit = names[int(rng.integers(len(names)))]
+            for name in names:
+                inner = z.read(name)
+                o.writestr(name, mutate(rng, inner, False) if name == hit else inner)
+        target.write_bytes(out.getvalue())
+        return
+    if base.suffix == ".gz" and rng.random() < 0.5:
+        target.write_bytes(gzip.compress(mutate(rng, gzip.decompress(data), True)))
+        return
+    target.write_bytes(mutate(rng, data, base.suffix in TEXTS))
+
+
+# ------------------------------------------------------------------ one run
+def run(words, cwd, limit=LIMIT_S, before=None, meanwhile=None):
+    """Exit code (negative: signal; None: too long), stdout, stderr, seconds, peak MiB of ``mosaic words`` in a child."""
+    out, err = Path(cwd, ".stdout"), Path(cwd, ".stderr")
+    tmp = Path(cwd, ".tmp")
+    tmp.mkdir(exist_ok=True)
+    started = time.monotonic()
+    pid = os.fork()
+    if not pid:
+        code = 99
+        try:
+            os.setsid()
+            os.chdir(cwd)
+            for fd, path in ((1, out), (2, err)):
+                os.dup2(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), fd)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.environ["TMPDIR"] = str(tmp)
+            tempfile.tempdir = None
+            resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if before:
+                before()
+            sys.stdout, sys.stderr = (
+                io.TextIOWrapper(os.fdopen(1, "wb", closefd=False)),
+                io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), line_buffering=True),
+            )
+            sys.argv = ["mosaic", *words]
+            from mosaic.cli import main
+
+            code = main(list(words)) or 0
+            sys.stdout.flush()
+        except SystemExit as e:
+            code = e.code if isinstance(e.code, int) else 0 if e.code is None else 98
+        except BaseException:
+            import traceback
+
+            os.write(2, traceback.format_exc().encode())
+            code = 97
+        os._exit(code)
+    code = None
+    while time.monotonic() - started < limit:
+        if meanwhile is not None and time.monotonic() - started > meanwhile[0]:
+            meanwhile[1]()
+            meanwhile = None
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            break
+        time.sleep(0.005)
+    else:
+        os.killpg(pid, signal.SIGKILL)
+        _, _, usage = os.wait4(pid, 0)
+        code = "hang"
+    return code, out.read_bytes(), err.read_bytes(), time.monotonic() - started, usage.ru_maxrss // 1024
+
+
+def judge(cwd, result, outputs, input_before=None, input_path=None):
+    code, _out, err, _seconds, _peak = result
+    faults = []
+    text = err.decode("utf-8", "replace")
+    if code == "hang":
+        faults.append("hang")
+    elif code < 0:
+        faults.append(f"killed by {signal.Signals(-code).name}")
+    elif code in (1, 97, 98, 99):
+        faults.append(f"exit code {code}: " + " | ".join(text.strip().splitlines()[-2:])[:300])
+    if "Traceback (most recent call last)" in text:
+        faults.append("traceback")
+    if "Warning:" in text:
+        faults.append("warning on stderr: " + next(line for line in text.splitlines() if "Warning:" in line)[:160])
+    if isinstance(code, int) and code >= 2:
+        told = [
+            line
+            for line in text.splitlines()
+            if line.startswith(("mosaic: error", "mosaic select: error", "mosaic outliers: error"))
+        ]
+        if len(told) != 1:
+            faults.append(f"{len(told)} lines of error: {text[-200:]!r}")
+        if any((ord(c) < 32 and c not in "\n\t") or ord(c) == 127 for c in text):
+            faults.append("control characters on stderr")
+        if text.count("\n") > 4:
+            faults.append(f"{text.count(chr(10))} lines on stderr")
+        if len(text) > 3000:
+            faults.append(f"{len(text)} characters on stderr")
+    there = [o for o in outputs if Path(cwd, o).exists()]
+    if code == 0 and len(there) < len(outputs):
+        faults.append(f"done, and no {set(outputs) - set(there)}")
+    if code != 0 and there:
+        faults.append(f"failed, and left {there}")
+    left = [
+        str(p.relative_to(cwd))
+        for p in Path(cwd).rglob("*")
+        if p.name.startswith(".mosaic-") or p.name.endswith(".part") or (p.parent.name == ".tmp")
+    ]
+    if left:
+        faults.append(f"left behind {left[:3]}")
+    if input_before is not None and Path(input_path).is_file() and Path(input_path).read_bytes() != input_before:
+        faults.append("the input was changed")
+    if code == 0 and "out.csv" in outputs and "out.csv" in there:
+        with Path(cwd, "out.csv").open(newline="", encoding="utf-8") as f:
+            rows = list(csv.reader(f))
+        if not rows or ("mosaic_rank" not in rows[0] and "mosaic_score" not in rows[0]):
+            faults.append("out.csv has no mosaic columns")
+        elif "mosaic_rank" in rows[0] and len(rows) - 1 != 3:
+            faults.append(f"{len(rows) - 1} picks instead of 3")
+        elif any(len(r) != len(rows[0]) for r in rows):
+            faults.append("rows of out.csv have different lengths")
+    return faults
+
+
+def case(number, files, keep=None):
+    rng = np.random.default_rng([9, number])
+    base = files[int(rng.integers(len(files)))]
+    cwd = Path(tempfile.mkdtemp(prefix="fz"))
+    try:
+        name = base.name if not base.name.endswith(".csv.gz") else "a.csv.gz"
+        mutated(rng, base, cwd / name)
+        before = (cwd / name).read_bytes() if (cwd / name).is_file() else None
+        if rng.random() < 0.8:
+            words, outputs = (
+                ["select", name, "-k", "3", "-o", "out.csv", "--report", "r.html", "-q"],
+                ["out.csv", "r.html"],
+            )
+        else:
+            words, outputs = ["outliers", name, "-o", "out.csv", "-q", "--all"], ["out.csv"]
+        result = run(words, cwd)
+        faults = judge(cwd, result, outputs, before, cwd / name)
+        if keep:
+            shutil.copytree(cwd, keep, dirs_exist_ok=True)
+        return {
+            "case": number,
+            "file": name,
+            "words": words[0],
+            "code": result[0],
+            "seconds": round(result[3], 2),
+            "peak": result[4],
+            "faults": faults,
+            "stderr": result[2].decode("utf-8", "replace").strip()[-300:],
+        }
+    finally:
+        shutil.rmtree(cwd, ignore_errors=True)
+
+
+# ------------------------------------------------------------------ files made by hand
+class Evil:
+    def __reduce__(self):
+        return (os.system, ("touch PWNED",))
+
+
+def npy_header(shape, descr="<f8", extra=b""):
+    h = str({"descr": descr, "fortran_order": False, "shape": shape}).encode()
+    h += b" " * (63 - (len(h) + 10) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(h)) + h + extra
+
+
+def png_bomb(w, h):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 0, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(bytes(10_000_000), 9))
+        + chunk(b"IEND", b"")
+    )
+
+
+def specials(d):
+    """Name, a function that makes the file in d and gives the words, whether it may succeed."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    body = "".join(",".join(f"{v:.5g}" for v in r) + "\n" for r in X)
+
+    def put(name, data):
+        (d / name).write_bytes(data.encode() if isinstance(data, str) else data)
+        return name
+
+    def zipped(name, entries):
+        with zipfile.ZipFile(d / name, "w", zipfile.ZIP_DEFLATED) as z:
+            for n, data in entries:
+                z.writestr(n, data)
+        return name
+
+    def npz_of(name, members):
+        return zipped(name, [(k + ".npy", v) for k, v in members.items()])
+
+    def arr(A):
+        b = io.BytesIO()
+        np.save(b, A)
+        return b.getvalue()
+
+    def obj(A):
+        b = io.BytesIO()
+        np.save(b, A, allow_pickle=True)
+        return b.getvalue()
+
+    def sparse_npz(name, **changes):
+        S = sp.csr_matrix(X * (X > 0))
+        parts = {
+            "data": S.data,
+            "indices": S.indices,
+            "indptr": S.indptr,
+            "shape": np.array(S.shape),
+            "format": np.array(b"csr"),
+        }
+        parts |= changes
+        np.savez(d / name, **parts)
+        return name
+
+    def parquet_bomb(name, rows):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(d / name, pa.schema([("a", pa.float64()), ("b", pa.float64())]), compression="zstd") as w:
+            z = pa.array(np.zeros(2_000_000))
+            for _ in range(rows // 2_000_000):
+                w.write_table(pa.table({"a": z, "b": z}))
+        return name
+
+    def symlink(name, to):
+        os.symlink(to, d / name)
+        return name
+
+    def h5(name, how):
+        import anndata
+        import h5py
+
+        anndata.AnnData(X=sp.csr_matrix(np.abs(X))).write_h5ad(d / name)
+        with h5py.File(d / name, "r+") as f:
+            if how == "indices":
+                f["X/indices"][:] = 10**6
+            elif how == "negative":
+                f["X/indices"][:] = -5
+            elif how == "indptr":
+                f["X/indptr"][1] = 2**31 - 1
+            elif how == "shape":
+                f["X"].attrs["shape"] = np.array([10**12, 3])
+            elif how == "external":
+                del f["X"]
+                f["X"] = h5py.ExternalLink("/etc/passwd", "/")
+            elif how == "vds":
+                del f["X"]
+                f.create_dataset("X", shape=(10**9, 1000), chunks=(1000, 1000), dtype="f8")
+        return name
+
+    def zarr_huge(name, shape, chunks):
+        import zarr
+
+        zarr.create_array(str(d / name), shape=shape, chunks=chunks, dtype="f8")
+        return name
+
+    def fifo(name):
+        os.mkfifo(d / name)
+        return name
+
+    def folder(name):
+        (d / name).mkdir()
+        return name
+
+    def zip_link(name):
+        with zipfile.ZipFile(d / name, "w") as z:
+            for i in range(5):
+                z.writestr(f"p{i}.png", png(rng))
+            e = zipfile.ZipInfo("link.png")
+            e.external_attr = (0o120777) << 16
+            z.writestr(e, "/etc/passwd")
+        return name
+
+    def zip_lie(name):
+        raw = zlib.compressobj(9, zlib.DEFLATED, -15)
+        packed = raw.compress(bytes(3 << 30 if False else 700 << 20)) + raw.flush()
+        b = io.BytesIO()
+        fn = b"a.png"
+        b.write(struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 8, 0, 0, 0, len(packed), 100, len(fn), 0) + fn + packed)
+        start = b.tell()
+        b.write(
+            struct.pack(
+                "<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 8, 0, 0, 0, len(packed), 100, len(fn), 0, 0, 0, 0, 0, 0
+            )
+            + fn
+        )
+        end = b.tell()
+        b.write(struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 1, 1, end - start, start, 0))
+        return put(name, b.getvalue())
+
+    return {
+        # NumPy
+        "npy 1e12 rows": lambda: put("x.npy", npy_header((10**12, 3), extra=X.tobytes())),
+        "npy shape overflows int64": lambda: put("x.npy", npy_header((2**32, 2**32), extra=X.tobytes())),
+        "npy shape overflows to 0": lambda: put("x.npy", npy_header((2**33, 2**31), extra=X.tobytes())),
+        "npy negative shape": lambda: put("x.npy", npy_header((-30, 3), extra=X.tobytes())),
+        "npy bool shape": lambda: put("x.npy", npy_header((True, 3), extra=X.tobytes())),
+        "npy header with code": lambda: put(
+            "x.npy", npy_header((30, 3)).replace(b"'fortran_order': False", b"'fortran_order': 1+1 ")
+        ),
+        "npy deep header": lambda: put("x.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 9000) + b"(" * 8999 + b"\n"),
+        "npy header 4 GB": lambda: put("x.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1) + b"{"),
+        "npy version 9": lambda: put("x.npy", b"\x93NUMPY\x09\x00" + npy_header((30, 3))[8:] + X.tobytes()),
+        "npy empty": lambda: put("x.npy", b""),
+        "npy pickle": lambda: put("x.npy", obj(np.array([[Evil()]], dtype=object))),
+        "npy plain pickle": lambda: put("x.npy", pickle.dumps(Evil())),
+        "npy object dtype": lambda: put("x.npy", npy_header((30, 3), "|O", pickle.dumps(Evil()))),
+        "npz pickle member": lambda: npz_of("x.npz", {"X": obj(np.array([[Evil()]], dtype=object))}),
+        "npz pickle beside": lambda: npz_of("x.npz", {"X": arr(X), "y": obj(np.array([Evil()] * 30, dtype=object))}),
+        "npz plain pickle": lambda: npz_of("x.npz", {"X": pickle.dumps(Evil())}),
+        "npz 1e12 rows": lambda: npz_of("x.npz", {"X": npy_header((10**12, 3), extra=X.tobytes())}),
+        "npz 1e9 rows": lambda: npz_of("x.npz", {"X": npy_header((10**8, 3), extra=X.tobytes())}),
+        "npz beside 1e12": lambda: npz_of(
+            "x.npz", {"X": npy_header((10**12, 3), extra=b""), "y": npy_header((10**12,))}
+        ),
+        "npz bomb 6 GB of zeros": lambda: npz_of("x.npz", {"X": npy_header((25_000_000, 4)) + bytes(800_000_000)}),
+        "npz sparse indices out of range": lambda: sparse_npz("x.npz", indices=np.full(X[X > 0].size, 10**6, np.int32)),
+        "npz sparse indices negative": lambda: sparse_npz("x.npz", indices=np.full(X[X > 0].size, -7, np.int32)),
+        "npz sparse indptr wrong": lambda: sparse_npz("x.npz", indptr=np.r_[0, np.full(30, 10**6)].astype(np.int32)),
+        "npz sparse indptr falls": lambda: sparse_npz(
+            "x.npz", indptr=np.r_[0, np.full(28, -5), 0, X[X > 0].size].astype(np.int32)
+        ),
+        "npz sparse shape 1e12": lambda: sparse_npz("x.npz", shape=np.array([10**12, 10**12])),
+        "npz sparse shape negative": lambda: sparse_npz("x.npz", shape=np.array([-1, 3])),
+        "npz sparse format pickled": lambda: sparse_npz("x.npz", format=np.array(Evil(), dtype=object)),
+        "npz sparse format weird": lambda: sparse_npz("x.npz", format=np.array(b"__class__")),
+        "npz sparse data text": lambda: sparse_npz("x.npz", data=np.array(["a"] * X[X > 0].size)),
+        "npz sparse dia": lambda: sparse_npz("x.npz", format=np.array(b"dia"), offsets=np.array([0])),
+        "npz names with ..": lambda: npz_of("x.npz", {"../../evil": arr(X)}),
+        "npz empty zip": lambda: zipped("x.npz", []),
+        "npz 20,000 members": lambda: npz_of("x.npz", {f"a{i}": arr(np.zeros(1)) for i in range(20000)}),
+        # Matrix Market
+        "mtx 1e12 rows": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate real general\n1000000000000 3 1\n1 1 1.0\n"
+        ),
+        "mtx 1e12 rows dense": lambda: put("x.mtx", "%%MatrixMarket matrix array real general\n1000000000000 3\n1\n"),
+        "mtx says 1e7 entries": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 10000000\n1 1 1.0\n"
+        ),
+        "mtx index beyond": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n9 9 1.0\n"),
+        "mtx index 0": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n0 0 1.0\n"),
+        "mtx huge number": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate real general\n99999999999999999999999 3 1\n1 1 1.0\n"
+        ),
+        "mtx negative": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n-3 3 1\n1 1 1.0\n"),
+        "mtx tall sparse 5e8 rows": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate real general\n500000000 3 2\n1 1 1.0\n2 2 1.0\n"
+        ),
+        "mtx wide sparse": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate real general\n5 2000000000 3\n1 1 1.0\n2 2 1.0\n3 3 2.0\n"
+        ),
+        "mtx symmetric pattern": lambda: put(
+            "x.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n5 5 2\n2 1\n3 3\n"
+        ),
+        # tables
+        "csv 1e5 columns": lambda: put(
+            "x.csv", ",".join(f"c{i}" for i in range(100_000)) + "\n" + (",".join(["1.5"] * 100_000) + "\n") * 5
+        ),
+        "csv line of 200 MB": lambda: put(
+            "x.csv", b"a,b,t\n1,2,x\n2,3,y\n4,1," + b"z" * 200_000_000 + b"\n5,2,x\n3,3,x\n"
+        ),
+        "csv one line no newline 100 MB": lambda: put("x.csv", b"1" * 100_000_000),
+        "csv quote never closed 50 MB": lambda: put("x.csv", b'a,b\n1,"' + b"2\n" * 25_000_000),
+        "csv BOM": lambda: put("x.csv", b"\xef\xbb\xbfa,b,c\n" + body.encode()),
+        "csv UTF-16": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-16")),
+        "csv UTF-16 no BOM": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-16-le")),
+        "csv UTF-32": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-32")),
+        "csv NUL": lambda: put("x.csv", "a,b,c\n" + body + "1,\x002,3\n"),
+        "csv NUL late": lambda: put("x.csv", "a,b,c\n" + body * 60000 + "1,\x002,3\n"),
+        "csv latin-1 late": lambda: put("x.csv", b"a,b,t\n" + b"1,2,x\n" * 300000 + b"3,4,\xe9\n"),
+        "csv quoted newlines": lambda: put(
+            "x.csv", "id,a,b\n" + "".join(f'"r\n{i}",{i * i % 17},{i}\n' for i in range(30))
+        ),
+        "csv ragged": lambda: put("x.csv", "a,b,c\n" + body + "1,2\n"),
+        "csv ragged more": lambda: put("x.csv", "a,b,c\n" + body + "1,2,3,4\n"),
+        "csv empty": lambda: put("x.csv", ""),
+        "csv only header": lambda: put("x.csv", "a,b\n"),
+        "csv only newlines": lambda: put("x.csv", "\n" * 100000),
+        "csv duplicate columns": lambda: put("x.csv", "a,a,a\n" + body),
+        "csv empty column names": lambda: put("x.csv", ",,\n" + body),
+        "csv CR only": lambda: put("x.csv", ("a,b,c\n" + body).replace("\n", "\r")),
+        "csv mixed newlines": lambda: put("x.csv", "a,b,c\r\n" + body + "1,2,3\r\n4,5,6\n"),
+        "csv 1e400": lambda: put("x.csv", "a,b,c\n" + body + "1e400,2,3\n"),
+        "csv inf nan": lambda: put("x.csv", "a,b,c\n" + body + "inf,2,3\nnan,1,2\n"),
+        "csv huge finite": lambda: put("x.csv", "a,b,c\n" + body + "1e308,2,3\n-1e308,1,2\n"),
+        "csv denormal": lambda: put("x.csv", "a,b\n" + "".join(f"{i}e-310,{i}e-312\n" for i in range(1, 30))),
+        "csv zeros": lambda: put("x.csv", "a,b\n" + "0,0\n" * 30),
+        "csv one row": lambda: put("x.csv", "a,b\n1,2\n"),
+        "csv semicolon": lambda: put("x.csv", ("a,b,c\n" + body).replace(",", ";")),
+        "csv decimal comma": lambda: put("x.csv", "a;b\n" + "".join(f"{i},5;{i * i % 7},25\n" for i in range(30))),
+        "csv gz bomb 6 GB": lambda: put(
+            "x.csv.gz", gzip.compress(b"a,b\n") + gzip.compress(b"1,2\n" * 25_000_000, 9) * 20
+        ),
+        "csv gz truncated": lambda: put("x.csv.gz", gzip.compress(("a,b,c\n" + body * 50).encode())[:-100]),
+        "csv gz not gz": lambda: put("x.csv.gz", "a,b,c\n" + body),
+        "csv is parquet": lambda: put("x.csv", b"PAR1" + bytes(100) + b"PAR1"),
+        "parquet is csv": lambda: put("x.parquet", "a,b,c\n" + body),
+        "parquet bomb 400e6 rows": lambda: parquet_bomb("x.parquet", 400_000_000),
+        "jsonl deep": lambda: put("x.jsonl", '{"a":' + "[" * 100_000 + "]" * 100_000 + "}\n"),
+        "jsonl deep objects": lambda: put("x.jsonl", ('{"a":' * 3000 + "1" + "}" * 3000 + "\n") * 3),
+        "jsonl is json": lambda: put("x.jsonl", json.dumps([{"a": 1, "b": 2}] * 10, indent=1)),
+        "jsonl huge int": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": ' + "9" * 5000 + ', "b": 1}\n'),
+        "jsonl NaN": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": NaN, "b": 1}\n'),
+        "jsonl types change": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n{"a": "x", "b": 1}\n{"a": [1], "b": 4}\n'),
+        "jsonl 20,000 keys": lambda: put(
+            "x.jsonl", "".join(json.dumps({f"k{j}": j * i % 13 for j in range(20000)}) + "\n" for i in range(5))
+        ),
+        # pictures
+        "zip PNG 60000x60000": lambda: zipped(
+            "x.zip", [(f"p{i}.png", png(rng)) for i in range(5)] + [("bomb.png", png_bomb(60000, 60000))]
+        ),
+        "zip PNG 12000x12000": lambda: zipped("x.zip", [(f"p{i}.png", png_bomb(9000, 9000)) for i in range(5)]),
+        "zip unpacks to 700 MB": lambda: zipped("x.zip", [("a.png", bytes(700 << 20))]),
+        "zip lies about sizes": lambda: zip_lie("x.zip"),
+        "zip link inside": lambda: zip_link("x.zip"),
+        "zip .. inside": lambda: zipped("x.zip", [(f"../../p{i}.png", png(rng)) for i in range(5)]),
+        "zip absolute inside": lambda: zipped("x.zip", [(f"/absolute/p{i}.png", png(rng)) for i in range(5)]),
+        "zip same name twice": lambda: zipped("x.zip", [("p.png", png(rng)) for i in range(5)]),
+        "zip empty": lambda: zipped("x.zip", []),
+        "zip no pictures": lambda: zipped("x.zip", [("a.txt", "hello")]),
+        "zip 60,000 entries": lambda: zipped("x.zip", [(f"t{i}.txt", "") for i in range(60000)]),
+        "zip name with escape": lambda: zipped("x.zip", [(f"p\x1b]0;x\x07{i}.png", png(rng)) for i in range(5)]),
+        "zip empty name part": lambda: zipped("x.zip", [(f"a//./p{i}.png", png(rng)) for i in range(5)]),
+        # h5ad, zarr
+        "h5ad indices out of range": lambda: h5("x.h5ad", "indices"),
+        "h5ad indices negative": lambda: h5("x.h5ad", "negative"),
+        "h5ad indptr wrong": lambda: h5("x.h5ad", "indptr"),
+        "h5ad shape 1e12": lambda: h5("x.h5ad", "shape"),
+        "h5ad external link": lambda: h5("x.h5ad", "external"),
+        "h5ad 1e12 never written": lambda: h5("x.h5ad", "vds"),
+        "zarr 1e12 never written": lambda: zarr_huge("x.zarr", (10**12, 3), (10**6, 3)),
+        "zarr chunk of 1e12": lambda: zarr_huge("x.zarr", (10**9, 1000), (10**9, 1000)),
+        # no plain files
+        "fifo": lambda: fifo("x.csv"),
+        "fifo npy": lambda: fifo("x.npy"),
+        "folder csv": lambda: folder("x.csv"),
+        "folder empty": lambda: folder("x"),
+        "dev zero": lambda: symlink("x.csv", "/dev/zero"),
+        "dev zero npy": lambda: symlink("x.npy", "/dev/zero"),
+        "dev zero jsonl": lambda: symlink("x.jsonl", "/dev/zero"),
+        "dev null": lambda: symlink("x.csv", "/dev/null"),
+        "link to itself": lambda: symlink("x.csv", "x.csv"),
+        "link to nothing": lambda: symlink("x.csv", "gone.csv"),
+        "proc mem": lambda: symlink("x.csv", "/proc/self/mem"),
+        "name too long": lambda: "x" * 300 + ".csv",
+        "no ending": lambda: put("x", body),
+        "unknown ending": lambda: put("x.xyz", body),
+    }
+
+
+def special(only=None, out=None):
+    """All files made by hand, or those whose name contains ``only``."""
+    counts = collections.Counter()
+    names = list(specials(Path(".")))
+    for name in names:
+        if only and not any(part in name for part in only.split(",")):
+            continue
+        cwd = Path(tempfile.mkdtemp(prefix="fz"))
+        try:
+            try:
+                file = specials(cwd)[name]()
+            except ImportError as e:
+                print(f"skip  {name}: {e}")
+                continue
+            words = ["select", file, "-k", "3", "-o", "out.csv", "--report", "r.html", "-q"]
+            result = run(words, cwd)
+            faults = judge(cwd, result, ["out.csv", "r.html"])
+            if (cwd / "PWNED").exists():
+                faults.append("CODE OF A PICKLE HAS RUN")
+            if result[4] > 3000:
+                faults.append(f"peak {result[4]} MiB")
+            counts["DEFECT" if faults else "ok"] += 1
+            said = result[2].decode("utf-8", "replace").strip()
+            how = f"rc={result[0]} {result[3]:5.1f}s {result[4]:5d}MiB"
+            print(f"{'DEFECT' if faults else 'ok    '} {name:36s} {how}  {faults or said[:170]}", flush=True)
+        finally:
+            shutil.rmtree(cwd, ignore_errors=True)
+    print(dict(counts))
+    return bool(counts["DEFECT"])
+
+
+# ------------------------------------------------------------------ disturbances
+def disturbed(seed=0, times=6):
+    """Files that are cut, changed, replaced or removed while they are read; folders that are closed or full."""
+    rng, counts = np.random.default_rng(seed), collections.Counter()
+    X = rng.normal(size=(60_000, 6))
+
+    def small_files():  # as on a disk that is full
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+
+    def somebody():
+        os.setgid(65534)
+        os.setuid(65534)
+
+    def cut(path):
+        os.truncate(path, path.stat().st_size // 3)
+
+    def change(path):
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            file.write(b"\xff" * 4096)
+
+    def replace(path):
+        other = path.with_name("other" + path.suffix)
+        other.write_bytes(b"a,b\n1,2\n")
+        os.replace(other, path)
+
+    base = Path(tempfile.mkdtemp(prefix="fz"))
+    pid = os.fork()
+    if not pid:
+        import pyarrow as pa
+        import pyarrow.feather
+        import pyarrow.parquet
+
+        table = pa.table({f"x{j}": X[:, j] for j in range(6)})
+        np.save(base / "x.npy", X)
+        pa.parquet.write_table(table, base / "x.parquet", row_group_size=5000)
+        pa.feather.write_feather(table, str(base / "x.feather"))
+        np.savetxt(base / "x.csv", X, "%.6g", ",", header="a,b,c,d,e,f", comments="")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    todo = [
+        (f"{how.__name__} {file.name} {budget}", file.name, budget, how, None)
+        for how in (cut, change, replace, Path.unlink)
+        for file in sorted(base.iterdir())
+        for budget in ("2GiB", "20MB")
+        for _ in range(times)
+    ]
+    todo += [("full disk", f"x.{kind}", "1MB", None, small_files) for kind in ("csv", "feather", "parquet")]
+    todo += [("closed folder", "x.csv", "2GiB", None, somebody)] if os.getuid() == 0 else []
+    for name, file, budget, how, before in todo:
+        cwd = Path(tempfile.mkdtemp(prefix="fz"))
+        try:
+            shutil.copy(base / file, cwd / file)
+            at = rng.uniform(0, 1.5)
+            words = ["select", file, "-k", "3", "-o", "out.csv", "-q", "--memory-budget", budget]
+            os.chmod(cwd, 0o755)
+            result = run(words, cwd, 60, before, None if how is None else (at, functools.partial(how, cwd / file)))
+            faults = judge(cwd, result, ["out.csv"])
+            if before is not None and result[0] == 0:
+                faults.append("written where nothing can be written")
+            counts["DEFECT" if faults else "ok"] += 1
+            if faults:
+                print(f"DEFECT {name:36s} at {at:.2f}s rc={result[0]}  {faults}", flush=True)
+        finally:
+            shutil.rmtree(cwd, ignore_errors=True)
+    shutil.rmtree(base)
+    print(dict(counts))
+    return bool(counts["DEFECT"])
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--start", type=int, default=0)
+    p.add_argument("--cases", type=int, default=300)
+    p.add_argument("--seconds", type=float, default=480)
+    p.add_argument("--case", type=int)
+    p.add_argument("--keep")
+    p.add_argument("--kind", help="only files whose name ends so")
+    p.add_argument("--special", nargs="?", const="", default=None)
+    p.add_argument(
+        "--disturbed", action="store_true", help="files that change while they are read, and full or closed folders"
+    )
+    p.add_argument("--out", default="fuzz_files.jsonl")
+    a = p.parse_args()
+    # Imported here once, so that children need not.
+    for module in ("anndata", "h5py", "jinja2", "PIL.Image", "zarr", "mosaic.cli", "mosaic.report"):
+        importlib.import_module(module)
+    for module in ("csv", "feather", "json", "parquet"):
+        importlib.import_module(f"pyarrow.{module}")
+    if a.special is not None:
+        return special(a.special)
+    if a.disturbed:
+        return disturbed()
+    with tempfile.TemporaryDirectory() as folder:
+        pid = os.fork()  # pyarrow's threads shall not be in the parent of the forks
+        if not pid:
+            bases(Path(folder) / "base")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        files = sorted((Path(folder) / "base").iterdir())
+        if a.kind:
+            files = [f for f in files if f.name.endswith(a.kind)]
+        if a.case is not None:
+            print(json.dumps(case(a.case, files, a.keep), indent=1))
+            return None
+        end, counts, kinds, by_code = (
+            time.monotonic() + a.seconds,
+            collections.Counter(),
+            collections.defaultdict(list),
+            collections.Counter(),
+        )
+        with open(a.out, "a") as out:
+            for number in range(a.start, a.start + a.cases):
+                if time.monotonic() > end:
+                    break
+                r = case(number, files)
+                counts["DEFECT" if r["faults"] else "ok"] += 1
+                by_code[str(r["code"])] += 1
+                for f in r["faults"]:
+                    kinds[f"{r['file']}: " + re.sub(r"\d+", "#", f)[:150]].append(number)
+                out.write(json.dumps(r) + "\n")
+        print(sum(counts.values()), "cases", dict(counts), "exit codes", dict(by_code))
+        for key, numbers in sorted(kinds.items(), key=lambda x: -len(x[1])):
+            print(f"{len(numbers):4d} {key}  e.g. {numbers[:4]}")
+    return bool(kinds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

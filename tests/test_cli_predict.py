@@ -1,0 +1,256 @@
+"""Saved models on the command line: --save, predict, explain and report."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import mosaic
+from cli_runs import command, environment, run, run_on_terminal
+from mosaic import MOSAIC, datasets
+from mosaic.cli.answers import schema_of
+
+pa = pytest.importorskip("pyarrow")
+for module in ("pyarrow.csv", "pyarrow.parquet", "jinja2"):
+    pytest.importorskip(module)
+pq = pytest.importorskip("pyarrow.parquet")
+
+POINTS = datasets.blobs_with_gross_outliers().X
+COLUMNS = [
+    "row", "name", "representative_row", "representative", "similarity", "representation_error", "is_outlier",
+    "effective_count", "reason",
+]  # fmt: skip
+
+
+@pytest.fixture
+def saved(folder, capsys):
+    """A folder with a model of points.csv, a detector, and new rows in another order of columns, one of them far away."""
+    assert line(capsys, "select points.csv -k 5 --columns x,y --save model.mosaic -o picks.csv").code == 0
+    assert line(capsys, "outliers points.csv --columns x,y --save detector.mosaic -o odd.csv").code == 0
+    with (folder / "new.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["extra", "y", "x", "id"])
+        writer.writerows([i, POINTS[i, 1], POINTS[i, 0], f"n{i}"] for i in range(0, 60, 5))
+        writer.writerow([0, 500.0, 0.5, "far"])
+    return folder
+
+
+def line(capsys, words):
+    """A command as it is typed."""
+    return run(capsys, *words.split())
+
+
+def read_csv(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_new_rows_get_their_representative_and_outliers_their_reason(saved, capsys):
+    ran = run(capsys, "predict", "model.mosaic", "new.csv")
+    assert ran.code == 0
+    rows = read_csv(ran.out)
+    assert list(rows[0]) == COLUMNS
+    model = MOSAIC(5).fit(POINTS)
+    new = [*range(0, 60, 5)]
+    picks = model.representative_indices_[model.labels_[new]]
+    assert [row["representative_row"] for row in rows[:-1]] == [str(pick) for pick in picks]
+    assert [row["representative"] for row in rows[:-1]] == [f"p{pick}" for pick in picks]
+    assert [row["name"] for row in rows] == [*(f"n{i}" for i in new), "far"]
+    similarity = model.transform(POINTS[new])[np.arange(len(new)), model.labels_[new]]
+    np.testing.assert_allclose([float(row["similarity"]) for row in rows[:-1]], similarity, rtol=1e-9)
+    np.testing.assert_allclose(
+        [float(row["effective_count"]) for row in rows[:-1]], model.effective_count_[new], rtol=1e-9
+    )
+    assert [row["is_outlier"] for row in rows] == ["false"] * 12 + ["true"]
+    assert [row["reason"] for row in rows[:-1]] == [""] * 12
+    far = rows[-1]
+    assert far["reason"].startswith("y 500, usual ")
+    assert (far["representative"], far["similarity"]) == ("", "")
+
+
+def test_answers_are_those_of_python_and_of_another_process(saved, capsys):
+    assert line(capsys, "predict model.mosaic new.csv -o placed.parquet").code == 0
+    table = pq.read_table("placed.parquet")
+    assert table.column_names == COLUMNS
+    new = mosaic.load("model.mosaic").explain_new("points.csv")
+    assert new.is_outlier.sum() == 8
+    again = subprocess.run(
+        command("predict", "model.mosaic", "new.csv"), env=environment(), capture_output=True, text=True, check=True
+    )
+    assert read_csv(again.stdout) == read_csv(run(capsys, "predict", "model.mosaic", "new.csv").out)
+    assert table.column("reason").to_pylist()[-1] == read_csv(again.stdout)[-1]["reason"]
+
+
+def test_json_is_as_the_schema_says(saved, capsys):
+    jsonschema = pytest.importorskip("jsonschema")
+    found = json.loads(line(capsys, "predict model.mosaic new.csv --json").out)
+    jsonschema.Draft202012Validator(schema_of("predict")).validate(found)
+    assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
+    assert found["n_outliers"] == 1
+    assert found["rows"][0]["representative"]["id"].startswith("p")
+    assert found["rows"][-1]["representative"] is None
+
+
+def test_terminal_shows_representatives_and_outliers(saved, capsys, monkeypatch):
+    ran = run_on_terminal(capsys, monkeypatch, "predict", "model.mosaic", "new.csv")
+    assert "13 new rows, represented by" in ran.out
+    assert "1 outlier." in ran.out
+    assert "row of the model" in ran.out
+    assert "y 500, usual" in ran.out
+
+
+def test_detector_judges_new_rows_and_explains_its_own(saved, capsys):
+    rows = read_csv(run(capsys, "predict", "detector.mosaic", "new.csv").out)
+    assert [row["is_outlier"] for row in rows] == ["false"] * 12 + ["true"]
+    assert {row["representative"] for row in rows} == {""}
+    told = line(capsys, "explain detector.mosaic p51 p1").out
+    assert "p51 (row 51): an outlier: " in told
+    assert "p1 (row 1): belongs: " in told
+
+
+def test_file_in_passes_gets_the_same_answers(saved, capsys):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(30_000, 2)) * 3, [[0.5, 500.0]]])
+    pq.write_table(pa.table({"y": X[:, 1], "x": X[:, 0], "more": X[:, 0]}), "big.parquet")
+    whole = run(capsys, "predict", "model.mosaic", "big.parquet")
+    parts = run(capsys, "predict", "model.mosaic", "big.parquet", "--memory-budget", "300KB")
+    assert whole.code == parts.code == 0
+    assert whole.out == parts.out
+    assert read_csv(parts.out)[-1]["reason"].startswith("y 500, usual")
+
+
+def test_mixed_table_is_read_as_in_the_fit(folder, capsys):
+    rng = np.random.default_rng(0)
+
+    def people(name, n, odd=None):
+        with open(name, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["customer_id", "age", "city", "income"])
+            for i in range(n):
+                income = "" if i % 7 == 0 else f"{rng.lognormal(10, 1):,.2f} €"
+                writer.writerow([f"{name[0]}{i}", int(rng.normal(45, 10)), rng.choice(["Bonn", "Ulm"]), income])
+            if odd is not None:
+                writer.writerow(odd)
+
+    people("people.csv", 300)
+    people("new.csv", 20, ["odd", 999, "Atlantis", "12.00 €"])
+    assert line(capsys, "select people.csv -k 4 --save people.mosaic").code == 0
+    rows = read_csv(run(capsys, "predict", "people.mosaic", "new.csv").out)
+    assert rows[-1]["is_outlier"] == "true"
+    assert "age 999, usual" in rows[-1]["reason"]
+    assert {row["representative"][0] for row in rows if row["representative"]} == {"p"}
+    (folder / "gone.csv").write_text("customer_id,age,income\na,30,12\nb,40,13\n")
+    ran = run(capsys, "predict", "people.mosaic", "gone.csv")
+    assert ran.code == 3
+    assert "gone.csv, column 'city': was there in fit and is missing now" in ran.err
+
+
+def test_embedding_is_remembered(folder, capsys):
+    table = pa.table({"id": [f"p{i}" for i in range(400)], "vector": [row.tolist() for row in POINTS]})
+    pq.write_table(table, "vectors.parquet")
+    pq.write_table(table.slice(0, 10), "few.parquet")
+    assert line(capsys, "select vectors.parquet --embedding vector -k 5 --save model.mosaic").code == 0
+    rows = read_csv(run(capsys, "predict", "model.mosaic", "few.parquet").out)
+    labels = MOSAIC(5).fit(POINTS)
+    picks = labels.representative_indices_[labels.labels_[:10]]
+    assert [row["representative"] for row in rows] == [f"p{pick}" for pick in picks]
+
+
+def test_arrays_are_placed_by_number(folder, capsys):
+    assert line(capsys, "select points.npy -k 5 --save model.mosaic").code == 0
+    rows = read_csv(run(capsys, "predict", "model.mosaic", "points.npy").out)
+    model = MOSAIC(5).fit(POINTS)
+    assert [int(row["representative_row"] or -1) for row in rows] == [
+        int(model.representative_indices_[label]) if label >= 0 else -1 for label in model.labels_
+    ]
+    np.save("wide.npy", np.zeros((4, 3)))
+    ran = run(capsys, "predict", "model.mosaic", "wide.npy")
+    assert ran.code == 3
+    assert "wide.npy has 3 columns of numbers, the data of fit had 2" in ran.err
+
+
+def test_saved_model_is_explained_as_the_fit_was(saved, capsys):
+    words = ["p7", "p51", "--row", "191"]
+    fresh = run(capsys, "explain", "points.csv", *words, "-k", "5", "--columns", "x,y")
+    kept = run(capsys, "explain", "model.mosaic", *words)
+    assert (kept.code, kept.out) == (0, fresh.out)
+    assert run(capsys, "explain", "model.mosaic").out == line(capsys, "explain points.csv -k 5 --columns x,y").out
+    ran = run(capsys, "explain", "model.mosaic", "p4000")
+    assert ran.code == 2
+    assert "no row has 'p4000' in column 'id'" in ran.err
+
+
+def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
+    def facts(path):
+        page = (saved / path).read_text(encoding="utf-8")
+        found = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+        found["settings"].pop("command")
+        found["settings"].pop("parameters")
+        return found
+
+    assert line(capsys, "report points.csv -k 5 --columns x,y -o fresh.html").code == 0
+    assert line(capsys, "report model.mosaic -o kept.html").code == 0
+    fresh, kept = facts("fresh.html"), facts("kept.html")
+    assert kept["ranking"][0]["name"] == fresh["ranking"][0]["name"]
+    assert kept == fresh
+
+
+def test_python_models_without_names_are_explained_by_number(folder, capsys):
+    MOSAIC(5).fit(POINTS).save("bare.mosaic")
+    ran = run(capsys, "explain", "bare.mosaic", "51")
+    assert (ran.code, ran.out[:36]) == (0, "row 51: rejected as an outlier: it i")
+    assert line(capsys, "report bare.mosaic -o bare.html").code == 0
+    rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
+    assert rows[0]["representative"] == rows[0]["representative_row"]
+
+
+def test_fit_by_passes_is_saved_with_its_certificate(folder, capsys):
+    assert line(capsys, "select points.csv -k 5 --columns x,y --strategy sketch --save model.mosaic").code == 0
+    assert mosaic.load("model.mosaic").certificate_.excess >= 0
+    found = json.loads(line(capsys, "report model.mosaic -o a.html --json").out)
+    assert found["certificate"]["excess"] is not None
+
+
+def test_options_of_a_fit_mean_nothing_for_a_saved_model(saved, capsys):
+    for words in (
+        "explain model.mosaic p7 -k 3",
+        "report model.mosaic --id id",
+        "explain model.mosaic --kernel cosine",
+    ):
+        ran = run(capsys, *words.split())
+        assert ran.code == 2
+        assert "means nothing for a saved model" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "match"),
+    [
+        ("predict cut.mosaic new.csv", 3, "cut.mosaic: is no saved model, or not all of it"),
+        ("predict new.csv new.csv", 3, "new.csv: is no saved model"),
+        ("explain cut.mosaic p7", 3, "cut.mosaic: is no saved model"),
+        ("report cut.mosaic -o a.html", 3, "cut.mosaic: is no saved model"),
+        ("predict absent.mosaic new.csv", 3, "there is no such file"),
+        ("predict model.mosaic absent.csv", 3, "there is no such file"),
+        ("predict model.mosaic", 2, "the following arguments are required: FILE"),
+        ("predict model.mosaic new.csv -o new.csv", 4, "it is the input, too"),
+        ("predict model.mosaic new.csv -o model.mosaic", 4, "it is the model, too"),
+        ("predict model.mosaic new.csv -o picks.csv", 4, "exists already"),
+        ("predict model.mosaic new.csv -k 3", 2, "there is no option -k"),
+        ("select points.csv -k 3 --save a.zip", 4, "the name of a saved model ends in .mosaic. Call it a.mosaic"),
+        ("select points.csv -k 3 --save model.mosaic", 4, "exists already"),
+        ("outliers points.csv --save nowhere/a.mosaic", 4, "does not exist"),
+    ],
+)
+def test_faults_have_their_exit_code(saved, capsys, words, code, match):
+    (saved / "cut.mosaic").write_bytes((saved / "model.mosaic").read_bytes()[:5000])
+    ran = run(capsys, *words.split())
+    assert (ran.code, match in ran.err) == (code, True), ran.err
+
+
+def test_completion_knows_predict(capsys):
+    pytest.importorskip("shtab")
+    assert "predict" in run(capsys, "completion", "bash").out

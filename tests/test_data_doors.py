@@ -1,0 +1,262 @@
+"""Other ways in: workbooks, standard input, Arrow streams, addresses."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zipfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from mosaic import MOSAIC
+from mosaic.cli import main
+from mosaic.data import FileFault, open_table
+from mosaic.exceptions import InvalidInputError
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": [f"r{i}" for i in range(60)],
+        "height": RNG.normal(size=60).round(4),
+        "age": RNG.integers(0, 90, 60),
+        "city": RNG.choice(["Bonn", "Ulm"], 60),
+    }
+)
+
+
+class Stream:
+    """What a query of some database gives: an Arrow stream and nothing else."""
+
+    def __init__(self, frame: pd.DataFrame):
+        self._table = pa.Table.from_pandas(frame, preserve_index=False)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.fixture
+def csv(tmp_path):
+    FRAME.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    def pipe(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return pipe
+
+
+# --------------------------------------------------------------------------------------------------------------- streams
+
+
+def test_an_arrow_stream_gives_the_picks_of_the_file(csv):
+    expected = MOSAIC(4).fit(csv)
+    found = MOSAIC(4).fit(Stream(FRAME))
+    np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)
+    assert list(found.feature_names_in_) == list(expected.feature_names_in_)
+    np.testing.assert_array_equal(found.predict(Stream(FRAME)), expected.predict(csv))
+
+
+def test_a_reader_of_batches_is_read_once():
+    reader = pa.Table.from_pandas(FRAME).to_reader(max_chunksize=7)
+    with open_table(reader, id="id") as table:
+        assert table.n == 60
+        assert table.names([3]) == ["r3"]
+
+
+def test_a_stream_that_is_large_for_the_budget_is_laid_out_on_disk():
+    many = pd.concat([FRAME] * 400, ignore_index=True)
+    with open_table(Stream(many), memory_budget=1e6) as table:
+        assert "temporary Parquet file" in " ".join(table.notes)
+        assert table.n == 24_000
+
+
+def test_a_stream_without_rows_is_refused():
+    with pytest.raises(FileFault, match="no rows"):
+        open_table(Stream(FRAME[:0]))
+
+
+def test_a_relation_of_duckdb_is_a_stream():
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    connection.register("people", pa.Table.from_pandas(FRAME))
+    relation = connection.sql("select * from people")
+    np.testing.assert_array_equal(
+        MOSAIC(4).fit(relation).representative_indices_, MOSAIC(4).fit(Stream(FRAME)).representative_indices_
+    )
+
+
+def test_a_data_set_of_hugging_face_keeps_its_order_and_the_names_of_its_classes():
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {"height": datasets.Value("float64"), "kind": datasets.ClassLabel(names=["cat", "dog"])}
+    )
+    rows = datasets.Dataset.from_dict({"height": [1.0, 2.0, 3.0], "kind": [0, 1, -1]}, features=features)
+    with open_table(rows.select([2, 0, 1])) as table:
+        assert table.rows([0, 1, 2]).to_pydict() == {"height": [3.0, 1.0, 2.0], "kind": [None, "cat", "dog"]}
+
+
+# -------------------------------------------------------------------------------------------------------- standard input
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda frame: frame.to_csv(index=False).encode(),
+        lambda frame: gzip.compress(frame.to_csv(index=False).encode()),
+        lambda frame: frame.to_json(orient="records", lines=True).encode(),
+        lambda frame: frame.to_parquet(),
+        lambda frame: _arrow_stream(frame),
+    ],
+    ids=["csv", "csv.gz", "jsonl", "parquet", "arrow"],
+)
+def test_standard_input_is_known_by_its_first_bytes(piped, tmp_path, monkeypatch, write):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    piped(write(FRAME))
+    with open_table("-") as table:
+        assert (table.n, table.path) == (60, Path("standard input"))
+        assert table.names([3]) == ["r3"]
+    assert not list(tmp_path.iterdir())
+
+
+def _arrow_stream(frame: pd.DataFrame) -> bytes:
+    sink, table = io.BytesIO(), pa.Table.from_pandas(frame)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def test_the_command_reads_standard_input(piped, tmp_path, capsys):
+    piped(FRAME.to_csv(index=False, sep="\t").encode())
+    assert main(["select", "-", "--format", "tsv", "-k", "3", "-o", str(tmp_path / "picks.csv"), "-q"]) == 0
+    assert len(pd.read_csv(tmp_path / "picks.csv")) == 3
+
+
+@pytest.mark.parametrize("data", [b"", b"a,b\n1,x\n2,\xff\n"])
+def test_a_fault_of_standard_input_names_it(piped, tmp_path, monkeypatch, data):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    piped(data)
+    with pytest.raises(FileFault, match=r"^standard input"):
+        open_table("-")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_format_tells_what_a_name_does_not(csv):
+    odd = csv.rename(csv.with_suffix(".dat"))
+    with open_table(odd, format="csv") as table:
+        assert (table.n, table.path) == (60, odd)
+    with pytest.raises(FileFault, match=r"people\.dat"):
+        open_table(odd, format="parquet")
+    with pytest.raises(InvalidInputError, match="format must be the ending of a known kind"):
+        open_table(odd, format="word")
+
+
+# ------------------------------------------------------------------------------------------------------------- addresses
+
+
+@pytest.mark.parametrize("address", ["https://example.org/a.csv", "s3://bucket/a.parquet", "gs://b/a.csv"])
+def test_an_address_gets_a_sentence_that_says_what_to_do(address, capsys):
+    with pytest.raises(FileFault, match="nothing is fetched from the network") as told:
+        MOSAIC(3).fit(address)
+    assert "Download it first" in str(told.value)
+    assert told.value.file == address
+    assert main(["select", address, "-k", "3"]) == 3
+
+
+# -------------------------------------------------------------------------------------------------------------- workbooks
+
+
+def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
+    """A minimal .xlsx file."""
+    ns = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    rels = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+
+    def cell(value: object) -> str:
+        if isinstance(value, str):
+            return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+        return "<c/>" if value is None else f"<c><v>{value}</v></c>"
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        main_type = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+        parts = "".join(
+            f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{main_type}.worksheet+xml"/>'
+            for i in range(len(sheets))
+        )
+        packed.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+            'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+            f'<Override PartName="/xl/workbook.xml" ContentType="{main_type}.sheet.main+xml"/>{parts}</Types>',
+        )
+        packed.writestr(
+            "_rels/.rels",
+            f'<Relationships xmlns="{package}/relationships"><Relationship Id="r" Type="{rels}/officeDocument" '
+            'Target="xl/workbook.xml"/></Relationships>',
+        )
+        names = "".join(f'<sheet name="{name}" sheetId="{i + 1}" r:id="r{i}"/>' for i, name in enumerate(sheets))
+        packed.writestr("xl/workbook.xml", f'<workbook {ns} xmlns:r="{rels}"><sheets>{names}</sheets></workbook>')
+        links = "".join(
+            f'<Relationship Id="r{i}" Type="{rels}/worksheet" Target="worksheets/sheet{i}.xml"/>'
+            for i in range(len(sheets))
+        )
+        packed.writestr(
+            "xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{package}/relationships">{links}</Relationships>'
+        )
+        for i, rows in enumerate(sheets.values()):
+            body = "".join(f"<row>{''.join(cell(value) for value in row)}</row>" for row in rows)
+            packed.writestr(f"xl/worksheets/sheet{i}.xml", f"<worksheet {ns}><sheetData>{body}</sheetData></worksheet>")
+    return path
+
+
+PEOPLE = [list(FRAME.columns), *FRAME.to_numpy().tolist()]
+
+
+class TestWorkbooks:
+    @pytest.fixture(autouse=True)
+    def _library(self):
+        pytest.importorskip("python_calamine")
+
+    def test_the_first_sheet_is_read_as_its_csv_would_be(self, csv, tmp_path):
+        file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE, "Other": [["a"], [1]]})
+        with open_table(file) as table, open_table(csv) as expected:
+            assert table.feature_names == expected.feature_names
+            np.testing.assert_allclose(table.X, expected.X)
+            assert table.rows([5]).to_pydict() == expected.rows([5]).to_pydict()
+            assert any("'People'" in note for note in table.notes)
+        np.testing.assert_array_equal(
+            MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_
+        )
+
+    def test_a_sheet_is_named_and_others_are_listed(self, tmp_path, capsys):
+        file = workbook(tmp_path / "people.xlsx", {"Empty": [], "People": PEOPLE})
+        assert main(["select", str(file), "--sheet", "People", "-k", "3", "-o", str(tmp_path / "picks.csv"), "-q"]) == 0
+        with pytest.raises(FileFault, match=r"Did you mean 'People'.*Empty, People"):
+            open_table(file, sheet="Peple")
+        with pytest.raises(FileFault, match="'Empty' is empty"):
+            open_table(file)
+
+    def test_a_sheet_that_unpacks_to_more_than_the_budget_is_refused(self, tmp_path):
+        file = workbook(tmp_path / "bomb.xlsx", {"A": [["a", "b"], *[[1, 2]] * 100_000]})
+        with pytest.raises(FileFault, match="unpacks to"):
+            open_table(file, memory_budget=1e6)
+
+    @pytest.mark.parametrize("cut", [30, 400, -50])
+    def test_a_damaged_workbook_is_refused(self, tmp_path, cut):
+        file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE})
+        file.write_bytes(file.read_bytes()[:cut])
+        with pytest.raises(FileFault, match="cannot be read"):
+            open_table(file)
+
+
+def test_a_sheet_of_a_file_without_sheets_is_refused(csv):
+    with pytest.raises(FileFault, match="no sheets"):
+        open_table(csv, sheet="A")

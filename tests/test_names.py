@@ -1,0 +1,235 @@
+"""Rows by their names, and groups and weights by the names of columns: in data frames, open tables and files alike."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
+from mosaic.data import open_table
+from mosaic.exceptions import SelectionWarning
+from mosaic.inspection import card, explain, summary
+from mosaic.report import report_html
+
+N = 120
+
+
+def people(seed=0):
+    """Two numbers, a segment and a weight."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "height": rng.normal(170, 10, N),
+            "age": rng.normal(40, 12, N),
+            "segment": rng.choice(["a", "b", "c"], N),
+            "weight": rng.integers(1, 4, N),
+        }
+    )
+
+
+def called(n=N):
+    return [f"C{i}" for i in range(n)]
+
+
+def by_index(frame):
+    return frame.set_axis(called(), axis=0)
+
+
+def by_column(frame):
+    return frame.assign(customer_id=called())
+
+
+def in_polars(frame):
+    return pytest.importorskip("polars").from_pandas(by_column(frame))
+
+
+def in_arrow(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(by_column(frame), preserve_index=False)
+
+
+ARGUMENTS = {"groups": "segment", "sample_weight": "weight", "must_include": ["C17", "C40"], "exclude": ["C3"]}
+
+
+@pytest.mark.parametrize("kind", [by_index, by_column, in_polars, in_arrow])
+def test_names_are_the_same_as_row_numbers_and_columns_the_same_as_their_values(kind):
+    frame = people()
+    expected = MOSAIC(9).fit(
+        frame[["height", "age"]],
+        groups=frame["segment"],
+        sample_weight=frame["weight"],
+        must_include=[17, 40],
+        exclude=[3],
+        quotas="equal",
+    )
+    model = MOSAIC(9).fit(kind(frame), quotas="equal", **ARGUMENTS)
+    np.testing.assert_array_equal(model.representative_indices_, expected.representative_indices_)
+    assert list(model.feature_names_in_) == ["height", "age"]
+    assert model.row_names_[17] == "C17"
+    assert model.explain("C17") == model.explain(17)
+    assert expected.row_names_ is None
+
+
+def test_a_file_and_an_open_table_know_names_too(tmp_path):
+    frame = by_column(people())
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    expected = MOSAIC(9).fit(frame, **ARGUMENTS).representative_indices_
+    model = MOSAIC(9).fit(path, **ARGUMENTS)
+    np.testing.assert_array_equal(model.representative_indices_, expected)
+    assert str(model.explain("C17")).startswith("C17 (row 17): chosen")
+    with open_table(path, group="segment", weight="weight") as table:
+        np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
+    with open_table(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
+        MOSAIC(9).fit(table, groups="segment")
+    with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
+        MOSAIC(9).fit(path, must_include=["C999"])
+
+
+def test_a_fit_by_passes_keeps_the_names_of_the_rows_that_it_keeps(tmp_path):
+    path = tmp_path / "people.csv"
+    by_column(people()).to_csv(path, index=False)
+    model = MOSAIC(5, strategy="sketch", n_initial=50, scale=False).fit(path, must_include=["C17"])
+    row = int(model.representative_indices_[0])
+    assert row == 17
+    assert model.explain("C17").name == "C17"
+
+
+def test_columns_with_a_role_are_named_as_not_compared():
+    plain = MOSAIC(5).fit(people(), groups="segment", sample_weight="weight")
+    assert plain.explain()[0] == ("Not compared: segment (the group of each row), weight (how often each row counts).")
+    mixed = MOSAIC(5).fit(people().assign(city=["Bonn", "Ulm"] * (N // 2)), groups="segment")
+    assert "segment (the group of each row)" in " ".join(mixed.table_.describe())
+    assert "segment" not in mixed.feature_names_in_
+    compared = MOSAIC(5).fit(people(), groups=people()["segment"])  # values are compared all the same
+    assert "segment" in compared.feature_names_in_
+
+
+def test_where_names_come_from():
+    frame = people()[["height", "age"]]
+
+    def origin(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SelectionWarning)
+            names = MOSAIC(3).fit(X).row_names_
+        return None if names is None else (names.origin, names[1])
+
+    assert origin(frame) is None
+    assert origin(frame.to_numpy()) is None
+    assert origin(frame.set_axis(range(N), axis=0)) is None
+    assert origin(by_index(frame)) == ("the index", "C1")
+    assert origin(by_column(frame)) == ("column 'customer_id'", "C1")
+    assert origin(frame.assign(label=called())) == ("column 'label'", "C1")  # different in every row
+    filtered = frame.set_axis(range(100, 100 + N), axis=0)
+    assert origin(filtered) == ("the index", "101")
+    assert origin(by_column(filtered)) == ("column 'customer_id'", "C1")
+    assert origin(by_column(filtered.rename_axis("number"))) == ("the index", "101")
+    assert origin(frame.assign(id=[1] * N)) is None
+    assert origin(frame.assign(id=np.arange(N) + 10**17)) == ("column 'id'", str(10**17 + 1))  # no digit is lost
+
+
+def test_whole_numbers_are_row_numbers_and_text_is_a_name():
+    frame = people()[["height", "age"]].set_axis(range(50, 50 + N), axis=0)
+    model = MOSAIC(5).fit(frame)
+    assert model.explain(60).index == 60
+    assert model.explain("60").index == 10
+    assert str(model.explain("60")).startswith("60 (row 10): ")
+    assert MOSAIC(5).fit(frame, must_include=["60", 3]).representative_indices_[:2].tolist() == [10, 3]
+    with pytest.raises(
+        InvalidInputError, match=r"no row has '7' in the index\..* Row number 7 is the number 7, not text"
+    ):
+        model.explain("7")
+
+
+def test_names_that_no_row_or_several_rows_have_are_refused_with_near_ones():
+    frame = by_index(people()[["height", "age"]])
+    model = MOSAIC(5).fit(frame)
+    for name, told in {"C1111": r"Did you mean 'C111'", "c17": r"Did you mean 'C17'"}.items():
+        with pytest.raises(InvalidInputError, match=f"no row has '{name}' in the index. {told}"):
+            model.explain(name)
+    with pytest.raises(InvalidInputError, match=r"^exclude: no row has 'X' in the index"):
+        MOSAIC(5).fit(frame, exclude=["C1", "X"])
+    twice = frame.rename(index={"C5": "C4"})
+    with pytest.raises(InvalidInputError, match=r"must_include: 2 rows are called 'C4', the rows 4 and 5 among them"):
+        MOSAIC(5).fit(twice, must_include="C4")
+    with pytest.raises(InvalidInputError, match=r"must_include holds the name 'C4'\. Rows have no names"):
+        MOSAIC(5).fit(frame.to_numpy(), must_include=["C4"])
+    with pytest.raises(InvalidInputError, match=r"row number between 0 and 119; got 'C4'\. Rows have no names"):
+        MOSAIC(5).fit(frame.to_numpy()).explain("C4")
+
+
+def test_columns_that_are_not_there_are_refused():
+    with pytest.raises(
+        InvalidInputError, match=r"groups names the column 'segmnt', which X does not have\. Did you mean"
+    ):
+        MOSAIC(5).fit(people(), groups="segmnt")
+    with pytest.raises(InvalidInputError, match=r"sample_weight names the column 'w', but X is a ndarray"):
+        MOSAIC(5).fit(np.eye(5), sample_weight="w")
+
+
+def test_a_detector_knows_names_and_weights():
+    frame = by_index(people()).drop(columns="segment")
+    frame.loc["C7", ["age", "weight"]] = 999, 1
+    detector = MOSAICOutlierDetector().fit(frame, sample_weight="weight")
+    told = detector.explain("C7")
+    assert told.status == "outlier"
+    assert str(told).startswith("C7 (row 7): an outlier: age 999")
+    assert explain(detector, "C7") == told == detector.explain(7)
+    assert list(detector.feature_names_in_) == ["height", "age"]
+
+
+def test_names_are_shown_in_summaries_cards_and_reasons():
+    model = MOSAIC(5).fit(by_index(people()[["height", "age"]]))
+    pick = int(model.representative_indices_[0])
+    facts = summary(model, certificate=False)
+    assert facts.representatives[0].name == f"C{pick}"
+    assert f">C{pick}</td>" in card(model)
+    other = next(row for row in range(N) if model.explain(row).status == "represented")
+    told = model.explain(other)
+    assert f"C{told.represented_by} (row {told.represented_by}) stands for it" in told.reason
+
+
+def test_a_pickled_model_keeps_its_names():
+    model = pickle.loads(pickle.dumps(MOSAIC(5).fit(by_index(people()[["height", "age"]]))))
+    assert model.explain("C9").index == 9
+
+
+def test_a_precomputed_similarity_with_an_index_has_names():
+    X = people()[["height", "age"]].to_numpy()
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 200)
+    model = MOSAIC(5, kernel="precomputed").fit(pd.DataFrame(K, index=called(), columns=called()), must_include=["C8"])
+    assert model.explain("C8").rank == 0
+
+
+def test_warnings_of_fit_are_at_the_line_of_the_user():
+    frame = people()[["height", "age"]].assign(id=[1, 2] * (N // 2))
+    with pytest.warns(SelectionWarning, match="not computed with") as caught:
+        MOSAIC(5).fit(frame)
+    assert {warning.filename for warning in caught} == {__file__}
+    crowd = np.vstack(
+        [np.random.default_rng(0).normal(size=(80, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40]
+    )
+    with pytest.warns(SelectionWarning, match="form a sparse group") as caught:
+        MOSAIC(5).fit(crowd)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_another_threshold_gives_another_model_and_leaves_this_one():
+    model = MOSAIC(10).fit(people()[["height", "age"]])
+    before = model.representative_indices_.copy()
+    few = model.rethreshold(n_representatives=4, outliers="keep")
+    assert few is not model
+    assert (few.n_representatives, few.outliers, few.n_representatives_) == (4, "keep", 4)
+    assert (model.n_representatives, model.outliers, model.n_representatives_) == (10, "reject", 10)
+    np.testing.assert_array_equal(model.representative_indices_, before)
+    assert few.selection_.material is model.selection_.material
+
+
+def test_a_report_names_the_rows():
+    frame = by_index(people()[["height", "age"]])
+    model = MOSAIC(5).fit(frame)
+    pick = int(model.representative_indices_[0])
+    assert f'"C{pick}"' in report_html(model, certificate=False)

@@ -1,0 +1,285 @@
+"""Numbers at the ends of the range of floats: data, weights, strengths and bandwidths of any size are compared, or refused."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import mosaic
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, metrics, solve
+from mosaic.kernels import RBF, make_kernel
+
+UNIT_FREE = [
+    {},
+    {"kernel": "laplacian"},
+    {"kernel": "cosine"},
+    {"kernel": "diffusion"},
+    {"kernel": "polynomial"},
+    {"gamma": "scale"},
+    {"gamma": "median"},
+    {"scale": True},
+    {"objective": "explained"},
+    {"strategy": "sketch"},
+]
+POWERS = [-1000, -500, -60, -49, -3, 1, 40, 51, 500, 1000]
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(120, 3)) + 4.0 * rng.integers(0, 3, (120, 1))
+    rows[7] = [60.0, -60.0, 60.0]
+    return rows
+
+
+@pytest.mark.parametrize("settings", UNIT_FREE, ids=str)
+def test_a_power_of_two_changes_nothing(X, settings):
+    model = MOSAIC(5, **settings).fit(X)
+    for power in POWERS:
+        other = MOSAIC(5, **settings).fit(X * 2.0**power)
+        assert other.representative_indices_.tolist() == model.representative_indices_.tolist(), power
+        for name in ("labels_", "is_outlier_", "effective_count_", "representation_error_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(model, name), err_msg=f"{name} at 2^{power}")
+        np.testing.assert_array_equal(other.predict(X * 2.0**power), model.predict(X))
+        np.testing.assert_array_equal(other.transform(X * 2.0**power), model.transform(X))
+
+
+@pytest.mark.parametrize("convert", [sp.csr_array, lambda A: A.astype(np.float32)], ids=["sparse", "single"])
+def test_a_power_of_two_changes_nothing_in_other_forms(X, convert):
+    model = MOSAIC(5, kernel="rbf").fit(convert(X))
+    for power in (-90, -60, 60, 90):
+        other = MOSAIC(5, kernel="rbf").fit(convert(X * 2.0**power))
+        assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+        np.testing.assert_array_equal(other.labels_, model.labels_)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-165, 1e155, 1e300])
+def test_numbers_whose_squares_are_no_floats_give_the_same_answer(X, factor):
+    model, other = MOSAIC(5).fit(X), MOSAIC(5).fit(X * factor)
+    assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+    assert np.flatnonzero(other.is_outlier_).tolist() == np.flatnonzero(model.is_outlier_).tolist() == [7]
+    assert other.certificate_.gap == pytest.approx(model.certificate_.gap)
+    detector = MOSAICOutlierDetector().fit(X * factor)
+    np.testing.assert_array_equal(detector.predict(X * factor), MOSAICOutlierDetector().fit(X).predict(X))
+    assert solve(X * factor).support.tolist() == solve(X).support.tolist()
+
+
+def test_bandwidths_and_divisors_are_given_in_the_unit_of_the_data(X):
+    model, other = MOSAIC(5).fit(X), MOSAIC(5).fit(X * 2.0**200)
+    assert other.gamma_ == model.gamma_ * 2.0**-400
+    assert (
+        MOSAIC(5, kernel="laplacian").fit(X * 2.0**200).gamma_
+        == MOSAIC(5, kernel="laplacian").fit(X).gamma_ * 2.0**-200
+    )
+    scaled, far = MOSAIC(5, scale=True).fit(X), MOSAIC(5, scale=True).fit(X * 2.0**200)
+    np.testing.assert_array_equal(far.column_scale_, scaled.column_scale_ * 2.0**200)
+    assert far.gamma_ == scaled.gamma_
+
+
+def test_a_bandwidth_that_no_float_holds_is_told(X):
+    told = MOSAIC(5).fit(X * 1e-200).explain()[1]
+    assert "e+39" in told or "e+40" in told
+    assert MOSAIC(5).fit(X * 1e-200).gamma_ == np.inf
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
+def test_a_given_bandwidth_is_in_the_unit_of_the_data(X, kernel):
+    order = 1 if kernel == "laplacian" else 2
+    model = MOSAIC(5, kernel=kernel, gamma=0.25).fit(X)
+    other = MOSAIC(5, kernel=kernel, gamma=0.25 * 2.0 ** (-order * 100)).fit(X * 2.0**100)
+    np.testing.assert_array_equal(other.transform(X * 2.0**100), model.transform(X))
+    assert other.gamma_ == 0.25 * 2.0 ** (-order * 100)
+
+
+@pytest.mark.parametrize("gamma", [1e-300, 1e300])
+@pytest.mark.parametrize("factor", [1e-250, 1.0, 1e250])
+def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
+    model = MOSAIC(5, gamma=gamma, outliers="keep").fit(X * factor)
+    similarities = model.transform(X * factor)
+    assert np.isfinite(similarities).all()
+    assert (model.predict(X * factor)[model.representative_indices_] == np.arange(5)).all()
+
+
+def test_explanations_have_the_numbers_of_the_data(X):
+    pd = pytest.importorskip("pandas")
+    for power in (0, 300, -300):
+        frame = pd.DataFrame(X * 2.0**power, columns=["a", "b", "c"])
+        reasons = mosaic.inspection.explain(MOSAIC(5, scale=False).fit(frame), 7)
+        assert f"{60.0 * 2.0**power:.4g}" in str(reasons).replace(",", "")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "diffusion", "cosine"])
+def test_kernels_compare_new_points_in_the_unit_of_their_own(X, kernel):
+    small, large = make_kernel(X, kernel), make_kernel(X * 2.0**700, kernel)
+    Y = X[:5] + 0.5
+    np.testing.assert_array_equal(large.cross(Y * 2.0**700), small.cross(Y))
+    np.testing.assert_array_equal(large.columns(np.arange(9)), small.columns(np.arange(9)))
+    if kernel in ("rbf", "laplacian"):
+        np.testing.assert_array_equal(
+            large.over(Y * 2.0**700).columns(np.arange(5)), small.over(Y).columns(np.arange(5))
+        )
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"mode": "paper"}], ids=str)
+@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+def test_new_rows_far_outside_are_outliers(X, settings, size):
+    far = np.array([[size, 0.0, -size], [size, size, size]])
+    model = MOSAIC(5, **settings).fit(X)
+    assert np.isfinite(model.score_samples(far)).all()
+    assert not model.transform(far).any()
+    if settings.get("mode") != "paper":
+        assert model.predict(far).tolist() == [-1, -1]
+    wide = np.hstack([X, np.zeros((120, 40))])  # distances by products
+    assert MOSAICOutlierDetector().fit(wide).predict(np.full((2, 43), size)).tolist() == [-1, -1]
+
+
+def test_new_rows_far_outside_are_outliers_for_passes(X):
+    model = MOSAIC(5, strategy="sketch").fit(X)
+    assert model.predict(np.full((1, 3), 1e250)).tolist() == [-1]
+
+
+@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+def test_a_row_far_outside_hides_nothing(X, size):
+    model = MOSAIC(5).fit(X)
+    other = MOSAIC(5).fit(np.vstack([X, [[size, -size, size]]]))
+    assert np.flatnonzero(other.is_outlier_).tolist() == [7, 120]
+    assert len(np.intersect1d(other.representative_indices_, model.representative_indices_)) >= 3
+
+
+def test_columns_of_very_different_size_are_divided_by_their_spread(X):
+    model = MOSAIC(5, scale=True).fit(X)
+    other = MOSAIC(5, scale=True).fit(X * np.array([2.0**900, 1.0, 2.0**-60]))
+    assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+    single = (X * np.array([2.0**90, 1.0, 2.0**-40])).astype(np.float32)
+    assert MOSAIC(5, scale=True).fit(single).n_representatives_ == 5
+
+
+def test_directions_of_rows_of_any_length(X):
+    lengths = 2.0 ** np.linspace(-900, 900, 120)[:, None].round()
+    model, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X * lengths, "cosine")
+    np.testing.assert_array_equal(other.columns(np.arange(5)), make_kernel(X, "cosine").columns(np.arange(5)))
+    np.testing.assert_array_equal(model.transform(X * lengths), model.transform(X))
+    with pytest.raises(InvalidInputError, match="1 rows are zero"):
+        make_kernel(np.vstack([X, np.zeros((1, 3))]), "cosine")
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
+    K = make_kernel(X, "rbf", gamma=0.1).columns(np.arange(120))
+    for rows, kernel in ((X * factor, "linear"), (K * factor, "precomputed"), (X, lambda A, B: factor * (A @ B.T))):
+        for call in (MOSAIC(5, kernel=kernel).fit, MOSAICOutlierDetector(kernel=kernel).fit):
+            with pytest.raises(InvalidInputError, match=r"similarit|kernel function"):
+                call(rows)
+        with pytest.raises(InvalidInputError, match=r"similarit|kernel function"):
+            solve(rows, kernel=kernel)
+
+
+def test_powers_that_are_no_floats_are_refused(X):
+    for settings in ({"gamma": 1e200}, {"gamma": 1.0, "degree": 200}, {"coef0": 1e200}):
+        with pytest.raises(InvalidInputError, match="similarities"):
+            MOSAIC(5, kernel="polynomial", **settings).fit(X)
+
+
+def test_similarities_of_new_rows_that_are_no_floats_are_refused(X):
+    for kernel in ("linear", "polynomial"):
+        with pytest.raises(InvalidInputError, match="leave the range"):
+            MOSAIC(5, kernel=kernel).fit(X).predict(np.full((1, 3), 1e200))
+
+
+def test_single_precision_is_left_where_it_is_too_narrow_for_similarities(X):
+    model = MOSAIC(5, kernel="linear").fit((X * 1e10).astype(np.float32))
+    assert model.certificate_.gap <= 1e-2
+    assert np.isfinite(model.lam_)
+
+
+@pytest.mark.parametrize("factor", [1e-310, 1e-100, 1e100, 1e306])
+def test_only_ratios_of_weights_matter_where_they_are_no_numbers_of_copies(X, factor):
+    weights = np.random.default_rng(0).random(120) + 0.5
+    model, other = (MOSAIC(5).fit(X, sample_weight=weights * f) for f in (1.0, factor))
+    assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+    np.testing.assert_allclose(other.effective_count_, model.effective_count_)
+
+
+def test_a_weight_that_is_nothing_beside_others_still_counts(X):
+    weights = np.ones(120)
+    weights[3] = 1e-300
+    assert MOSAIC(5).fit(X, sample_weight=weights).labels_[3] >= 0
+    assert solve(X, sample_weight=weights).dual_gap <= 1e-4
+    heavy = np.ones(120)
+    heavy[3] = 1e300
+    assert 3 in MOSAIC(1, outliers="keep").fit(X, sample_weight=heavy).representative_indices_
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("sample_weight", 1e308),
+        ("sample_weight", 1e-310),
+        ("cost", 1e300),
+        ("cost", 1e-300),
+        ("lam", 1e308),
+        ("lam", 1e-308),
+    ],
+)
+def test_programs_whose_values_are_no_floats_are_refused(X, name, values):
+    with pytest.raises(InvalidInputError, match=name) as error:
+        solve(X, **{name: values if name == "lam" else np.full(120, values)})
+    assert error.value.remedy
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
+@pytest.mark.parametrize("lam", [1e10, 1e12, 1e15, 1e30, 1e60])
+def test_a_lower_bound_is_never_above_the_value(lam):
+    encoding = solve([[3], [3], [3], [9], [0], [250], [250], [18], [9]], lam=lam)
+    proven = encoding.certificate
+    assert proven.dual <= proven.primal + proven.slack
+    assert proven.gap >= 0
+    assert "within 0 %" not in str(proven)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rounding_between_equal_rows_does_not_set_the_bandwidth(form):
+    rng = np.random.default_rng(0)
+    few = rng.normal(size=(30, 40)) + 10.0
+    copies = form(few[rng.integers(0, 30, 600)])
+    distances = RBF(few).distances(np.arange(30), np.arange(30))
+    usual = 1.0 / np.median(distances[distances > 0])
+    for rule in ("median", EffectiveCount(100.0)):
+        assert usual / 10 < make_kernel(copies, "rbf", gamma=rule).gamma < 10 * usual
+    alike = form(rng.normal(size=(1, 40)) * 1e3 + np.zeros((600, 1)))
+    assert make_kernel(alike, "rbf", gamma=EffectiveCount(100.0)).gamma == 1.0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("gamma", [1e12, 1e30])
+def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 40))[rng.integers(0, 30, 600)] * (1.0 + 1e-15 * rng.normal(size=(600, 40)))
+    encoding = solve(form(rows), gamma=gamma)
+    assert encoding.dual_gap <= 1e-4
+    K = encoding.kernel.columns(np.arange(encoding.kernel.n))
+    np.testing.assert_allclose(
+        K,
+        make_kernel(rows[:, :], "rbf", gamma=gamma).columns(np.arange(600))[
+            np.ix_(encoding.groups.first, encoding.groups.first)
+        ],
+    )
+    assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8
+
+
+@pytest.mark.parametrize("power", [-1000, -450, 0, 450, 1000])
+def test_metrics_of_points_of_any_size(X, power):
+    assert metrics.hausdorff_radius(X * 2.0**power, [0, 1]) == metrics.hausdorff_radius(X, [0, 1]) * 2.0**power
+    assert metrics.hull_coverage(X * 2.0**power, [0, 1, 7]) == pytest.approx(metrics.hull_coverage(X, [0, 1, 7]))
+    kernel = make_kernel(X * 2.0**power, "rbf")
+    assert metrics.explained_share(kernel, [0, 1]) == metrics.explained_share(make_kernel(X, "rbf"), [0, 1])
+    heavy = np.full(120, 1e308)
+    assert metrics.explained_share(kernel, [0, 1], sample_weight=heavy) == metrics.explained_share(kernel, [0, 1])

@@ -1,0 +1,498 @@
+"""Saved models: the same answers in another process, small files, and nothing but a clear refusal of everything else."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import pickle
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import mosaic
+from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic.exceptions import InvalidInputError
+from mosaic.inspection import explain
+from mosaic.report import report_html
+
+X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
+NEW = np.random.default_rng(2).normal(size=(40, 5)) * np.linspace(0.1, 6.0, 40)[:, None]
+K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+WORDS = sp.random_array((200, 120), density=0.04, random_state=0, format="csr") + sp.eye_array(200, 120, format="csr")
+WEIGHTS = np.random.default_rng(3).integers(0, 3, 300)
+FITS = {
+    "plain": lambda: (MOSAIC(7).fit(X), NEW),
+    "auto": lambda: (MOSAIC().fit(X), NEW),
+    "scaled": lambda: (MOSAIC(7, scale=True).fit(X), NEW),
+    "single precision": lambda: (MOSAIC(7).fit(X.astype(np.float32)), NEW.astype(np.float32)),
+    "weights": lambda: (MOSAIC(7).fit(X, sample_weight=WEIGHTS), NEW),
+    "must_include": lambda: (MOSAIC(7).fit(X, must_include=[297, 3], exclude=[4]), NEW),
+    "quotas": lambda: (MOSAIC(7).fit(X, groups=WEIGHTS, quotas={0: 2, 1: 0.5}), NEW),
+    "kept groups": lambda: (MOSAIC(7, min_group=2).fit(X), NEW),
+    "cosine": lambda: (MOSAIC(7, kernel="cosine").fit(X), NEW),
+    "laplacian": lambda: (MOSAIC(7, kernel="laplacian", gamma=EffectiveCount(20.0)).fit(X), NEW),
+    "polynomial": lambda: (MOSAIC(7, kernel="polynomial").fit(X), NEW),
+    "diffusion": lambda: (MOSAIC(7, kernel="diffusion").fit(X), NEW),
+    "precomputed": lambda: (MOSAIC(7, kernel="precomputed").fit(K), K[:30]),
+    "sparse": lambda: (MOSAIC(7).fit(WORDS), WORDS[:30]),
+    "directions": lambda: (MOSAIC(7).fit(np.random.default_rng(5).normal(size=(200, 64))), np.ones((2, 64))),
+    "low rank": lambda: (MOSAIC(7, strategy="low-rank", max_rank=40).fit(X), NEW),
+    "passes": lambda: (MOSAIC(7, strategy="sketch", n_initial=40).fit(X), NEW),
+    "paper": lambda: (MOSAIC(7, mode="paper", gamma=0.1).fit(X), NEW),
+    "paper by passes": lambda: (MOSAIC(7, mode="paper", gamma=0.1, strategy="sketch", n_initial=40).fit(X), NEW),
+    "detector": lambda: (MOSAICOutlierDetector(min_group=2).fit(X), NEW),
+    "sampler": lambda: (MOSAICSampler(7, random_state=np.random.default_rng(1)).fit(X), NEW),
+}
+
+
+@pytest.fixture(params=FITS)
+def fitted(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return FITS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MOSAIC(7).fit(X)
+
+
+@pytest.fixture
+def file(model, tmp_path):
+    model.save(tmp_path / "a.mosaic")
+    return tmp_path / "a.mosaic"
+
+
+def answers(model, new):
+    """Everything that a model says about new rows and about its own."""
+    found = {
+        name: getattr(model, name)(new) for name in ("predict", "transform", "score_samples") if hasattr(model, name)
+    }
+    if hasattr(model, "score"):
+        found["score"] = model.score(new)
+    for name in (
+        "is_outlier_",
+        "effective_count_",
+        "labels_",
+        "representation_error_",
+        "representative_indices_",
+        "influence_",
+    ):
+        if hasattr(model, name):
+            found[name] = getattr(model, name)
+    found |= {"alpha": model.alpha_, "lam": model.lam_, "gamma": model.gamma_, "certificate": str(model.certificate_)}
+    found |= {"decisions": str(explain(model)), "rows": [explain(model, row) for row in (0, 3, 199)]}
+    return found
+
+
+def same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        if isinstance(value, np.ndarray):
+            assert found[name].dtype == value.dtype, name
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+        else:
+            assert found[name] == value, name
+
+
+def test_loaded_model_answers_as_before(fitted, tmp_path):
+    model, new = fitted
+    if model.selection_.by_passes:  # a saved model cannot read the rows again
+        _ = model.labels_, model.certificate_
+    model.save(tmp_path / "early.mosaic")
+    expected = answers(model, new)
+    model.save(tmp_path / "late.mosaic")
+    for name in ("early.mosaic", "late.mosaic"):
+        loaded = mosaic.load(tmp_path / name)
+        assert type(loaded) is type(model)
+        same(answers(loaded, new), expected)
+    assert loaded.get_params().keys() == model.get_params().keys()
+
+
+def test_pickled_model_answers_as_before(fitted):
+    model, new = fitted
+    if model.selection_.by_passes:
+        _ = model.labels_, model.certificate_
+    early = pickle.dumps(model)
+    expected = answers(model, new)
+    for again in (pickle.loads(early), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        same(answers(again, new), expected)
+
+
+def test_another_process_gives_the_same_bits(model, file, tmp_path):
+    np.save(tmp_path / "new.npy", NEW)
+    code = (
+        "import sys, numpy as np, mosaic; model = mosaic.load(sys.argv[1]); Y = np.load(sys.argv[2]);"
+        "np.savez(sys.argv[3], predict=model.predict(Y), transform=model.transform(Y), score_samples=model.score_samples(Y));"
+        "print(model.explain(3))"
+    )
+    words = [sys.executable, "-c", code, str(file), str(tmp_path / "new.npy"), str(tmp_path / "out.npz")]
+    told = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert str(model.explain(3)) in told.stdout
+    with np.load(tmp_path / "out.npz") as found:
+        for name in found:
+            np.testing.assert_array_equal(found[name], getattr(model, name)(NEW))
+
+
+def test_mixed_table_is_encoded_as_in_fit(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {
+            "age": rng.normal(45, 12, 200).round(),
+            "income": rng.lognormal(10, 1, 200),
+            "city": rng.choice(["Bonn", "Ulm", "Jena"], 200, p=[0.6, 0.395, 0.005]),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, 200), "D"),
+            "note": [
+                f"{a} {b}" for a, b in zip(rng.choice(["late", "good"], 200), rng.integers(0, 150, 200), strict=True)
+            ],
+        }
+    )
+    people.loc[::7, "income"] = np.nan
+    people.loc[3, "age"] = 999
+    model = MOSAIC(5).fit(people)
+    model.save(tmp_path / "people.mosaic")
+    loaded = mosaic.load(tmp_path / "people.mosaic")
+    assert loaded.table_ == model.table_
+    assert "age 999" in loaded.explain(3).reason
+    new = people.sample(50, random_state=1)[["note", "since", "city", "age", "income"]]
+    same(answers(loaded, new), answers(model, new))
+    assert report_html(loaded) == report_html(model)
+
+
+def test_loaded_model_writes_the_same_report_and_is_changed_like_a_fresh_one(model, file):
+    loaded = mosaic.load(file)
+    assert report_html(loaded) == report_html(model)
+    again = mosaic.load(file).rethreshold(n_representatives=4)
+    np.testing.assert_array_equal(again.representative_indices_, MOSAIC(4).fit(X).representative_indices_)
+
+
+def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
+    fitted = MOSAIC(7, strategy="sketch", n_initial=40).fit(X)
+    fitted.save(tmp_path / "a.mosaic")
+    loaded = mosaic.load(tmp_path / "a.mosaic")
+    np.testing.assert_array_equal(loaded.influence_, fitted.influence_)
+    assert loaded.lam_ == fitted.lam_
+    assert not hasattr(loaded, "labels_")
+    with pytest.raises(InvalidInputError, match="certificate_ was not computed before this model was saved"):
+        _ = loaded.certificate_
+    with pytest.raises(InvalidInputError, match="the encoding is not kept"):
+        _ = loaded.selection_.encoding
+    assert loaded.rethreshold(n_representatives=4).n_representatives_ == 4
+
+
+def needed(model):
+    """Bytes of picks, references and factors that predictions are computed from."""
+    counting = model.selection_.material.counting
+    arrays = [counting.reference.X, model.selection_.chosen_kernel.X]
+    arrays += [part for program in counting.programs for part in (program.P, program.R, program.weights)]
+    return sum(array.nbytes for array in arrays)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, strategy="sketch")],
+    ids=["in memory", "detector", "passes"],
+)
+def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(1500, 6))
+    model = make().fit(rows)
+    _ = model.certificate_, model.is_outlier_, explain(model, 0), model.alpha_
+    model.save(tmp_path / "a.mosaic")
+    for size in (len(pickle.dumps(model)), (tmp_path / "a.mosaic").stat().st_size):
+        assert size < 2 * needed(model)
+
+
+def test_file_is_written_once_and_whole(model, file, tmp_path):
+    with pytest.raises(InvalidInputError, match="exists already"):
+        model.save(file)
+    before = file.read_bytes()
+    model.save(file, force=True)
+    assert file.read_bytes() == before  # equal models, equal bytes
+    assert [each.name for each in tmp_path.iterdir()] == [file.name]
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="kernel is a function, and a saved model holds no code"):
+        MOSAIC(3, kernel=lambda A, B: A @ B.T + 1.0).fit(X).save(tmp_path / "a.mosaic")
+
+    class Own(MOSAIC):
+        pass
+
+    with pytest.raises(InvalidInputError, match="this is a Own"):
+        Own(3).fit(X).save(tmp_path / "a.mosaic")
+    with pytest.raises(ValueError, match="not fitted"):
+        MOSAIC(3).save(tmp_path / "a.mosaic")
+    groups = np.array([complex(i % 2) for i in range(len(X))])
+    model = MOSAIC(3).fit(X)
+    object.__setattr__(model.selection_.material.constraints, "names", (groups[0], groups[1]))
+    with pytest.raises(InvalidInputError, match="which a file without code cannot hold"):
+        model.save(tmp_path / "a.mosaic")
+    assert not list(tmp_path.iterdir())
+
+
+# --------------------------------------------------------------------------------------------------------- damaged and hostile
+
+
+def members_of(file):
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def written(file, members, **settings):
+    with zipfile.ZipFile(file, "w", **settings) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return file
+
+
+def digest_of(told):
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def forged(file, change=lambda told: None, members=None):
+    """The archive with another structure or other arrays, and digests that are right again."""
+    members = members_of(file) if members is None else members
+    told = json.loads(members["model.json"])
+    told.pop("digest")
+    told["arrays"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != "model.json"}
+    change(told)
+    members["model.json"] = json.dumps({**told, "digest": digest_of(told)}).encode()
+    return written(file, members)
+
+
+def refused(file, match):
+    with pytest.raises(InvalidInputError, match=match) as caught:
+        mosaic.load(file)
+    assert str(caught.value).startswith(str(file))
+    assert caught.value.remedy
+
+
+def test_line_endings_and_spaces_of_the_structure_do_not_matter(model, file):
+    members = members_of(file)
+    members["model.json"] = json.dumps(json.loads(members["model.json"]), indent=2).replace("\n", "\r\n").encode()
+    np.testing.assert_array_equal(mosaic.load(written(file, members)).predict(NEW), model.predict(NEW))
+
+
+def test_newer_format_is_refused_in_words(file):
+    forged(file, lambda told: told.update(format=2))
+    refused(file, r"newer version of MOSAIC \(format 2\); this one, .*, reads up to 1. Upgrade: pip install")
+
+
+def test_every_member_is_checked(file):
+    whole = members_of(file)
+    assert len(whole) > 10
+    for name, data in whole.items():
+        flipped = bytearray(data)
+        flipped[-2] ^= 4
+        for other in (data[:-2], data + b" x", bytes(flipped), b""):
+            refused(written(file, {**whole, name: other}), "is damaged or no saved model")
+        refused(
+            written(file, {key: value for key, value in whole.items() if key != name}), "other members|no saved model"
+        )
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.01, 0.5, 0.99, 0.9999])
+def test_truncated_files_are_refused(file, keep):
+    data = file.read_bytes()
+    file.write_bytes(data[: int(keep * len(data))])
+    refused(file, "is no saved model, or not all of it|the file is empty")
+
+
+def test_flipped_bytes_anywhere_are_refused_or_do_not_matter(model, file):
+    data, expected = file.read_bytes(), model.predict(NEW)
+    for place in np.random.default_rng(0).integers(0, len(data), 60).tolist() + list(
+        range(len(data) - 60, len(data), 3)
+    ):
+        other = bytearray(data)
+        other[place] ^= 1 << (place % 8)
+        file.write_bytes(bytes(other))
+        try:
+            found = mosaic.load(file)
+        except InvalidInputError:
+            continue
+        np.testing.assert_array_equal(found.predict(NEW), expected)  # such as the date of a member
+
+
+def test_structure_that_was_changed_is_refused(file):
+    members = members_of(file)
+    told = json.loads(members["model.json"])
+    told["estimator"] = "MOSAICSampler"
+    members["model.json"] = json.dumps(told).encode()
+    refused(written(file, members), "model.json does not match its digest")
+
+
+@pytest.mark.parametrize("name", ["../evil.npy", "/tmp/evil.npy", "folder/0.npy", "0.npy ", "00.npy", "C:\\0.npy"])
+def test_other_names_of_members_are_refused(file, name):
+    members = members_of(file)
+    refused(written(file, {**members, name: members["0.npy"]}), "other members than a saved model")
+    renamed = {name if key == "0.npy" else key: data for key, data in members.items()}
+    refused(written(file, renamed), "other members than a saved model")
+
+
+def test_member_that_is_there_twice_is_refused(file):
+    members = members_of(file)
+    with zipfile.ZipFile(file, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, data in [*members.items(), ("0.npy", members["0.npy"])]:
+            archive.writestr(name, data)
+    refused(file, "other members than a saved model")
+
+
+def test_compressed_members_are_refused_before_they_are_read(file):
+    members = members_of(file)
+    bomb = io.BytesIO()
+    np.save(bomb, np.zeros(1 << 22))
+    refused(written(file, {**members, "0.npy": bomb.getvalue()}, compression=zipfile.ZIP_DEFLATED), "is compressed")
+
+
+def test_sizes_that_the_file_cannot_hold_are_refused_before_they_are_read(file):
+    data = file.read_bytes()
+    with zipfile.ZipFile(file) as archive:
+        info = archive.getinfo("0.npy")
+    size = info.file_size.to_bytes(4, "little") * 2  # compressed and uncompressed, in the directory
+    at = data.rindex(size)
+    file.write_bytes(data[:at] + (2_000_000_000).to_bytes(4, "little") * 2 + data[at + 8 :])
+    refused(file, "claims to hold more than the file can")
+
+
+def npy(array, **settings):
+    stream = io.BytesIO()
+    np.save(stream, array, **settings)
+    return stream.getvalue()
+
+
+def header(shape, dtype="<f8"):
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (npy(np.array([print, 1], dtype=object), allow_pickle=True), "holds no numbers"),
+        (npy(np.array(["text"])), "holds no numbers"),
+        (npy(np.array([1j])), "holds no numbers"),
+        (header((10**15,)) + bytes(64), "not as many as it says"),
+        (header((-1, 4)) + bytes(32), "is damaged"),
+        (header((2**40, 2**40)) + bytes(32), "is damaged"),
+        (b"\x93NUMPY\x07\x00" + bytes(200), "is damaged"),
+        (b"no array", "is damaged"),
+    ],
+)
+def test_arrays_that_are_none_are_refused(file, data, match):
+    members = {**members_of(file), "0.npy": data}
+    refused(forged(file, members=members), match)
+
+
+def test_no_array_may_have_another_shape_type_or_nan(file):
+    """Forged archives, with digests that are right: a refusal or an answer, never another error."""
+    whole = members_of(file)
+    for name in whole:
+        if name == "model.json":
+            continue
+        array = np.load(io.BytesIO(whole[name]))
+        forgeries = [array[:-1], np.zeros((0,) * array.ndim), array.astype(complex).real.astype("U8"), array[None]]
+        forgeries.append(array.astype(np.float32 if array.dtype.kind != "f" else np.int64))
+        if array.dtype.kind == "f" and array.size:
+            spoilt = array.copy()
+            spoilt.flat[0] = np.nan
+            forgeries.append(spoilt)
+        if array.dtype == np.intp and array.size:
+            forgeries += [array + 10**9, array - 10**9]
+        # No numbers of no rows are as good as others; and the rows that decisions are made with may be fewer.
+        forgeries = [each for each in forgeries if each.size or each.shape != array.shape]
+        if np.array_equal(array, np.arange(len(X))):
+            forgeries = forgeries[1:]
+        for forgery in forgeries:
+            refused(forged(file, members={**whole, name: npy(forgery)}), "is damaged or no saved model")
+
+
+def part(told, *path):
+    """A part of the structure, by the names on the way; a dict is a list of pairs there."""
+    found = told["content"]
+    for name in path:
+        found = dict(map(tuple, found["dict"]))[name] if "dict" in found else next(iter(found.values()))[name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        (("fitted", "selection_"), "settings", None),
+        (("fitted", "selection_"), "nothing", 1),
+        (("fitted", "selection_", "settings"), "tol", -1.0),
+        (("fitted", "selection_", "settings"), "kernel", {"os.system": ["true"]}),
+        (("fitted", "selection_", "settings"), "kernel", {"Popen": {"args": "true"}}),
+        (("fitted", "selection_", "material"), "n_rows", "many"),
+        (("fitted", "selection_", "material"), "n_rows", 10**6),
+        (("fitted", "selection_", "material"), "proof", {"Cut": {"count": 1.0, "rule": "alone"}}),
+        (("fitted", "selection_", "material"), "kept", []),
+        (("fitted", "selection_", "cut"), "rule", "whatever"),
+        (("fitted", "selection_", "cut"), "count", {"float": "nan"}),
+        (("fitted", "selection_", "material", "geometry", "kernel"), "gamma", {"float": "inf"}),
+        (("fitted", "selection_", "material", "geometry", "kernel"), "X", {"csr": [[1.0], [7], [0, 1], [1, 2]]}),
+        (("fitted", "selection_", "material", "counting"), "programs", {"tuple": []}),
+    ],
+)
+def test_forged_structure_is_refused(file, path, name, value):
+    def change(told):
+        next(iter(part(told, *path).values()))[name] = value
+
+    refused(forged(file, change), "is damaged or no saved model")
+
+
+@pytest.mark.parametrize("name", ["predict", "labels_", "__class__", "_found", "_hidden_"])
+def test_attributes_that_a_model_does_not_have_are_refused(file, name):
+    forged(file, lambda told: part(told, "fitted")["dict"].append([name, 1]))
+    refused(file, "is no attribute of a fitted model")
+
+
+def test_structure_that_is_nested_too_deeply_is_refused(file):
+    members = members_of(file)
+    members["model.json"] = b"[" * 100_000 + b"]" * 100_000
+    refused(written(file, members), "is damaged or no saved model")
+    members["model.json"] = b'{"format": NaN}'
+    refused(written(file, members), "NaN is no number of JSON")
+
+
+def test_other_files_are_refused(tmp_path):
+    for name, data in {"text.mosaic": b"id,x\n1,2\n", "pickle.mosaic": pickle.dumps({"a": 1})}.items():
+        (tmp_path / name).write_bytes(data)
+        refused(tmp_path / name, "is no saved model")
+    written(tmp_path / "empty.mosaic", {})
+    refused(tmp_path / "empty.mosaic", "other members")
+    np.savez(tmp_path / "arrays.npz", a=np.ones(3))
+    refused(tmp_path / "arrays.npz", "other members")
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        mosaic.load(tmp_path / "absent.mosaic")
+    refused(tmp_path, "is no saved model")
+
+
+def test_names_and_cells_of_a_table_are_kept(tmp_path):
+    pytest.importorskip("pyarrow")
+    data = datasets.blobs_with_gross_outliers()
+    lines = [f"p{i},{x},{y},note {i}" for i, (x, y) in enumerate(data.X.tolist())]
+    (tmp_path / "points.csv").write_text("\n".join(["id,x,y,note", *lines]))
+    with mosaic.data.open_table(tmp_path / "points.csv", columns=["x", "y"]) as table:
+        model = MOSAIC(5).fit(table)
+        model.save(tmp_path / "points.mosaic", table=table)
+    loaded = mosaic.load(tmp_path / "points.mosaic")
+    kept = loaded.kept_rows_.table()
+    assert kept.names([7, 399]) == ["p7", "p399"]
+    assert kept.find("p42") == 42
+    row = int(model.representative_indices_[0])
+    assert kept.rows([row]).to_pylist() == [
+        {"id": f"p{row}", "x": data.X[row, 0], "y": data.X[row, 1], "note": f"note {row}"}
+    ]
+    loaded.save(tmp_path / "again.mosaic")
+    assert mosaic.load(tmp_path / "again.mosaic").kept_rows_.ids == loaded.kept_rows_.ids

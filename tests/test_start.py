@@ -1,0 +1,216 @@
+"""More rows, same picks: a fit that starts from the picks of an earlier one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler
+from mosaic.inspection import summary
+
+RNG = np.random.default_rng(0)
+OLD = RNG.normal(size=(300, 3))
+MORE = np.vstack([OLD, RNG.normal(size=(60, 3))])
+#: A crowd where no row was before.
+ELSEWHERE = np.vstack([OLD, RNG.normal(size=(300, 3)) * 0.5 + 5])
+
+
+def mean_similarity(model):
+    return float(model.selection_.gains.sum())
+
+
+@pytest.fixture(scope="module")
+def old():
+    return MOSAIC(15).fit(OLD)
+
+
+def test_earlier_picks_stay_where_others_are_hardly_better(old):
+    fresh, model = MOSAIC(15).fit(MORE), MOSAIC(15).fit(MORE, start=old)
+    kept = np.isin(old.representative_indices_, model.representative_indices_).sum()
+    assert kept >= 14
+    assert kept > np.isin(old.representative_indices_, fresh.representative_indices_).sum()
+    assert mean_similarity(model) > 0.99 * mean_similarity(fresh)
+    changes = model.selection_.changes
+    assert len(changes.kept) == kept
+    assert changes.similarity_after == pytest.approx(mean_similarity(model), rel=1e-6)
+
+
+def test_earlier_picks_go_where_others_are_clearly_better(old):
+    fresh, model = MOSAIC(15).fit(ELSEWHERE), MOSAIC(15).fit(ELSEWHERE, start=old)
+    changes = model.selection_.changes
+    assert len(changes.kept) < 15
+    assert len(changes.kept) + len(changes.replaced) + len(changes.dropped) == 15
+    assert mean_similarity(model) > 0.98 * mean_similarity(fresh)
+    assert mean_similarity(model) > changes.similarity_before
+    chosen = set(model.representative_indices_.tolist())
+    for gone, new, gain in changes.replaced:
+        assert gone not in chosen
+        assert new in chosen
+        assert gain > 0
+    told = "\n".join(model.explain())
+    assert f"{len(changes.kept)} of 15 earlier picks kept." in told
+    first, second, _ = changes.replaced[0]
+    assert f"row {first} → row {second} (+" in told
+    assert told in "\n".join(summary(model, certificate=False).settings["sentences"])
+
+
+def test_the_same_rows_give_the_same_picks(old):
+    again = MOSAIC(15).fit(OLD, start=old)
+    assert set(again.representative_indices_) == set(old.representative_indices_)
+    assert "15 of 15 earlier picks kept." in again.explain()
+
+
+def test_what_an_exchange_must_be_worth_is_what_is_documented(old):
+    """No exchange of an earlier pick that is left adds more than 3 % of what a pick adds on average."""
+    model = MOSAIC(15, outliers="keep").fit(ELSEWHERE, start=old)
+    picks, kernel = model.selection_.chosen, model.selection_.kernel
+    S = kernel.block(np.arange(kernel.n), np.arange(kernel.n))
+    reached = S[:, picks].max(axis=1).sum()
+    earlier = model.selection_.material.points.group[old.representative_indices_]
+    for place, pick in enumerate(picks):
+        others = S[:, np.delete(picks, place)].max(axis=1)
+        best = np.maximum(S, others[:, None]).sum(axis=0).max()
+        worth = 0.03 * reached / 15 if pick in earlier else 0.0
+        assert best <= reached + 1.05 * worth + 1e-6  # the worth is that of the picks before exchanges
+
+
+def test_rows_are_found_by_value_in_any_order_and_gone_ones_are_named(old):
+    order = np.random.default_rng(1).permutation(len(MORE))
+    lost = int(old.representative_indices_[3])
+    order = order[order != lost]
+    model = MOSAIC(15).fit(MORE[order], start=old)
+    again = set(order[model.representative_indices_].tolist())
+    assert len(again & set(old.representative_indices_.tolist())) >= 12
+    assert len(model.selection_.changes.kept) + len(model.selection_.changes.replaced) == 14
+    assert model.selection_.changes.gone == (f"row {lost}",)
+    assert f"Not among the rows any more: row {lost}." in model.explain()
+
+
+def test_rows_are_found_by_name_even_where_their_values_have_changed(old):
+    names = [f"C{i}" for i in range(len(MORE))]
+    columns = ["x", "y", "z"]
+    first = MOSAIC(15).fit(pd.DataFrame(OLD, columns=columns, index=names[:300]))
+    frame = pd.DataFrame(MORE + 0.01, columns=columns, index=names).sample(frac=1, random_state=0)
+    pick = names[int(first.representative_indices_[0])]
+    model = MOSAIC(15).fit(frame.drop(index=pick), start=first)
+    assert model.selection_.changes.gone == (f"{pick} (row {int(first.representative_indices_[0])})",)
+    assert len(model.selection_.changes.kept) >= 13
+
+
+@pytest.mark.parametrize("k", [5, 25])
+def test_another_number(old, k):
+    model = MOSAIC(k).fit(MORE, start=old)
+    picks = model.representative_indices_
+    assert len(picks) == k
+    assert np.isin(picks, old.representative_indices_).sum() >= min(k, 15) - 2
+    if k < 15:
+        assert any("since there is no place for them" in told for told in model.explain())
+
+
+@pytest.mark.parametrize("number", [{}, {"coverage": 0.8}, {"min_support": 20}, {"n_representatives": 0.05}])
+@pytest.mark.parametrize("objective", ["similar", "explained"])
+def test_every_way_to_say_how_many(number, objective):
+    old = MOSAIC(objective=objective, **number).fit(OLD)
+    model = MOSAIC(objective=objective, **number).fit(MORE, start=old)
+    assert len(model.selection_.changes.kept) >= 0.8 * min(old.n_representatives_, model.n_representatives_)
+    if "coverage" in number:
+        assert model.coverage_ >= 0.8
+    if "min_support" in number:
+        assert np.bincount(model.labels_[model.labels_ >= 0]).min() >= 20
+
+
+def test_constraints_hold(old):
+    first, second = (int(row) for row in old.representative_indices_[:2])
+    must = int(np.setdiff1d(np.arange(300), old.representative_indices_)[7])
+    groups = np.where(np.arange(len(MORE)) % 2, "odd", "even")
+    model = MOSAIC(15).fit(
+        MORE, start=old, exclude=[first], must_include=[must, second], groups=groups, quotas={"odd": 5}
+    )
+    picks = model.representative_indices_
+    assert must in picks
+    assert second in picks
+    assert first not in picks
+    assert (groups[picks] == "odd").sum() == 5
+    assert (first, "since they may not be chosen") in model.selection_.changes.dropped
+
+
+def test_an_earlier_pick_that_has_become_an_outlier_goes():
+    cloud = np.random.default_rng(4).normal(size=(200, 2))
+    X = np.vstack([cloud, [[40.0, 40.0]]])
+    old = MOSAIC(5, outliers="keep").fit(X, must_include=[200])
+    model = MOSAIC(5).fit(X, start=old)
+    assert 200 not in model.representative_indices_
+    assert (200, "since they are outliers now") in model.selection_.changes.dropped
+
+
+def test_weights_of_zero_and_diversity(old):
+    first = int(old.representative_indices_[0])
+    weights = np.ones(len(MORE))
+    weights[first] = 0
+    model = MOSAIC(15).fit(MORE, start=old, sample_weight=weights)
+    assert (first, "since their weight is 0") in model.selection_.changes.dropped
+    apart = MOSAIC(8, diversity=0.3).fit(MORE, start=old)
+    S = apart.transform(MORE)[apart.representative_indices_]
+    assert (1 - S[~np.eye(8, dtype=bool)]).min() >= 0.3 - 1e-9
+
+
+def test_a_table_of_mixed_columns():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"age": rng.normal(40, 12, 260), "income": np.exp(rng.normal(9, 1, 260))})
+    frame["city"] = rng.choice(["Bonn", "Ulm", "Rome"], 260)
+    frame.loc[::9, "age"] = np.nan
+    old = MOSAIC(12).fit(frame[:200])
+    model = MOSAIC(12).fit(frame, start=old)
+    assert not model.selection_.changes.gone
+    assert len(model.selection_.changes.kept) >= 10
+    again = old.fit(frame, start=old)  # its own picks of before
+    np.testing.assert_array_equal(again.representative_indices_, model.representative_indices_)
+
+
+def test_sparse_rows_and_single_precision():
+    X = sp.random_array((200, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    old = MOSAIC(8).fit(X[:150])
+    assert not MOSAIC(8).fit(X, start=old).selection_.changes.gone
+    single = MOSAIC(8).fit(OLD.astype(np.float32))
+    assert not MOSAIC(8).fit(MORE.astype(np.float32), start=single).selection_.changes.gone
+
+
+def test_start_may_be_rows_or_names(old):
+    by_model = MOSAIC(15).fit(MORE, start=old)
+    by_rows = MOSAICSampler(15).fit(MORE, start=old.representative_indices_)
+    np.testing.assert_array_equal(by_model.representative_indices_, by_rows.representative_indices_)
+    frame = pd.DataFrame(MORE, columns=["x", "y", "z"], index=[f"C{i}" for i in range(len(MORE))])
+    by_names = MOSAIC(15).fit(frame, start=[f"C{i}" for i in old.representative_indices_])
+    np.testing.assert_array_equal(by_model.representative_indices_, by_names.representative_indices_)
+
+
+def test_another_threshold_starts_from_the_same_picks(old):
+    model = MOSAIC(15).fit(MORE, start=old)
+    fewer = model.rethreshold(n_representatives=10)
+    assert np.isin(fewer.representative_indices_, old.representative_indices_).sum() >= 9
+    assert fewer.selection_.changes.n_before == 15
+
+
+def test_many_rows_are_sampled_and_earlier_picks_are_in_the_sample():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    old = MOSAIC(10).fit(X[:2000])
+    model = MOSAIC(10).fit(X, start=old)
+    assert len(model.selection_.changes.kept) >= 8
+
+
+def test_what_cannot_be_a_start_is_refused(old):
+    with pytest.raises(
+        InvalidInputError, match=r"start must be a fitted MOSAIC or MOSAICSampler, or rows; got MOSAICOut"
+    ):
+        MOSAIC(5).fit(MORE, start=MOSAICOutlierDetector().fit(OLD))
+    with pytest.raises(InvalidInputError, match=r"start is for rows in memory"):
+        MOSAIC(5, strategy="sketch", n_initial=50).fit(MORE, start=old)
+    with pytest.raises(InvalidInputError, match=r"start must lie in 0 … 359; got 3 … 360"):
+        MOSAIC(5).fit(MORE, start=[3, 360])
+    with pytest.raises(InvalidInputError, match="knows no constraints"):
+        MOSAIC(5, mode="paper").fit(MORE, start=old)
+    K = np.exp(-((OLD[:, None] - OLD) ** 2).sum(axis=2))
+    with pytest.raises(InvalidInputError, match=r"since it was given similarities\. Give the row numbers"):
+        MOSAIC(5, kernel="precomputed").fit(K, start=MOSAIC(5, kernel="precomputed").fit(K))
