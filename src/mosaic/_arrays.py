@@ -568,7 +568,7 @@ def _codes(X: Any) -> Any:
 def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
     """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to integers."""
     parts = [
-        namespace(X).sum(of(X[part]), axis=1)
+        namespace(X).sum(of(rows_of(X, part)), axis=1)
         for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
     ]
     return namespace(X).concat(parts)
@@ -603,7 +603,7 @@ def _unit_shift(X: Any) -> int:
     """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
     values, most = X.data if sp.issparse(X) else X, namespace(X).max
     blocks = row_blocks(values.shape[0], 1 if sp.issparse(X) else X.shape[1], block_entries(X, BLOCK_ENTRIES))
-    largest = max((float(most(abs(values[part]))) for part in blocks), default=0.0)
+    largest = max((float(most(abs(rows_of(values, part)))) for part in blocks), default=0.0)
     shift = -int(np.frexp(largest)[1])  # squares stay within the range of floats
     longest = 0.0
     for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)):
@@ -611,7 +611,7 @@ def _unit_shift(X: Any) -> int:
             block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
             longest = max(longest, float(block.power(2).sum(axis=1).max()))
         else:
-            longest = max(longest, float(most(squares_of_rows(times_power_of_two(X[part], shift)))))
+            longest = max(longest, float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
 

@@ -43,9 +43,9 @@ def on_host(A: Any) -> NDArray[Any]:
     if not is_on_device(A):
         same: NDArray[Any] = A
         return same
-    if hasattr(A, "detach"):
-        A = A.detach()
-    return np.asarray(_compat().to_device(A, "cpu"))
+    if hasattr(A, "detach"):  # PyTorch
+        A = A.detach().cpu()
+    return np.asarray(A.get() if hasattr(A, "get") else A)  # CuPy moves arrays by get() alone
 
 
 def beside(A: Any, values: NDArray[Any]) -> Any:
@@ -70,8 +70,10 @@ def like(A: Any, values: NDArray[Any]) -> Any:
 
 def rows_of(A: Any, rows: Any) -> Any:
     """Rows by a slice, by their numbers or by a mask (NumPy arrays); the result is where A is."""
-    if not is_on_device(A) or isinstance(rows, slice):
+    if not is_on_device(A):
         return A[rows]
+    if isinstance(rows, slice):
+        return A[rows, ...]
     rows = np.asarray(rows)
     numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
     return namespace(A).take(A, beside(A, numbers.astype(np.int64)), axis=0)
@@ -97,6 +99,11 @@ def numpy_dtype(A: Any) -> np.dtype[Any]:
         dtype: np.dtype[Any] = A.dtype
         return dtype
     return np.dtype(np.float32 if A.dtype == namespace(A).float32 else np.float64)
+
+
+def is_double(A: Any) -> bool:
+    """Whether A is a NumPy array in double precision."""
+    return isinstance(A, np.ndarray) and A.dtype == np.float64
 
 
 def empty_beside(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:

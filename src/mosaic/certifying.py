@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mosaic._arrays import EqualRows, FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._devices import host_rows, numpy_dtype, on_host
+from mosaic._devices import as_double, beside, host_rows, namespace, numpy_dtype, on_host, rows_of
 from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -244,7 +244,9 @@ def _kernel_excess(
     if bound <= room or factor.error > room:
         return bound
     cross = 0.0
-    for targets in row_blocks(kernel.n, len(exposed)):
-        Δ = kernel.block(targets, chosen) - on_host(factor.F[targets]) @ F_chosen.T
-        cross += float(np.einsum("ij,ji,i->", Δ, rows.part(exposed, targets), weights[targets]))
+    for targets in row_blocks(kernel.n, len(exposed), kernel.block_entries):
+        F = as_double(rows_of(factor.F, targets))
+        Δ = kernel.block_beside(targets, chosen) - F @ beside(F, F_chosen.T)
+        products = Δ * rows.columns_beside(F, exposed, targets)
+        cross += float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

@@ -29,7 +29,7 @@ from mosaic._arrays import (
     row_norms_squared,
     subsample_of_weights,
 )
-from mosaic._devices import host_rows, numpy_dtype, on_host, rows_of
+from mosaic._devices import beside, host_rows, numpy_dtype, on_host, rows_of
 from mosaic._files import html_card, html_table
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
@@ -161,6 +161,10 @@ class DesignRows:
         """Some rows at some distinct points."""
         return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
 
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at the points with these rows of F, targets × places, where F is."""
+        return F @ beside(F, self.maps[places].T)
+
     def misfit(self, weights: FloatArray) -> float:
         """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
         used = np.concatenate([self.anchors, self.members])
@@ -189,6 +193,10 @@ class GivenRows:
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some points."""
         return self.R[places][:, targets]
+
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at some points, targets × places."""
+        return self.part(places, targets).T
 
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
         """Σ_i ω_i r_ji r_ki between some rows."""
@@ -284,7 +292,9 @@ class Encoding:
         for rows in row_blocks(n, len(targets)):
             own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
             residual, weight = self.factor.residual[rows], self.weights[rows]
-            counts[rows] = counts_against(on_host(F[rows]), own_left, residual, weight, place[rows], left, weights)
+            counts[rows] = counts_against(
+                on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights
+            )
         as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
         for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
             R = np.abs(self.member_rows.part(places, slice(None)))

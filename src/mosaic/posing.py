@@ -18,6 +18,7 @@ from mosaic._arrays import (
     row_blocks,
     row_norms_squared,
 )
+from mosaic._devices import is_double
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.problem import (
@@ -163,7 +164,7 @@ class Posed:
             lengths[row_norms_squared(rows) > 0] = 0.0
             hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max(initial=0.0))
         targets_are_candidates = all_allowed and cost is None and not has_anchors and bool((weights == 1).all())
-        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and F.dtype == np.float64)
+        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and is_double(F))
         is_settled = has_anchors and not (C.any() and _have_something_in_common(rows, C))
         if is_settled:  # alpha then refers to the critical strength without must-include points
             lam_crit = critical_lam(DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0))

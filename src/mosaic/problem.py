@@ -31,7 +31,7 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpotrs, dpstrf, get_lapack_funcs
 
 from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._devices import block_entries, host_rows, like, on_host, squares_of_rows
+from mosaic._devices import block_entries, host_rows, is_double, like, on_host, rows_of, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
@@ -125,7 +125,7 @@ class DesignProblem:
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """The same targets, fewer candidates. With ``for_steps``, it takes over matrices that evaluations need."""
-        if self.F.dtype == np.float64 and np.array_equal(candidates, np.arange(self.n)):
+        if is_double(self.F) and np.array_equal(candidates, np.arange(self.n)):
             return self
         rows = host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam, self.outside)
@@ -257,7 +257,7 @@ class DesignProblem:
         E = like(F, E)
         z = np.empty(F.shape[0])
         for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES)):
-            Y = E.T @ F[rows].T  # this order is fast for a factor stored by columns
+            Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = np.sqrt(on_host(squares_of_rows(Y.T)))
         return z
 
@@ -318,7 +318,7 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     C = np.zeros((F.shape[1], F.shape[1]))
     roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
     for rows in row_blocks(F.shape[0], F.shape[1], block_entries(F, 1 << 21)):
-        block = F[rows] if roots is None else F[rows] * roots[rows][:, None]
+        block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
         C += on_host(block.T @ block)
     return C
 

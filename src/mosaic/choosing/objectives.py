@@ -136,7 +136,7 @@ def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> Any:
             lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
             lengths[lengths <= 0] = np.inf
             block = block / beside(block, lengths)
-        S[part] = in_precision_of(S, at_least_zero(block))
+        S[part, ...] = in_precision_of(S, at_least_zero(block))
     return np.empty((len(rows), 0), dtype) if S is None else S.T
 
 
@@ -248,7 +248,7 @@ class Similar:
             for block in blocks:
                 if unchanged == len(blocks):
                     return picks
-                gains = _exchange_gains(S.T[block], weights, H, first, second, lost)
+                gains = _exchange_gains(rows_of(S.T, block), weights, H, first, second, lost)
                 if worth is not None:
                     gains += worth[block, None] - worth[picks]
                 gains[:, stays] = -np.inf
@@ -267,7 +267,7 @@ def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
     """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
     gains = np.empty(C.shape[0])
     for part in row_blocks(C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES)):
-        gains[part] = on_host(at_least_zero(C[part] - best) @ weights)
+        gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
     return gains
 
 
@@ -278,7 +278,7 @@ def _exchange_gains(C: Any, weights: Any, H: Any, first: Any, second: Any, lost:
     """
     gains, xp = np.empty((C.shape[0], len(lost))), namespace(C)
     for rows in row_blocks(C.shape[0], C.shape[1], block_entries(C, CACHED_SIMILARITIES)):
-        inside = xp.maximum(C[rows], second)
+        inside = xp.maximum(rows_of(C, rows), second)
         kept = xp.minimum(inside, first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= second

@@ -152,7 +152,7 @@ def _centre_distances(X: Any, weights: FloatArray) -> Any:
     if is_on_device(X):
         centre = (beside(X, weights) @ as_double(X)) / float(weights.sum())
         parts = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
-        return namespace(X).concat([squares_of_rows(X[part] - centre) for part in parts])
+        return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
     X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])

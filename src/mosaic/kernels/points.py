@@ -24,6 +24,7 @@ from mosaic._devices import (
     host_rows,
     is_on_device,
     like,
+    namespace,
     numpy_dtype,
     on_host,
     rows_of,
@@ -484,7 +485,7 @@ def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
 def _finite(similarities: Any) -> Any:
     """Similarities that are numbers, and not the result of an overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = float(similarities.sum())
+        total = float(namespace(similarities).sum(similarities))
     if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
         raise InvalidInputError(
             "similarities leave the range of floats",
