@@ -10,6 +10,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from mosaic._devices import (
+    as_double,
+    as_integers,
+    as_unsigned,
+    beside,
+    bits,
+    block_entries,
+    is_on_device,
+    like,
+    namespace,
+    numpy_dtype,
+    on_host,
+    repeated,
+    rows_of,
+    shifted_right,
+    squares_of_rows,
+    times_power_of_two,
+    whole,
+    with_values,
+)
 from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -79,9 +99,9 @@ def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray
     return np.where(rare, weights * ((total - frequent) / float(weights[rare].sum())), weights)
 
 
-def row_norms_squared(A: FloatArray) -> FloatArray:
-    """‖a_i‖₂² for every row."""
-    return np.asarray(np.einsum("ij,ij->i", A, A))
+def row_norms_squared(A: Any) -> FloatArray:
+    """‖a_i‖₂² for every row, as a NumPy array."""
+    return on_host(squares_of_rows(A))
 
 
 def in_double(A: Any) -> FloatArray:
@@ -93,9 +113,10 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
     """X / scale, column by column."""
     if scale is None:
         return X
-    scale = np.maximum(scale, np.finfo(X.dtype).smallest_subnormal).astype(X.dtype)
+    scale = np.maximum(scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
     if not sp.issparse(X):
-        return X / scale
+        return X / like(X, scale)
+    scale = scale.astype(X.dtype)
     Y = X.copy()
     Y.data = Y.data / scale[Y.indices]  # the same quotients as in the dense case, so that known points are recognised
     return Y
@@ -122,6 +143,8 @@ def unit_of(X: Any) -> int:
     >>> unit_of(X), unit_of(X * 2.0**600), in_unit(X * 2.0**600, 602).tolist()
     (0, 602, [[0.75, 0.25], [0.0, -0.625], [0.0, 0.0]])
     """
+    if is_on_device(X):  # rows of another size are not left on a device
+        return 0
     sizes = _row_sizes(X[:: -(-X.shape[0] // UNIT_ROWS)])
     sizes = np.sort(sizes[sizes > 0])
     exponent = int(np.frexp(sizes[len(sizes) // 2])[1]) if len(sizes) else 0
@@ -133,7 +156,7 @@ def in_unit(X: Any, unit: int) -> Any:
 
     Divided rows are in double precision, because columns that are much smaller than others leave the range of single.
     """
-    if unit == 0 and (X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT):
+    if is_on_device(X) or (unit == 0 and (X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT)):
         return X
     exponents = np.frexp(_row_sizes(X))[1] - unit
     return _rows_shifted(X.astype(np.float64), -unit - np.maximum(exponents - LARGEST_EXPONENT, 0))
@@ -151,7 +174,7 @@ def with_lengths(X: Any) -> tuple[Any, FloatArray]:
 
 
 def _lengths(X: Any) -> FloatArray:
-    X = X.astype(np.float64, copy=False)
+    X = as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False)
     squares = X.power(2).sum(axis=1) if sp.issparse(X) else row_norms_squared(X)
     return np.asarray(np.sqrt(np.asarray(squares).ravel()))
 
@@ -206,7 +229,7 @@ class Prepare:
         if not self.directions:
             return X
         X, lengths = with_lengths(X)
-        factor = (1.0 / np.where(lengths > 0, lengths, 1.0)).astype(X.dtype)
+        factor = like(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
         return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
 
     @property
@@ -232,7 +255,7 @@ def _shifted(values: FloatArray, shift: int) -> FloatArray:
 
 def _within_range(X: Any) -> Any:
     """Entries that division by a spread took beyond the largest power of two are set to it."""
-    if X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT:
+    if is_on_device(X) or X.dtype == np.float32 or _size(X) < 2.0**LARGEST_EXPONENT:
         return X
     values = np.clip(X.data if sp.issparse(X) else X, -(2.0**LARGEST_EXPONENT), 2.0**LARGEST_EXPONENT)
     return sp.csr_array((values, X.indices, X.indptr), shape=X.shape) if sp.issparse(X) else values
@@ -240,6 +263,8 @@ def _within_range(X: Any) -> Any:
 
 def as_points(X: Any, name: str = "X") -> Any:
     """A finite two-dimensional float array or CSR matrix; float32 stays float32, all else becomes float64."""
+    if is_on_device(X):
+        return points_on_device(X, name)
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format:
@@ -272,6 +297,26 @@ def as_points(X: Any, name: str = "X") -> Any:
         values = X.data if sp.issparse(X) else X
     refuse_missing(X, None, name)
     return X
+
+
+def points_on_device(X: Any, name: str = "X") -> Any:
+    """A finite two-dimensional array of floats, where it is."""
+    xp = namespace(X)
+    if X.ndim != 2 or 0 in X.shape:
+        fault = f"must have two dimensions (points × features), with at least one of each; got shape {tuple(X.shape)}"
+        raise InvalidInputError(fault, parameter=name)
+    if not (xp.isdtype(X.dtype, "real floating") or xp.isdtype(X.dtype, "integral") or xp.isdtype(X.dtype, "bool")):
+        raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float64)
+    refuse_missing(X, None, name)
+    return X
+
+
+def has_ordinary_size(X: Any) -> bool:
+    """Whether the largest number of an array on a device is so near to 1 that squares need no unit of their own."""
+    largest = float(namespace(X).max(abs(X)))
+    return largest == 0 or 2.0**-ORDINARY_EXPONENT <= largest <= 2.0**ORDINARY_EXPONENT
 
 
 def refuse_masked(X: Any, name: str = "X") -> None:
@@ -308,6 +353,10 @@ def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", fi
     Traceback (most recent call last):
     mosaic.exceptions.InvalidInputError: X must be finite; ... X[1, 0] = nan, in row 1, column 'height', ...
     """
+    if is_on_device(matrix):
+        if bool(namespace(matrix).all(namespace(matrix).isfinite(matrix))):
+            return
+        matrix = on_host(matrix)
     matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
     values = matrix.data if sp.issparse(matrix) else matrix
     if values.dtype.kind != "f":
@@ -449,16 +498,16 @@ class EqualRows(NamedTuple):
 def equal_rows(X: Any, codes: NDArray[np.uint64] | None = None) -> EqualRows:
     """Groups of exactly equal rows: rows with equal ``row_codes`` are compared. Pass ``codes`` if they are known already."""
     n = X.shape[0]
-    codes = row_codes(X) if codes is None else codes
-    ordered = np.sort(codes)
-    if not (ordered[1:] == ordered[:-1]).any():
+    codes = _codes(X) if codes is None else codes
+    if not len(repeated(codes)):
         return EqualRows.trivial(n)
+    codes = as_unsigned(codes)
     order = np.argsort(codes, kind="stable")
     same = codes[order[1:]] == codes[order[:-1]]
     pairs = np.flatnonzero(same)
     for block in row_blocks(len(pairs), X.shape[1]):
         left, right = order[pairs[block]], order[pairs[block] + 1]
-        same[pairs[block]] = rows_equal(X[left], X[right])
+        same[pairs[block]] = rows_equal(rows_of(X, left), rows_of(X, right))
     group_in_order = np.concatenate([[0], np.cumsum(~same)])
     first_in_order = order[np.concatenate([[True], ~same])]  # stable sort: the smallest index of each group
     rank = np.argsort(np.argsort(first_in_order))
@@ -471,7 +520,7 @@ def rows_equal(A: Any, B: Any) -> BoolArray:
     """Whether a_i = b_i in all entries, for two matrices that are both dense or both sparse."""
     if sp.issparse(A):
         return np.asarray((A != B).sum(axis=1) == 0).ravel()
-    return np.asarray((A == B).all(axis=1))
+    return np.asarray(on_host(namespace(A).all(A == B, axis=1)))
 
 
 class KnownRows(NamedTuple):
@@ -502,107 +551,118 @@ class KnownRows(NamedTuple):
 
 def row_codes(X: Any) -> NDArray[np.uint64]:
     """An exact 64-bit hash of every row: equal rows have equal codes."""
-    if sp.issparse(X):
-        multipliers = _multipliers(X.shape[1])
-        bits = _bits(X.data) * multipliers[X.indices]
-        bits[X.data == 0] = 0
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits, dtype=np.uint64)])
-        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-    codes = np.empty(X.shape[0], dtype=np.uint64)
+    return as_unsigned(_codes(X))
+
+
+def _codes(X: Any) -> Any:
+    """The codes of rows, where X is."""
     multipliers = _multipliers(X.shape[1])
-    for block in row_blocks(*X.shape):
-        codes[block] = (_bits(X[block]) * multipliers).sum(axis=1, dtype=np.uint64)
-    return codes
+    if sp.issparse(X):
+        codes = _bits(X.data) * multipliers[X.indices]
+        codes[X.data == 0] = 0
+        return _sums_of_rows(codes, X.indptr)
+    factors = beside(X, multipliers.view(np.int64)) if is_on_device(X) else multipliers
+    return _sum_of_columns(X, lambda block: _bits(block) * factors)
 
 
-def row_priorities(X: Any) -> NDArray[np.uint64]:
+def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
+    """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to integers."""
+    parts = [
+        namespace(X).sum(of(rows_of(X, part)), axis=1)
+        for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+    ]
+    return namespace(X).concat(parts)
+
+
+def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.uint64]:
+    """The sums of the entries of every row of a CSR matrix."""
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
+
+
+def row_priorities(X: Any) -> Any:
     """A pseudorandom number for every row that depends on its content, and hardly ever on rotation, column order or unit.
 
     The number is a hash of the row's length if no other row has that length: rotating the rows, permuting columns or
     multiplying by 1024 does not change it. Rows of equal length use a hash of their values, in any column order. Rows with the
     same values in different columns, such as rows of zeros and ones, use a hash of values and columns. Subsets drawn by these
-    numbers hardly change when a few rows are added or removed.
+    numbers hardly change when a few rows are added or removed. Numbers are uint64, or their bits as int64 on a device.
     """
     shift = _unit_shift(X)
     codes = _finalised(_rounded_lengths(X, shift))
     for finer in (_value_codes, _placed_codes):
-        _, group, number = np.unique(codes, return_inverse=True, return_counts=True)
-        alike = np.flatnonzero(number[group] > 1)
+        alike = repeated(codes)
         if not len(alike):
             break
-        codes[alike] = _finalised(finer(X[alike], shift))
+        rows = rows_of(X, alike)
+        codes = with_values(codes, alike, _finalised(finer(rows if sp.issparse(X) else on_host(rows), shift)))
     return codes
 
 
 def _unit_shift(X: Any) -> int:
     """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
-    values = X.data if sp.issparse(X) else X
-    largest = max((float(np.abs(values[part]).max()) for part in row_blocks(len(values), values[:1].size)), default=0.0)
+    values, most = X.data if sp.issparse(X) else X, namespace(X).max
+    blocks = row_blocks(values.shape[0], 1 if sp.issparse(X) else X.shape[1], block_entries(X, BLOCK_ENTRIES))
+    largest = max((float(most(abs(rows_of(values, part)))) for part in blocks), default=0.0)
     shift = -int(np.frexp(largest)[1])  # squares stay within the range of floats
     longest = 0.0
-    for part in row_blocks(*X.shape):
+    for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)):
         if sp.issparse(X):
             block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
             longest = max(longest, float(block.power(2).sum(axis=1).max()))
         else:
-            longest = max(longest, float(row_norms_squared(np.ldexp(X[part], shift)).max()))
+            longest = max(longest, float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
 
 
-def _rounded_lengths(X: Any, shift: int) -> NDArray[np.uint64]:
+def _rounded_lengths(X: Any, shift: int) -> Any:
     """‖2^shift x‖² ≤ 1 for every row, in steps of 2⁻³². Squares are added as integers."""
-    bits = 60 - int(X.shape[1]).bit_length()
+    places = 60 - int(X.shape[1]).bit_length()
 
-    def squares(values: FloatArray) -> NDArray[np.uint64]:
-        return np.rint(np.ldexp(np.square(values, dtype=np.float64), bits)).astype(np.uint64)
+    def squares(values: Any) -> Any:
+        return as_integers(times_power_of_two(as_double(values) ** 2, places))
 
-    return np.asarray(_row_sums(X, shift, squares) >> np.uint64(bits - 32))
+    return shifted_right(_row_sums(X, shift, squares), places - 32)
 
 
-def _value_codes(X: Any, shift: int) -> NDArray[np.uint64]:
+def _value_codes(X: Any, shift: int) -> Any:
     """A hash of every row: its values times 2^shift are hashed one by one and added."""
     return _row_sums(X, shift, _mixed)
 
 
-def _row_sums(X: Any, shift: int, of: Callable[[FloatArray], NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def _row_sums(X: Any, shift: int, of: Callable[[Any], Any]) -> Any:
     """Σ_j of(2^shift x_j) for every row, the same for any column order; ``of`` maps 0 to 0."""
     if sp.issparse(X):
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(of(np.ldexp(X.data, shift)), dtype=np.uint64)])
-        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-    total = np.empty(X.shape[0], dtype=np.uint64)
-    for part in row_blocks(*X.shape):
-        total[part] = of(np.ldexp(X[part], shift)).sum(axis=1, dtype=np.uint64)
-    return total
+        return _sums_of_rows(of(np.ldexp(X.data, shift)), X.indptr)
+    return _sum_of_columns(X, lambda block: of(times_power_of_two(block, shift)))
 
 
-def _placed_codes(X: Any, shift: int) -> NDArray[np.uint64]:
+def _placed_codes(X: Any, shift: int) -> Any:
     """A hash of every row from its values times 2^shift and their columns."""
     if sp.issparse(X):
-        return row_codes(sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape))
-    return row_codes(np.ldexp(X, shift))
+        return _codes(sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape))
+    return _codes(times_power_of_two(X, shift))
 
 
 def _mixed(values: FloatArray) -> NDArray[np.uint64]:
     """Hashes of values. Zeros hash to 0, so that stored and missing zeros of a sparse matrix are the same."""
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    mixed = _finalised(bits)
+    mixed: NDArray[np.uint64] = _finalised(np.ascontiguousarray(values, dtype=np.float64).view(np.uint64))
     mixed[np.asarray(values) == 0] = 0
     return mixed
 
 
-def _finalised(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _finalised(h: Any) -> Any:
     """The finaliser of splitmix64."""
-    h = h + np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(h ^ (h >> np.uint64(31)))
+    h = h + whole(0x9E3779B97F4A7C15, h)
+    h = (h ^ shifted_right(h, 30)) * whole(0xBF58476D1CE4E5B9, h)
+    h = (h ^ shifted_right(h, 27)) * whole(0x94D049BB133111EB, h)
+    return h ^ shifted_right(h, 31)
 
 
-def _bits(values: FloatArray) -> NDArray[np.uint64]:
-    values = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # −0.0 becomes 0.0
-    bits = values.view(np.uint64)
-    return bits ^ (bits >> np.uint64(29))  # round numbers have zero low bits; mix before multiplying
+def _bits(values: Any) -> Any:
+    found = bits(values)
+    return found ^ shifted_right(found, 29)  # round numbers have zero low bits; mix before multiplying
 
 
 def _multipliers(count: int) -> NDArray[np.uint64]:

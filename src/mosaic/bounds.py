@@ -30,6 +30,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._checks import check_strength, real_number
+from mosaic._devices import numpy_dtype
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -322,7 +323,7 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
     residual = not whole and float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
     tol = bound_tolerance(0.0 if residual else factor.relative_error)
     best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
-    rounding = EPS_OF_A_BOUND * float(np.finfo(F.dtype).eps) * factor.trace
+    rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
     else:

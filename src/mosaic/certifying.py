@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mosaic._arrays import EqualRows, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._devices import as_double, beside, host_rows, namespace, numpy_dtype, on_host, rows_of
 from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -86,7 +87,7 @@ class CertifiedRun:
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
         """The solution R = 0 with a lower bound for the optimum."""
-        value = np.zeros((problem.n, len(self.factor.F)) if self.row_norm == "linf" else problem.n)
+        value = np.zeros((problem.n, self.factor.F.shape[0]) if self.row_norm == "linf" else problem.n)
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
 
@@ -168,8 +169,10 @@ class CertifiedRun:
                 priced = norms[len(anchors) :]
                 primal = half * rows.misfit(self.weights) + float(priced.sum() if prices is None else prices @ priced)
         left = float(np.trace(problem.C)) + factor.error
-        scale = half * left if left > EPS_OF_NOTHING * float(np.finfo(factor.F.dtype).eps) * factor.trace else 0.0
-        slack = rounding_slack(factor.F.dtype, half * (factor.trace + free)) + ALLOWED_ROUNDINGS * lost * scale
+        scale = (
+            half * left if left > EPS_OF_NOTHING * float(np.finfo(numpy_dtype(factor.F)).eps) * factor.trace else 0.0
+        )
+        slack = rounding_slack(numpy_dtype(factor.F), half * (factor.trace + free)) + ALLOWED_ROUNDINGS * lost * scale
         room = (self.tol * scale - (primal - dual)) / half
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
         if dual > primal + slack and scale > 0:
@@ -211,7 +214,7 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> floa
     The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates set to zero have at most the length ``hidden``.
     """
     point = problem.dual_point(eta)
-    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(problem.F.dtype).eps)
+    size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * float(np.sqrt(row_norms_squared(problem.F).max(initial=0.0)))
     largest = max(float(problem.scores(point.E).max(initial=0.0)) + rounding, size * hidden)
     return problem.bounds(point.inner, point.fit, 0.0, largest).dual
@@ -234,14 +237,16 @@ def _kernel_excess(
     if not len(exposed):
         return factor.error
     chosen = members[exposed]
-    F_chosen = np.asarray(factor.F[chosen], np.float64)
+    F_chosen = host_rows(factor.F, chosen)
     Δ = kernel.block(chosen, chosen) - F_chosen @ F_chosen.T
     inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
     bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
     if bound <= room or factor.error > room:
         return bound
     cross = 0.0
-    for targets in row_blocks(kernel.n, len(exposed)):
-        Δ = kernel.block(targets, chosen) - factor.F[targets] @ F_chosen.T
-        cross += float(np.einsum("ij,ji,i->", Δ, rows.part(exposed, targets), weights[targets]))
+    for targets in row_blocks(kernel.n, len(exposed), kernel.block_entries):
+        F = as_double(rows_of(factor.F, targets))
+        Δ = kernel.block_beside(targets, chosen) - F @ beside(F, F_chosen.T)
+        products = Δ * rows.columns_beside(F, exposed, targets)
+        cross += float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

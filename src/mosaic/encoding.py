@@ -29,6 +29,7 @@ from mosaic._arrays import (
     row_norms_squared,
     subsample_of_weights,
 )
+from mosaic._devices import beside, host_rows, numpy_dtype, on_host, rows_of
 from mosaic._files import html_card, html_table
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
@@ -141,10 +142,8 @@ class DesignRows:
         maps = self._priced(np.arange(len(self.eta)))
         if not len(self.anchors):
             return maps
-        left = np.eye(self.F.shape[1]) - np.asarray(self.F[self.members], np.float64).T @ maps
-        return np.vstack(
-            [np.linalg.pinv(np.asarray(self.F[self.anchors], np.float64).T, rcond=SPANNED_SHARE) @ left, maps]
-        )
+        left = np.eye(self.F.shape[1]) - host_rows(self.F, self.members).T @ maps
+        return np.vstack([np.linalg.pinv(host_rows(self.F, self.anchors).T, rcond=SPANNED_SHARE) @ left, maps])
 
     def _priced(self, places: IntArray) -> FloatArray:
         """b_j of some of the members."""
@@ -160,12 +159,16 @@ class DesignRows:
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some distinct points."""
-        return np.asarray(self.maps[places] @ self.F[targets].T)
+        return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
+
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at the points with these rows of F, targets × places, where F is."""
+        return F @ beside(F, self.maps[places].T)
 
     def misfit(self, weights: FloatArray) -> float:
         """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
         used = np.concatenate([self.anchors, self.members])
-        left = np.eye(self.F.shape[1]) - np.asarray(self.F[used], np.float64).T @ self.maps
+        left = np.eye(self.F.shape[1]) - host_rows(self.F, used).T @ self.maps
         return max(float(np.einsum("ij,ij->", left @ weighted_gram(self.F, weights), left)), 0.0)
 
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
@@ -190,6 +193,10 @@ class GivenRows:
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some points."""
         return self.R[places][:, targets]
+
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at some points, targets × places."""
+        return self.part(places, targets).T
 
     def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
         """Σ_i ω_i r_ji r_ki between some rows."""
@@ -285,7 +292,9 @@ class Encoding:
         for rows in row_blocks(n, len(targets)):
             own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
             residual, weight = self.factor.residual[rows], self.weights[rows]
-            counts[rows] = counts_against(F[rows], own_left, residual, weight, place[rows], left, weights)
+            counts[rows] = counts_against(
+                on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights
+            )
         as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
         for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
             R = np.abs(self.member_rows.part(places, slice(None)))
@@ -315,7 +324,7 @@ class Encoding:
         targets, weights = self._targets
         return CountModel(
             pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
-            triangle=None if explicit else np.asarray(factor.F[factor.pivots], np.float64),
+            triangle=None if explicit else host_rows(factor.F, factor.pivots),
             complement=self._complement,
             left=self._left_over(targets),
             weights=weights,
@@ -327,16 +336,18 @@ class Encoding:
     def _complement(self) -> FloatArray:
         """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i, for rows that are linear maps of the targets."""
         assert isinstance(self.member_rows, DesignRows)
-        members = np.asarray(self.factor.F[self.members], np.float64)
+        members = host_rows(self.factor.F, self.members)
         return np.eye(self.factor.rank) - members.T @ self.member_rows.maps
 
     def _left_over(self, targets: IntArray | slice) -> FloatArray:
         """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
         F = self.factor.F
         if isinstance(self.member_rows, DesignRows):
-            return np.asarray(self._complement @ F[targets].T).astype(F.dtype, copy=False)
-        members = np.asarray(F[self.members], np.float64)
-        return np.asarray(F[targets].T - members.T @ self.member_rows.part(slice(None), targets)).astype(F.dtype)
+            return np.asarray(self._complement @ on_host(rows_of(F, targets)).T).astype(numpy_dtype(F), copy=False)
+        members = host_rows(F, self.members)
+        return np.asarray(
+            on_host(rows_of(F, targets)).T - members.T @ self.member_rows.part(slice(None), targets)
+        ).astype(numpy_dtype(F))
 
     @cached_property
     def representation_error(self) -> FloatArray:
@@ -344,7 +355,7 @@ class Encoding:
         members, F = self.members, self.factor.F
         errors = self.kernel.diagonal().copy()
         K_members = self.kernel.block(members, members)
-        for rows in row_blocks(len(F), max(len(members), 1)):
+        for rows in row_blocks(F.shape[0], max(len(members), 1)):
             R = self.member_rows.part(slice(None), rows).T
             errors[rows] += np.einsum("ij,ij->i", R @ K_members - 2.0 * self.kernel.block(rows, members), R)
         return np.asarray(np.maximum(errors, 0.0)[self.groups.group])

@@ -15,6 +15,16 @@ import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
 from mosaic._checks import one_of, whole_number
+from mosaic._devices import (
+    empty_beside,
+    host_rows,
+    in_precision_of,
+    is_on_device,
+    like,
+    longer,
+    on_host,
+    squares_of_rows,
+)
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
@@ -107,7 +117,11 @@ def factorize(
         and features <= limit
         and not (sp.issparse(explicit) and features > MOST_DENSE_COLUMNS)
     ):
-        F = np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
+        F = (
+            explicit
+            if is_on_device(explicit)
+            else np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
+        )
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     first = np.zeros(0, np.intp) if first is None else first
     if len(first) > limit:
@@ -178,8 +192,9 @@ class _Pivoting:
         self.kernel, self.ω, self.rows_matter, self.method, self.rng = kernel, ω, rows_matter, method, rng
         self.residual = diagonal.astype(np.float64)
         self.largest = float(diagonal.max())
-        # Fᵀ, a row for each pivot: appending rows moves no data if the system can remap memory.
-        self.Ft = np.empty((0, kernel.n), dtype=kernel.dtype)
+        self.Ft = empty_beside(
+            kernel.block_beside(slice(0, 1), np.zeros(1, np.intp)), (0, kernel.n), kernel.dtype
+        )  # Fᵀ
         self.pivots: list[int] = []
 
     @property
@@ -223,8 +238,8 @@ class _Pivoting:
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
         gram = self.kernel.block(drawn, drawn)
-        chosen = self.Ft[:, drawn].astype(np.float64)
-        return np.asarray(gram - chosen.T @ chosen)
+        chosen = host_rows(self.Ft.T, drawn)
+        return np.asarray(gram - chosen @ chosen.T)
 
     def _reject(self, gram: FloatArray, chance: FloatArray) -> list[int]:
         """Keep a draw with probability (its residual after earlier draws of the block) / (its residual when it was drawn).
@@ -248,18 +263,19 @@ class _Pivoting:
             L = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
             L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
-        dtype, rank = self.kernel.dtype, self.rank
-        inverse = np.linalg.inv(L).astype(dtype)
-        at_pivots = np.ascontiguousarray(self.Ft[:, pivots].T)
-        self.Ft.resize((rank + len(pivots), self.kernel.n), refcheck=False)
-        for rows in row_blocks(self.kernel.n, max(len(pivots), rank)):
-            part = self.kernel.block(rows, pivots).T.astype(dtype, copy=False)
+        rank = self.rank
+        at_pivots = like(self.Ft, host_rows(self.Ft.T, pivots))
+        self.Ft = longer(self.Ft, len(pivots))
+        inverse = like(self.Ft, np.linalg.inv(L))
+        for rows in row_blocks(self.kernel.n, max(len(pivots), rank), self.kernel.block_entries):
+            part = in_precision_of(self.Ft, self.kernel.block_beside(rows, pivots).T)
             if rank:
                 part = part - at_pivots @ self.Ft[:rank, rows]
-            new = np.matmul(inverse, part, out=self.Ft[rank:, rows])
-            self.residual[rows] -= np.einsum("ij,ij->j", new, new)
+            new = inverse @ part
+            self.Ft[rank:, rows] = new
+            self.residual[rows] -= on_host(squares_of_rows(new.T))
         worst = float(self.residual.min())
-        if worst < -1e5 * float(np.finfo(dtype).eps) * self.largest:
+        if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
             j = int(self.residual.argmin())
             raise NotPositiveSemidefiniteError(
                 f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "

@@ -26,6 +26,7 @@ from mosaic._arrays import (
     row_blocks,
 )
 from mosaic._checks import real_number
+from mosaic._devices import beside, on_host, rows_of, squares_of_rows
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
 
@@ -208,9 +209,9 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     scale, w, U = _unit_spectrum(kernel, chosen, ridge)
     keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
     root = scale[:, None] * U[:, keep] / np.sqrt(w[keep])
-    for rows in row_blocks(len(errors), max(len(chosen), 1)):
-        A = (kernel.block(rows, chosen) if at is None else kernel.cross(at[rows], chosen)) @ root
-        errors[rows] -= np.einsum("ij,ij->i", A, A)
+    for rows in row_blocks(len(errors), max(len(chosen), 1), kernel.block_entries):
+        K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
+        errors[rows] -= on_host(squares_of_rows(K @ beside(K, root)))
     return np.asarray(np.maximum(errors, 0.0))
 
 

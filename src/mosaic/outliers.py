@@ -48,6 +48,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, row_blocks, subsample, subsample_of_weights
+from mosaic._devices import rows_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.problem import DesignProblem, critical_lam, weighted_gram
@@ -221,7 +222,9 @@ class EffectiveCounts:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
         counts = np.empty(Y.shape[0])
         for rows in row_blocks(Y.shape[0], self.reference.n):
-            counts[rows] = self._counts(self.reference.cross(Y[rows]), self.reference.diagonal_at(Y[rows]))
+            counts[rows] = self._counts(
+                self.reference.cross(rows_of(Y, rows)), self.reference.diagonal_at(rows_of(Y, rows))
+            )
         return counts
 
     def _counts(self, K: FloatArray, own: FloatArray) -> FloatArray:
@@ -413,7 +416,7 @@ class KeptGroups:
             return np.zeros(Y.shape[0], dtype=bool)
         near = np.zeros(Y.shape[0], dtype=bool)
         for part in row_blocks(Y.shape[0], self.kernel.n):
-            near[part] = (self.kernel.distances_at(Y[part]) <= self.reach * (1.0 + 1e-9)).any(axis=1)
+            near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + 1e-9)).any(axis=1)
         return near
 
 

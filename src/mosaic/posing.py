@@ -18,6 +18,7 @@ from mosaic._arrays import (
     row_blocks,
     row_norms_squared,
 )
+from mosaic._devices import is_double
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.problem import (
@@ -74,6 +75,11 @@ class Roles:
             raise InvalidInputError("must name at least one point; got none", parameter="candidates")
         anchors = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
         return cls(weights, costs, np.sort(allowed), anchors)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all points are candidates at the same price, and none must be included."""
+        return self.cost is None and len(self.allowed) == len(self.weights) and not len(self.anchors)
 
     def on(self, groups: EqualRows) -> Roles:
         """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
@@ -146,7 +152,7 @@ class Posed:
         if has_anchors:
             F, _ = project_out(F, roles.anchors)
         C = weighted_gram(F, weights)
-        all_allowed = len(roles.allowed) == len(F)
+        all_allowed = len(roles.allowed) == F.shape[0]
         rows = F if all_allowed else F[roles.allowed]
         cost = None
         if roles.cost is not None:
@@ -158,7 +164,7 @@ class Posed:
             lengths[row_norms_squared(rows) > 0] = 0.0
             hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max(initial=0.0))
         targets_are_candidates = all_allowed and cost is None and not has_anchors and bool((weights == 1).all())
-        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and F.dtype == np.float64)
+        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and is_double(F))
         is_settled = has_anchors and not (C.any() and _have_something_in_common(rows, C))
         if is_settled:  # alpha then refers to the critical strength without must-include points
             lam_crit = critical_lam(DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0))
@@ -167,7 +173,7 @@ class Posed:
         else:
             blocks = row_blocks(len(rows), len(F))
             lam_crit = critical_strength(np.concatenate([np.abs(rows[block] @ F.T).sum(axis=1) for block in blocks]))
-        place = np.full(len(F), -1, np.intp)
+        place = np.full(F.shape[0], -1, np.intp)
         place[roles.allowed] = np.arange(len(roles.allowed))
         initial = place[factor.pivots]
         return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])

@@ -30,7 +30,8 @@ import numpy as np
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpotrs, dpstrf, get_lapack_funcs
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._devices import block_entries, host_rows, is_double, like, on_host, rows_of, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
@@ -124,9 +125,9 @@ class DesignProblem:
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """The same targets, fewer candidates. With ``for_steps``, it takes over matrices that evaluations need."""
-        if self.F.dtype == np.float64 and np.array_equal(candidates, np.arange(self.n)):
+        if is_double(self.F) and np.array_equal(candidates, np.arange(self.n)):
             return self
-        rows = np.asarray(self.F[candidates], dtype=np.float64)
+        rows = host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam, self.outside)
         if for_steps and self.square and "_grams" in self.__dict__ and small.in_candidate_space:
             columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
@@ -253,11 +254,11 @@ class DesignProblem:
     def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
         """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in blocks."""
         F = self.F if candidates is None else candidates
-        E = E.astype(F.dtype, copy=False)
+        E = like(F, E)
         z = np.empty(F.shape[0])
-        for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1])):
-            Y = E.T @ F[rows].T  # this order is fast for a factor stored by columns
-            z[rows] = np.sqrt(np.einsum("ij,ij->j", Y, Y))
+        for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES)):
+            Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
+            z[rows] = np.sqrt(on_host(squares_of_rows(Y.T)))
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
@@ -315,10 +316,10 @@ def critical_strength(lengths: FloatArray) -> float:
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64."""
     C = np.zeros((F.shape[1], F.shape[1]))
-    roots = None if (weights == 1).all() else np.sqrt(weights).astype(F.dtype)
-    for rows in row_blocks(len(F), F.shape[1], entries=1 << 21):
-        block = F[rows] if roots is None else F[rows] * roots[rows, None]
-        C += block.T @ block
+    roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
+    for rows in row_blocks(F.shape[0], F.shape[1], block_entries(F, 1 << 21)):
+        block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
+        C += on_host(block.T @ block)
     return C
 
 

@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike
 
 from mosaic._arrays import EqualRows, Seed, as_points, equal_rows
 from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
+from mosaic._devices import on_host
 from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Gamma, Kernel, make_kernel
 from mosaic.posing import Posed, Roles
-from mosaic.problem import RowNorm
+from mosaic.problem import MOST_SOLVED_WHOLE, RowNorm
 from mosaic.solvers import SolverName
 from mosaic.solvers.base import Status
 
@@ -205,6 +206,8 @@ def encode(
                 random_state=random_state,
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
+            if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
+                factor = replace(factor, F=on_host(factor.F))
         posed = Posed.of(factor, of_points, row_norm)
         strength = float(lam) if lam is not None else float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
         if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:

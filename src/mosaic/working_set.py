@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
+from mosaic._devices import host_rows, nearest_column, rows_of
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers.base import Record, Solution, Status
 from mosaic.solvers.interior_point import run_interior_point
@@ -167,7 +168,7 @@ class _WorkingSet:
         problem, eta = self.problem, np.zeros(self.problem.n)
         eta[self.members] = self.eta
         point = problem.dual_point(eta)
-        z_members = problem.scores(point.E, np.asarray(problem.F[self.members], np.float64))
+        z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
         largest = max(float(self.z.max()), float(z_members.max()))
         primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
@@ -176,7 +177,7 @@ class _WorkingSet:
         keep = screen(self.z, self.lengths[self.left], s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
         if 2 * int(keep.sum()) < len(keep):
-            self.left, self.rows, self.z = self.left[keep], self.rows[keep], self.z[keep]
+            self.left, self.rows, self.z = self.left[keep], rows_of(self.rows, keep), self.z[keep]
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
         """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
@@ -238,8 +239,8 @@ class _WorkingSet:
             return self.left[places]
         active = self.members
         active = active[self.lengths[active] > 0]
-        centres = self.problem.F[active] / self.lengths[active].astype(self.problem.F.dtype)[:, None]
-        cell = np.abs(self.rows[places] @ centres.T).argmax(axis=1)
+        centres = host_rows(self.problem.F, active) / self.lengths[active][:, None]
+        cell = nearest_column(rows_of(self.rows, places), centres)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

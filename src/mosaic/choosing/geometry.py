@@ -23,7 +23,27 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, Prepare, in_double, in_unit, row_blocks, row_norms_squared, subsample, unit_of
+from mosaic._arrays import (
+    BLOCK_ENTRIES,
+    FloatArray,
+    Prepare,
+    in_double,
+    in_unit,
+    row_blocks,
+    row_norms_squared,
+    subsample,
+    unit_of,
+)
+from mosaic._devices import (
+    as_double,
+    block_entries,
+    column_means,
+    column_quantiles,
+    host_rows,
+    namespace,
+    on_host,
+    rows_of,
+)
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
@@ -168,16 +188,16 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
         return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
-    deviations = np.empty(X.shape[1])
-    for part in row_blocks(X.shape[1], X.shape[0]):  # of columns
-        Y = X[:, part].astype(np.float64)
-        lowest, largest = Y.min(axis=0), np.abs(Y).max(axis=0)
+    deviations, xp = np.empty(X.shape[1]), namespace(X)
+    for part in row_blocks(X.shape[1], X.shape[0], block_entries(X, BLOCK_ENTRIES)):  # of columns
+        Y = as_double(X[:, part])
+        lowest, largest = xp.min(Y, axis=0), xp.max(abs(Y), axis=0)
         Y -= lowest
-        span = Y.max(axis=0)  # squares of values divided by it neither overflow nor vanish
-        Y /= np.where(span > 0, span, 1.0)
-        mean = np.average(Y, axis=0, weights=weights)
-        found = span * np.sqrt(np.average((Y - mean) ** 2, axis=0, weights=weights))
-        deviations[part] = np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
+        span = xp.max(Y, axis=0)  # squares of values divided by it neither overflow nor vanish
+        Y /= xp.where(span > 0, span, xp.ones_like(span))
+        Y -= column_means(Y, weights)
+        found = on_host(span * xp.sqrt(column_means(Y**2, weights)))
+        deviations[part] = np.where(found > DEVIATION_ROUNDING * on_host(largest), found, 0.0)
     return deviations
 
 
@@ -188,7 +208,7 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
     """
     spreads = deviations
     if not sp.issparse(X):
-        q = np.quantile(X, [0.05, 0.25, 0.75, 0.95], axis=0, weights=weights, method="inverted_cdf").astype(np.float64)
+        q = column_quantiles(X, [0.05, 0.25, 0.75, 0.95], weights)
         half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
         spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
@@ -202,7 +222,7 @@ def _are_components(X: Any, weights: FloatArray | None, deviations: FloatArray) 
         return False
     columns = varying[subsample(len(varying), CORRELATED_COLUMNS, 0)]
     rows = subsample(X.shape[0], CORRELATED_ROWS, 0)
-    Y = X[np.ix_(rows, columns)].astype(np.float64) / deviations[columns]
+    Y = host_rows(X, rows)[:, columns] / deviations[columns]
     C = np.cov(Y, rowvar=False, aweights=None if weights is None else weights[rows])
     scale = np.sqrt(np.diag(C))
     others = (C / np.outer(scale, scale))[~np.eye(len(C), dtype=bool)]
@@ -224,7 +244,7 @@ def compares_directions(X: Any) -> bool:
     n, d = X.shape
     if d < MANY_COLUMNS:
         return False
-    some = X[subsample(n, DIRECTION_SAMPLE, 0)]
+    some: Any = on_host(rows_of(X, subsample(n, DIRECTION_SAMPLE, 0)))
     if sp.issparse(some):
         return bool(some.nnz <= (1.0 - ZERO_SHARE) * some.shape[0] * d and (some.data >= 0).all())
     if (some >= 0).all():
@@ -255,7 +275,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
         kernel = make_kernel(X, "precomputed")
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         return kernel if same else kernel.take(points.first)
-    rows, unit = X[points.first], prepare.kept_unit
+    rows, unit = rows_of(X, points.first), prepare.kept_unit
     kind = STATIONARY_KERNELS.get(name) if isinstance(name, str) else None
     if not is_auto(gamma):
         gamma = in_unit_of(gamma, _order(kind) * unit)
@@ -265,7 +285,8 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
             if settings.mode == "paper":
                 gamma = in_unit_of(paper_gamma(rows), (_order(kind) - 4) * unit)  # the rule takes squares of variances
             else:
-                gamma = bandwidth(kind(rows[points.sample(np.arange(points.n), BANDWIDTH_SAMPLE)]))
+                few = rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))
+                gamma = bandwidth(kind(on_host(few)))
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
                 return kind(rows, gamma)
@@ -305,7 +326,7 @@ def bandwidth(kernel: StationaryKernel) -> float:
 
 def paper_gamma(X: Any) -> float:
     """1/σ² with σ² = 10·s², s the mean over features of the variance: the widest of three settings in later work."""
-    s = float(in_double(X).var(axis=0).mean())
+    s = float(in_double(on_host(X)).var(axis=0).mean())
     with np.errstate(divide="ignore"):
         return float(np.clip(np.divide(0.1, s * s), 2.0**-1000, 2.0**1000)) if s > 0 else 1.0
 

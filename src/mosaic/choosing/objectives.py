@@ -19,11 +19,25 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._devices import (
+    at_least_zero,
+    beside,
+    block_entries,
+    contiguous,
+    empty_beside,
+    in_precision_of,
+    like,
+    namespace,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    with_entries,
+)
 from mosaic.kernels import Kernel
 
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
@@ -106,19 +120,24 @@ class Objective(Protocol):
         """How much each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
 
 
-def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> FloatArray:
-    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0; points without length share nothing. Columns are contiguous."""
+def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> Any:
+    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0, where the points are; points without length share nothing. Columns are
+    contiguous.
+    """
     diagonal = kernel.diagonal()
     has_unit_diagonal = bool((diagonal == 1.0).all())
-    S = np.empty((len(columns), len(rows)), np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32)
-    for part in row_blocks(len(columns), len(rows)):
-        block = kernel.block(columns[part], rows)
+    dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
+    S = None
+    for part in row_blocks(len(columns), len(rows), kernel.block_entries):
+        block = kernel.block_beside(columns[part], rows)
+        if S is None:
+            S = empty_beside(block, (len(columns), len(rows)), dtype)
         if not has_unit_diagonal:
             lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
             lengths[lengths <= 0] = np.inf
-            block = np.divide(block, lengths)
-        np.maximum(block, 0.0, out=S[part], casting="same_kind")
-    return S.T
+            block = block / beside(block, lengths)
+        S[part, ...] = in_precision_of(S, at_least_zero(block))
+    return np.empty((len(rows), 0), dtype) if S is None else S.T
 
 
 def without_rounding(values: FloatArray, scale: float) -> FloatArray:
@@ -148,12 +167,12 @@ class Similar:
     [2, 1]
     """
 
-    S: FloatArray
+    S: Any
     weights: FloatArray
 
     def among(self, chosen: Sequence[int]) -> Similar:
         """The same objective with these candidates only."""
-        return Similar(self.S[:, chosen], self.weights)
+        return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
     def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
         """Gains over the sum of the weights."""
@@ -168,13 +187,14 @@ class Similar:
         2. Of equal gains, the first candidate wins. Ties are common: two points that resemble only each other have equal
            gains, and rounding must not decide between them.
         """
-        S, weights = self.S, self.weights.astype(self.S.dtype, copy=False)
-        best, openings = np.zeros(len(S), S.dtype), _Openings(slots)
-        grain = (1e-12 if S.dtype == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
+        S, weights, openings = self.S, like(self.S, self.weights), _Openings(slots)
+        best, maximum = like(S, np.zeros(S.shape[0])), namespace(S).maximum
+        grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
 
         def choose(candidate: int) -> Pick:
-            gain = float(weights @ np.maximum(S[:, candidate] - best, 0.0))
-            np.maximum(best, S[:, candidate], out=best)
+            nonlocal best
+            gain = float(weights @ at_least_zero(S[:, candidate] - best))
+            best = maximum(best, S[:, candidate])
             openings.fill(candidate)
             return Pick(candidate, gain)
 
@@ -199,7 +219,7 @@ class Similar:
                 stale.append((later, candidate))
             numbers = [candidate for _, candidate in stale]
             fresh[numbers] = picks
-            steps = np.rint(_gains(S.T[numbers], weights, best) / -grain)
+            steps = np.rint(_gains(rows_of(S.T, np.array(numbers)), weights, best) / -grain)
             for (later, candidate), step in zip(stale, steps.tolist(), strict=True):
                 heapq.heappush(heap, (later, step, candidate))
 
@@ -214,21 +234,21 @@ class Similar:
         1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` sweeps.
         2. Of exchanges that are equally good up to rounding, the first is made.
         """
-        S, weights, picks = self.S, self.weights.astype(self.S.dtype, copy=False), list(chosen)
+        S, weights, picks = self.S, like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]
         if not picks:
             return picks
         stays = np.isin(picks, np.asarray(slots.forced, np.intp))
         first, second, H, lost = _nearest_picks(S, picks, weights)
         start = float(weights @ first)
-        least = (1e-9 if S.dtype == np.float64 else 1e-6) * start
+        least = (1e-9 if numpy_dtype(S) == np.float64 else 1e-6) * start
         blocks = [slice(at, min(at + EXCHANGE_BLOCK, n_candidates)) for at in range(0, n_candidates, EXCHANGE_BLOCK)]
         unchanged = 0
         for _ in range(MOST_SWEEPS):
             for block in blocks:
                 if unchanged == len(blocks):
                     return picks
-                gains = _exchange_gains(S.T[block], weights, H, first, second, lost)
+                gains = _exchange_gains(rows_of(S.T, block), weights, H, first, second, lost)
                 if worth is not None:
                     gains += worth[block, None] - worth[picks]
                 gains[:, stays] = -np.inf
@@ -243,46 +263,40 @@ class Similar:
         return picks
 
 
-def _gains(C: FloatArray, weights: FloatArray, best: FloatArray) -> FloatArray:
+def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
     """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
-    gains = np.empty(len(C))
-    for part in row_blocks(*C.shape):
-        gains[part] = np.maximum(C[part] - best, 0.0) @ weights
+    gains = np.empty(C.shape[0])
+    for part in row_blocks(C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES)):
+        gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
     return gains
 
 
-def _exchange_gains(
-    C: FloatArray, weights: FloatArray, H: FloatArray, first: FloatArray, second: FloatArray, lost: FloatArray
-) -> FloatArray:
+def _exchange_gains(C: Any, weights: Any, H: Any, first: Any, second: Any, lost: FloatArray) -> FloatArray:
     """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
 
     Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
     """
-    gains = np.empty((len(C), len(lost)))
-    for rows in row_blocks(len(C), C.shape[1], CACHED_SIMILARITIES):
-        inside = np.maximum(C[rows], second)
-        kept = np.minimum(inside, first)
+    gains, xp = np.empty((C.shape[0], len(lost))), namespace(C)
+    for rows in row_blocks(C.shape[0], C.shape[1], block_entries(C, CACHED_SIMILARITIES)):
+        inside = xp.maximum(rows_of(C, rows), second)
+        kept = xp.minimum(inside, first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= second
-        gains[rows] = kept @ H
-        gains[rows] += (inside @ weights)[:, None]
+        gains[rows] = on_host(kept @ H)
+        gains[rows] += on_host(inside @ weights)[:, None]
     return gains - lost
 
 
-def _nearest_picks(
-    S: FloatArray, picks: Sequence[int], weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _nearest_picks(S: Any, picks: Sequence[int], weights: Any) -> tuple[Any, Any, Any, FloatArray]:
     """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
     weights at the nearest pick; and Hᵀ(s¹ − s²), the loss if each pick were removed.
     """
-    T, rows = np.ascontiguousarray(S[:, picks]), np.arange(len(S))
-    nearest = T.argmax(axis=1)
-    first = T[rows, nearest]
-    T[rows, nearest] = 0.0
-    second = T.max(axis=1)
-    H = np.zeros_like(T)
-    H[rows, nearest] = weights
-    lost = np.bincount(nearest, weights=weights * (first - second), minlength=len(picks))
+    xp = namespace(S)
+    T = contiguous(rows_of(S.T, np.asarray(picks, np.intp)).T)
+    nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
+    second = xp.max(with_entries(T, nearest, 0.0), axis=1)
+    H = with_entries(xp.zeros_like(T), nearest, weights)
+    lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
     return first, second, H, np.asarray(lost, np.float64)
 
 
@@ -329,7 +343,7 @@ class Explained:
 
     def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
         """Differences of the mean similarity; the given gains are decreases of err_g and are not used."""
-        S = similarities(self.kernel, self.targets, self.places[list(chosen)])
+        S = on_host(similarities(self.kernel, self.targets, self.places[list(chosen)]))
         nearest = np.maximum.accumulate(S, axis=1)
         return np.asarray(np.diff(self.weights @ nearest / self.weights.sum(), prepend=0.0))
 

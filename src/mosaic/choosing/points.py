@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic._arrays import (
+    BLOCK_ENTRIES,
     FloatArray,
     IntArray,
     as_weights,
@@ -25,6 +26,19 @@ from mosaic._arrays import (
     row_priorities,
     standing_for_all,
     unit_of,
+)
+from mosaic._devices import (
+    as_double,
+    as_unsigned,
+    beside,
+    block_entries,
+    is_on_device,
+    namespace,
+    on_host,
+    ordered,
+    rows_of,
+    sortable,
+    squares_of_rows,
 )
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
@@ -80,17 +94,18 @@ class Points:
             # Weights mean importance, not repetition: only their ratios matter.
             weights = weights / largest
             weights = weights * (len(rows) / weights.sum())
-        counted = X if len(rows) == n else X[rows]
+        counted = X if len(rows) == n else rows_of(X, rows)
         equal = equal_rows(counted)
         first, group = (np.arange(len(rows)), np.arange(len(rows))) if equal is None else equal
         total = np.asarray(np.bincount(group, weights=weights[rows]), np.float64)
-        distinct = counted if len(first) == len(rows) else counted[first]
+        distinct = counted if len(first) == len(rows) else rows_of(counted, first)
         if pairwise:
             priority = np.random.default_rng(0).permutation(len(first)).astype(np.uint64)
             order = np.argsort(_in_steps(_pairwise_distances(X, rows[first], total)), kind="stable")
         else:
             priority = row_priorities(distinct)
             order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
+            priority = as_unsigned(priority)
         number = np.empty(len(first), np.intp)
         number[order] = np.arange(len(first))
         all_groups = np.full(n, -1, np.intp)
@@ -132,8 +147,12 @@ def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
 
 
-def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
-    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
+def _centre_distances(X: Any, weights: FloatArray) -> Any:
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
+    if is_on_device(X):
+        centre = (beside(X, weights) @ as_double(X)) / float(weights.sum())
+        parts = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+        return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
     X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
@@ -154,17 +173,23 @@ def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> Float
     return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 
-def _in_steps(distances: FloatArray) -> FloatArray:
+def _in_steps(distances: Any) -> Any:
     """Distances as whole numbers of steps that are larger than rounding."""
-    spread = float(np.ptp(distances)) or 1.0
-    return np.asarray(np.round((distances - distances.min()) / (CENTRALITY_ROUNDING * spread)))
+    xp = namespace(distances)
+    lowest = float(xp.min(distances))
+    spread = float(xp.max(distances)) - lowest or 1.0
+    return xp.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
 
 
-def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> IntArray:
+def _by_centrality(X: Any, steps: Any, priority: Any) -> IntArray:
     """Order by distance from the centre, then by priority; in the very rare case that both are equal, by the bits of the rows."""
-    order = np.lexsort((priority, steps))
-    tied = (np.diff(steps[order]) == 0) & (np.diff(priority[order]) == 0)
-    return np.lexsort((row_codes(X), priority, steps)) if tied.any() else order
+    take = namespace(steps).take
+    order = ordered(steps, sortable(priority))
+    values, numbers = take(steps, order), take(priority, order)
+    tied = (values[1:] == values[:-1]) & (numbers[1:] == numbers[:-1])
+    if bool(namespace(steps).any(tied)):
+        return np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps)))
+    return np.asarray(on_host(order), np.intp)
 
 
 @dataclass(frozen=True)

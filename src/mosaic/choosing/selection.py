@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, KnownRows, row_blocks, row_codes
+from mosaic._devices import rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
@@ -150,7 +151,7 @@ class Selection:
             low &= ~self.groups.members
             others = np.flatnonzero(low)  # points outside the sample belong to a group if they lie near its members
             if isinstance(self.kernel, PointKernel) and len(others):
-                low[others[self.groups.near(self.kernel.X[others])]] = False
+                low[others[self.groups.near(rows_of(self.kernel.X, others))]] = False
         return low
 
     @cached_property
@@ -218,10 +219,10 @@ class Selection:
         flagged = self.cut.below(counts) if self.settings.outliers != "keep" else np.zeros(len(counts), dtype=bool)
         odd = np.flatnonzero(flagged)
         if self.groups is not None and len(odd):
-            flagged[odd[self.groups.near(Y[odd])]] = False
+            flagged[odd[self.groups.near(rows_of(Y, odd))]] = False
         must = self.material.points.group[self.material.constraints.must]
         if len(must) and len(odd):
-            flagged[odd[(self.kernel.take(must).distances_at(Y[odd]) <= 0).any(axis=1)]] = False
+            flagged[odd[(self.kernel.take(must).distances_at(rows_of(Y, odd)) <= 0).any(axis=1)]] = False
         return flagged
 
     def labels_at(self, Y: Any, flagged: BoolArray | None = None) -> IntArray:
@@ -233,14 +234,14 @@ class Selection:
         kernel = self.chosen_kernel
         lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
         # A diffusion kernel has neighbours of rows, and a given similarity has none.
-        rows_of = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
-        known = None if rows_of is None else KnownRows.of(row_codes(rows_of.X))
+        compared = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
+        known = None if compared is None else KnownRows.of(row_codes(compared.X))
         labels = np.empty(Y.shape[0], np.intp)
         for rows in row_blocks(Y.shape[0], len(lengths)):
-            K = kernel.cross(Y[rows])
+            K = kernel.cross(rows_of(Y, rows))
             labels[rows] = self._nearest(K)
-            if rows_of is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
-                place = known.find(row_codes(rows_of.over(Y[rows]).X))
+            if compared is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
+                place = known.find(row_codes(compared.over(rows_of(Y, rows)).X))
                 labels[rows][place >= 0] = place[place >= 0]
             if flagged is not None and self.rejects:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
@@ -263,7 +264,7 @@ class Selection:
         similarity = np.full(len(labels), np.nan)
         for rows in row_blocks(len(labels), max(len(self.chosen), 1)) if len(self.chosen) else ():
             known = rows.start + np.flatnonzero(labels[rows] >= 0)
-            similarity[known] = self.chosen_kernel.cross(Y[known])[np.arange(len(known)), labels[known]]
+            similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 

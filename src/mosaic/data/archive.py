@@ -26,6 +26,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, Union, get_args, get_origi
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic._devices import is_on_device, on_host
 from mosaic.data.faults import FileFault, check_there
 from mosaic.data.writing import replacing
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -197,8 +198,8 @@ class _Writer:
         if sp.issparse(value):
             parts = [self.plain(part) for part in (value.data, value.indices, value.indptr)]
             return {"csr": [*parts, list(value.shape)]}
-        if isinstance(value, np.ndarray):
-            return self.array(value)
+        if isinstance(value, np.ndarray) or is_on_device(value):
+            return self.array(on_host(value))
         if isinstance(value, PathLike):
             return str(value)
         name = self.name(value)

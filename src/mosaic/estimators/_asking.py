@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double, refuse_missing
+from mosaic._devices import on_host, rows_of
 from mosaic._frames import column_names
 from mosaic.choosing import Selection, columns_of, odd_columns, oddities
 from mosaic.data import Table, is_source, open_source
@@ -116,7 +117,7 @@ def explain_new(model: Any, X: Any) -> NewRows:
         found = selection.places_at(Y)
 
         def rows_at(numbers: IntArray) -> Any:
-            return Y[numbers]
+            return on_host(rows_of(Y, numbers))
     else:
         found = source.run(PerRow(Question(selection, "places_at")))["answer"]
 

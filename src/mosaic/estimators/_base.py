@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray
+from mosaic._devices import beside_as, rows_of
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
 from mosaic.data.naming import RowNames
 from mosaic.encoding import Encoding
@@ -41,6 +42,7 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
 
 __all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "read_material", "with_callbacks"]
 
+Values = TypeVar("Values")
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
 Listener: TypeAlias = Callable[[str, str, float | None], None]
 _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -97,7 +99,7 @@ def read_material(
         sample=decision_sample(points, checked),
         seed=seed,
         proof=proof,
-        absent=matrix[np.flatnonzero(points.group < 0)],
+        absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
         row_names=X.names_of_rows() if isinstance(X, NamedRows) else None,
     )
 
@@ -134,6 +136,10 @@ class FittedAttributes:
         if "selection_" not in self.__dict__:
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         return self.selection_
+
+    def _given(self, values: Values) -> Values:
+        """Values as an array of the library, and on the device, of the data of fit."""
+        return beside_as(getattr(self._found.kernel, "X", values), values)
 
     def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
         """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.
@@ -202,17 +208,17 @@ class FittedAttributes:
     @property
     def effective_count_(self) -> FloatArray:
         """Effective count of each row: how many of the rows that a program compares look like it; 1 if it is alone."""
-        return self._found.effective_count
+        return self._given(self._found.effective_count)
 
     @property
     def outlier_probability_(self) -> FloatArray:
         """The paper's OP of every row."""
-        return self._found.outlier_probability
+        return self._given(self._found.outlier_probability)
 
     @property
     def is_outlier_(self) -> BoolArray:
         """Mask of the rows that are outliers."""
-        return self._found.outlier_mask
+        return self._given(self._found.outlier_mask)
 
     @property
     def n_iter_(self) -> int:

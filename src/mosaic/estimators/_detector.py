@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray
+from mosaic._devices import rows_of
 from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
 from mosaic.estimators._base import FittedAttributes, Narrator, read_material
@@ -170,7 +171,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         scores = np.log(selection.material.counts_at(Y))
         if selection.groups is not None:
             odd = np.flatnonzero(scores < self.offset_)
-            scores[odd[selection.groups.near(Y[odd])]] = self.offset_
+            scores[odd[selection.groups.near(rows_of(Y, odd))]] = self.offset_
         return scores
 
     def decision_function(self, X: Any) -> FloatArray:

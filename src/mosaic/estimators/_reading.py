@@ -14,8 +14,17 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import FloatArray, IntArray, Prepare, refuse_masked, refuse_missing
+from mosaic._arrays import (
+    FloatArray,
+    IntArray,
+    Prepare,
+    has_ordinary_size,
+    points_on_device,
+    refuse_masked,
+    refuse_missing,
+)
 from mosaic._checks import check_seed
+from mosaic._devices import can_be_changed, is_on_device, on_host, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
@@ -29,6 +38,7 @@ from mosaic.data.sources import is_stream
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.kernels import POINT_KERNELS
 
 #: What a column is for that an argument of ``fit`` names.
 ROLES = {"groups": "the group of each row", "sample_weight": "how often each row counts"}
@@ -237,6 +247,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     Data frames and files give their columns as numbers; ``table_`` of the estimator says how, None if as they are.
     """
     settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    if is_on_device(X):
+        return _rows_on_device(estimator, X, reset=reset)
     if not isinstance(X, NamedRows):
         X = rows_of_file(X, fitted=None if reset else estimator) or rows_of_frame(estimator, X, reset=reset) or X
     if isinstance(X, NamedRows) and isinstance(X.rows, LocalSource):
@@ -267,6 +279,23 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if reset:
         estimator.table_ = None
     return _checked(matrix, None)
+
+
+def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Rows of an array that stays on its device, if the kernel computes there; otherwise as a NumPy array."""
+    kernel = getattr(estimator, "kernel", "rbf")
+    if not (isinstance(kernel, str) and kernel in POINT_KERNELS) or not can_be_changed(X):
+        return read_rows(estimator, on_host(X), reset=reset)
+    X = points_on_device(X)
+    if not has_ordinary_size(X):
+        return read_rows(estimator, on_host(X), reset=reset)
+    if reset:
+        estimator.n_features_in_, estimator.table_ = X.shape[1], None
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif X.shape[1] != estimator.n_features_in_:
+        fault = f"has {X.shape[1]} features, the data of fit had {estimator.n_features_in_}"
+        raise InvalidInputError(fault, "Pass the same columns.", parameter="X")
+    return X
 
 
 def without_scaling(settings: Settings, table: TableEncoder | None) -> Settings:
@@ -305,7 +334,7 @@ def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, setti
     weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
     counted = matrix
     if weights is not None and not weights.all() and weights.any():
-        counted, weights = matrix[weights > 0], weights[weights > 0]
+        counted, weights = rows_of(matrix, weights > 0), weights[weights > 0]
     prepare = preparation_of(counted, weights if weights is not None and weights.any() else None, settings)
     return prepare(matrix), prepare
 

@@ -19,6 +19,7 @@ from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._devices import beside_as, is_on_device, rows_of
 from mosaic._frames import n_rows, take_rows
 from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
 from mosaic.data import is_source, open_source
@@ -222,7 +223,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     @property
     def representative_indices_(self) -> IntArray:
         """Row numbers of the representatives, ranked."""
-        return self._found.rows
+        return self._given(self._found.rows)
 
     @property
     def n_representatives_(self) -> int:
@@ -232,12 +233,12 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     @property
     def labels_(self) -> IntArray:
         """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
-        return self._found.answers.labels
+        return self._given(self._found.answers.labels)
 
     @property
     def representation_error_(self) -> FloatArray:
         """Share of each row that the representatives cannot express."""
-        return self._found.answers.representation_error
+        return self._given(self._found.answers.representation_error)
 
     @property
     def outlier_threshold_(self) -> float:
@@ -252,7 +253,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     @property
     def influence_(self) -> FloatArray:
         """Norm of each row's row in the encoding; the first access solves the program."""
-        return self._found.influence
+        return self._given(self._found.influence)
 
     @property
     def certificate_(self) -> SelectionCertificate:
@@ -323,15 +324,15 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         if given != n:
             raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
         if source is None:
-            return take_rows(X, self.representative_indices_)
-        numbers, back = np.unique(self.representative_indices_, return_inverse=True)
+            return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
+        numbers, back = np.unique(self._found.rows, return_inverse=True)
         return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
 
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """A mask of the representatives, or their row numbers in ascending order."""
         check_is_fitted(self)
         mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
-        mask[self.representative_indices_] = True
+        mask[self._found.rows] = True
         return np.flatnonzero(mask) if indices else mask
 
     @overload
@@ -374,7 +375,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         ((15, 4), (15,))
         """
         self.fit(X, y, **fit_params)
-        self.sample_indices_ = self.representative_indices_
+        self.sample_indices_ = self._found.rows
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
 
@@ -512,15 +513,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
         passes are also read in passes here.
         """
-        return np.asarray(self._ask(X, "labels_at"))
+        return beside_as(X, self._ask(X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return np.asarray(self._ask(X, "similarities_at"))
+        return beside_as(X, self._ask(X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
-        return np.asarray(self._ask(X, "log_counts_at"))
+        return beside_as(X, self._ask(X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from mosaic._arrays import refuse_masked
 from mosaic._checks import CHOICES, check_optional_whole_number, one_of
+from mosaic._devices import free_memory, is_on_device, numpy_dtype
 from mosaic._files import readable_size
 from mosaic._frames import numeric_part
 from mosaic.budget import (
@@ -41,6 +42,8 @@ SOLVERS_BY_PASSES = ("auto", "interior-point")
 SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
 #: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
 MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
+#: Share of the free memory of a device that a fit uses by default.
+DEVICE_SHARE = 0.75
 #: A round adds the number of first candidates divided by this.
 ADDED_PART = 10
 #: Default number of rounds in paper mode.
@@ -91,6 +94,8 @@ def read_for(
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     """Whether the points and a useful factor exceed the budget, and passes are possible."""
+    if is_on_device(X):
+        return False
     possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
     possible = possible and settings.solver in SOLVERS_BY_PASSES and settings.max_rank is None
     shape = getattr(X, "shape", None)
@@ -124,7 +129,7 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
 
 def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory."""
-    itemsize, d = matrix.dtype.itemsize, matrix.shape[1]
+    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
     if strategy == "exact":
         rank = affordable_rank(n, itemsize, d, settings.memory_budget, n)
         if rank < n:
@@ -134,8 +139,19 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
                 "Raise `memory_budget`, or use `strategy='low-rank'`.",
             )
         return rank
+    if is_on_device(matrix):
+        return _rank_on_device(settings, n, matrix)
     rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank)
     return min(rank, LARGEST_RANK) if strategy == "low-rank" and settings.max_rank is None else rank
+
+
+def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
+    """Columns of the factor on a device, where work costs little and memory is the limit: three quarters of what is free."""
+    free = free_memory(matrix)
+    limit = DEVICE_SHARE * free if free is not None else DEFAULT_BUDGET
+    budget = min(limit, settings.memory_budget or limit)
+    wanted = settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK)
+    return affordable_rank(n, numpy_dtype(matrix).itemsize, matrix.shape[1], budget, wanted)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 
 from mosaic._arrays import Seed, as_points, in_unit, subsample, unit_of
 from mosaic._checks import check_kernel, real_number
+from mosaic._devices import on_host
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -214,4 +215,4 @@ def variance(X: Any) -> float:
         mean, zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
         squares = float(((X.data.astype(np.float64) - mean) ** 2).sum()) + zeros * mean**2
         return float(squares / (X.shape[0] * X.shape[1]))
-    return float(X.var(dtype=np.float64))
+    return float(on_host(X).var(dtype=np.float64))

@@ -13,8 +13,24 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, in_unit, row_blocks, row_norms_squared, with_lengths
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_unit, row_blocks, with_lengths
 from mosaic._checks import real_number, whole_number
+from mosaic._devices import (
+    as_double,
+    at_least_zero,
+    beside,
+    block_entries,
+    exponential,
+    host_rows,
+    is_on_device,
+    like,
+    namespace,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    squares_of_rows,
+    sums_of_differences,
+)
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
@@ -63,6 +79,10 @@ class Kernel(ABC):
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         """K[rows][:, columns] in float64."""
 
+    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
+        """The same where the points are: an array of their library, on their device."""
+        return self.block(rows, columns)
+
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """K_jj for every j, in float64."""
@@ -74,6 +94,10 @@ class Kernel(ABC):
     @abstractmethod
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
         """k(y_i, x_j), len(Y) × len(columns), in float64, for new points Y (checked by ``as_points``) and own points j."""
+
+    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+        """The same where the points are."""
+        return self.cross(Y, columns)
 
     @abstractmethod
     def diagonal_at(self, Y: Any) -> FloatArray:
@@ -97,6 +121,11 @@ class Kernel(ABC):
             result[rows] = self.block(rows, columns)
         return result
 
+    @property
+    def block_entries(self) -> int:
+        """Similarities that should be computed at once."""
+        return BLOCK_ENTRIES
+
     def explicit_factor(self) -> Any | None:
         """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
@@ -117,11 +146,11 @@ class PointKernel(Kernel):
     X: Any
 
     @abstractmethod
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         """k(a_i, b_j) for float64 rows, dense or CSR like X. Does not change A and B."""
 
     @abstractmethod
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
     def _prepared(self, Y: Any) -> Any:
@@ -130,7 +159,7 @@ class PointKernel(Kernel):
 
     def _rows(self, rows: Rows) -> Any:
         """Own rows as float64, dense or CSR like X."""
-        return self.X[rows].astype(np.float64)
+        return as_double(rows_of(self.X, rows))
 
     @property
     def n(self) -> int:
@@ -138,27 +167,36 @@ class PointKernel(Kernel):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.X.dtype
-        return dtype
+        return numpy_dtype(self.X)
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        return on_host(self.block_beside(rows, columns))
+
+    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
+    @property
+    def block_entries(self) -> int:
+        return block_entries(self.X, BLOCK_ENTRIES)
+
     def diagonal(self) -> FloatArray:
-        return self._with_itself(self.X)
+        return on_host(self._with_itself(self.X))
 
     def take(self, indices: IntArray) -> Self:
-        return replace(self, X=self.X[np.arange(self.n)[indices]])
+        return replace(self, X=rows_of(self.X, np.arange(self.n)[indices]))
 
     def over(self, Y: Any) -> Self:
         """The same similarity over other points (checked by ``as_points``)."""
         return replace(self, X=self._prepared(Y))
 
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
+        return on_host(self.cross_beside(Y, columns))
+
+    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
         return self._between(self._prepared(Y), self._rows(columns))
 
     def diagonal_at(self, Y: Any) -> FloatArray:
-        return self._with_itself(self._prepared(Y))
+        return on_host(self._with_itself(self._prepared(Y)))
 
 
 @dataclass(frozen=True)
@@ -177,33 +215,33 @@ class StationaryKernel(PointKernel):
         return in_unit(super()._prepared(Y), self.unit)
 
     @abstractmethod
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
         """D between rows, as a new array."""
 
     @staticmethod
-    def profile(D: FloatArray, gamma: float, power: int = 1, out: FloatArray | None = None) -> FloatArray:
+    def profile(D: Any, gamma: float, power: int = 1, out: FloatArray | None = None) -> Any:
         """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
         with np.errstate(over="ignore"):  # f(∞) = 0
-            scaled = np.multiply(D, -power * gamma, out=out)
-        return np.asarray(np.exp(scaled, out=scaled))
+            scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
+        return exponential(scaled)
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """D between own points."""
-        return self._distances(self._rows(rows), self._rows(columns))
+        return on_host(self._distances(self._rows(rows), self._rows(columns)))
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance D between new points and own points."""
-        return self._distances(self._prepared(Y), self._rows(ALL_POINTS))
+        return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
 
     def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
         return self.distances(rows, columns)
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         D = self._distances(A, B)
         return self.profile(D, self.gamma, out=D)
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])
 
 
@@ -214,20 +252,20 @@ class RBF(StationaryKernel):
     order: ClassVar[int] = 2
 
     @cached_property
-    def _centre(self) -> FloatArray:
+    def _centre(self) -> Any:
         """The centre that is subtracted from all rows, so that ‖x‖² − 2xᵀy + ‖y‖² loses fewer digits.
 
         It is the median of some rows, because a few outliers would move a mean far away from most points.
         """
-        some = self.X[:: -(-self.n // CENTRE_ROWS)]
-        return np.asarray(np.median(some.astype(np.float64), axis=0))
+        some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
+        return beside(self.X, np.median(some, axis=0))
 
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
         if _by_coordinates(A, B):
             return np.asarray(cdist(A, B, "sqeuclidean"))
         return self._by_products(A, B)[0]
 
-    def _by_products(self, A: Any, B: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
             A, B = A - self._centre, B - self._centre
@@ -237,21 +275,24 @@ class RBF(StationaryKernel):
     def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         A, B = self._rows(rows), self._rows(columns)
         if _by_coordinates(A, B):
-            return self._distances(A, B)
-        D, lengths, others = self._by_products(A, B)
+            return np.asarray(self._distances(A, B))
+        D, lengths, others = map(on_host, self._by_products(A, B))
         noise = lengths[:, None] + others
         noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
         D[noise >= D] = 0.0
         return D
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
         if _by_coordinates(A, B):
             return super()._between(A, B)
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
         with np.errstate(over="ignore"):
-            far, far_too = np.flatnonzero(self.gamma * lengths > limit), np.flatnonzero(self.gamma * others > limit)
+            far, far_too = (np.flatnonzero(self.gamma * on_host(each) > limit) for each in (lengths, others))
+        if is_on_device(D):
+            D = sums_of_differences(A, B, 2) if len(far) or len(far_too) else D
+            return self.profile(D, self.gamma)
         if len(far):
             D[far] = _by_coordinates_of(A[far], B)
         if len(far_too):
@@ -261,7 +302,9 @@ class RBF(StationaryKernel):
 
 def _by_coordinates(A: Any, B: Any) -> bool:
     """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
-    return not sp.issparse(A) and (A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
+    if sp.issparse(A) or is_on_device(A):
+        return False
+    return bool(A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
 
 
 def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
@@ -280,7 +323,9 @@ class Laplacian(StationaryKernel):
 
     order: ClassVar[int] = 1
 
-    def _distances(self, A: Any, B: Any) -> FloatArray:
+    def _distances(self, A: Any, B: Any) -> Any:
+        if is_on_device(A):
+            return sums_of_differences(A, B, 1)
         if not sp.issparse(A):
             return np.asarray(cdist(A, B, "cityblock"))
         A = A.toarray()
@@ -294,11 +339,11 @@ class Laplacian(StationaryKernel):
 class Linear(PointKernel):
     """k(x, y) = xᵀy."""
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
             return _finite(product(A, B))
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         with np.errstate(over="ignore"):
             return _finite(squared_lengths(A))
 
@@ -338,13 +383,13 @@ class Polynomial(Linear):
     def _prepared(self, Y: Any) -> Any:
         return in_unit(super()._prepared(Y), self.unit)
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         return self._power(super()._between(A, B))
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         return self._power(super()._with_itself(A))
 
-    def _power(self, products: FloatArray) -> FloatArray:
+    def _power(self, products: Any) -> Any:
         with np.errstate(over="ignore"):
             return _finite((self.gamma * products + self.coef0) ** self.degree)
 
@@ -372,7 +417,7 @@ class FromCallable(PointKernel):
 
     function: Callable[[Any, Any], Any]
 
-    def _between(self, A: Any, B: Any) -> FloatArray:
+    def _between(self, A: Any, B: Any) -> Any:
         values = np.asarray(self.function(A, B), dtype=np.float64)
         expected = (A.shape[0], B.shape[0])
         if values.shape != expected:
@@ -390,7 +435,7 @@ class FromCallable(PointKernel):
             )
         return values
 
-    def _with_itself(self, A: Any) -> FloatArray:
+    def _with_itself(self, A: Any) -> Any:
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(A.astype(np.float64)), dtype=np.float64)
         pieces = [np.zeros(0)]
@@ -437,16 +482,16 @@ def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
     return largest == 0 or 1.0 / most <= largest <= most
 
 
-def _finite(similarities: FloatArray) -> FloatArray:
+def _finite(similarities: Any) -> Any:
     """Similarities that are numbers, and not the result of an overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = similarities.sum()
-    if not np.isfinite(total) and not np.isfinite(similarities).all():
+        total = float(namespace(similarities).sum(similarities))
+    if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
         raise InvalidInputError(
             "similarities leave the range of floats",
             "Divide the data by a power of two; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
         )
-    return np.asarray(similarities)
+    return similarities
 
 
 def dense(A: Any) -> FloatArray:
@@ -461,30 +506,32 @@ def in_format_of(X: Any, Y: Any) -> Any:
             f"new points must have the {X.shape[1]} features of the points that the kernel was made from; Y has {Y.shape[1]}",
             "Pass the same columns in the same order.",
         )
-    Y = Y.astype(np.float64)
+    if is_on_device(X):
+        return as_double(Y if is_on_device(Y) else beside(X, dense(Y)))
+    Y = on_host(Y).astype(np.float64)
     return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
 
 
-def product(A: Any, B: Any) -> FloatArray:
+def product(A: Any, B: Any) -> Any:
     """A Bᵀ, dense, for A and B both dense or both CSR. Of two CSR matrices, the one with fewer rows is made dense."""
     if not sp.issparse(A):
-        return np.asarray(A @ B.T)
+        return A @ B.T
     if A.shape[0] < B.shape[0]:
         return np.asarray(B @ A.toarray().T).T
     return np.asarray(A @ B.toarray().T)
 
 
-def squared_lengths(A: Any) -> FloatArray:
+def squared_lengths(A: Any) -> Any:
     """‖a_i‖₂² in float64 for every row, dense or CSR."""
+    if is_on_device(A):
+        return squares_of_rows(as_double(A))
     A = A.astype(np.float64, copy=False)
     if sp.issparse(A):
         return np.asarray(A.power(2).sum(axis=1)).ravel()
-    return row_norms_squared(A)
+    return squares_of_rows(A)
 
 
-def squared_distances(
-    A: Any, B: Any, lengths: FloatArray | None = None, others: FloatArray | None = None
-) -> FloatArray:
+def squared_distances(A: Any, B: Any, lengths: Any = None, others: Any = None) -> Any:
     """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative.
 
     ``lengths`` and ``others`` are the squared lengths of the rows, if they are known.
@@ -492,7 +539,7 @@ def squared_distances(
     D = product(A, -2.0 * B)
     D += (squared_lengths(A) if lengths is None else lengths)[:, None]
     D += squared_lengths(B) if others is None else others
-    return np.asarray(np.maximum(D, 0.0, out=D))
+    return at_least_zero(D)
 
 
 def normalised_rows(X: Any, name: str = "X") -> Any:
@@ -512,5 +559,5 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
             f"the first is `row {int(zero[0])}` of {name}",
             "Drop these rows or use `kernel='linear'`.",
         )
-    scale = (1.0 / lengths).astype(X.dtype)
+    scale = like(X, 1.0 / lengths)
     return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]

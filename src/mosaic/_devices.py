@@ -1,0 +1,302 @@
+"""Arrays of other libraries: PyTorch tensors, CuPy arrays, and whatever else follows the array API standard, on any device.
+
+Matrices with a row for each point (the points, a factor of their kernel, their similarities to a few others) stay where the
+points are, and the functions here compute on them there. Everything else, a few thousand numbers or one number for each point, is
+a NumPy array. For NumPy arrays and sparse matrices the functions are NumPy's own, so one algorithm serves all libraries.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from mosaic.exceptions import MissingDependencyError
+
+Values = TypeVar("Values")
+#: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
+DEVICE_BLOCK_ENTRIES = 1 << 26
+
+
+def is_on_device(A: Any) -> bool:
+    """Whether A is an array of another library than NumPy, one that follows the array API standard or is a PyTorch tensor."""
+    if isinstance(A, np.ndarray | np.generic):
+        return False
+    return hasattr(A, "__array_namespace__") or type(A).__module__.partition(".")[0] in ("torch", "cupy")
+
+
+def can_be_changed(A: Any) -> bool:
+    """Whether entries of A can be assigned; those of JAX arrays cannot."""
+    return type(A).__module__.partition(".")[0] not in ("jax", "jaxlib")
+
+
+def namespace(A: Any) -> Any:
+    """The functions of the library that A belongs to, by their names in the array API standard; NumPy's for sparse matrices."""
+    return _compat().array_namespace(A) if is_on_device(A) else np
+
+
+def on_host(A: Any) -> NDArray[Any]:
+    """An array of another library as a NumPy array; everything else as it is."""
+    if not is_on_device(A):
+        same: NDArray[Any] = A
+        return same
+    if hasattr(A, "detach"):  # PyTorch
+        A = A.detach().cpu()
+    return np.asarray(A.get() if hasattr(A, "get") else A)  # CuPy moves arrays by get() alone
+
+
+def beside(A: Any, values: NDArray[Any]) -> Any:
+    """NumPy values as an array of the same library and on the same device as A."""
+    if not is_on_device(A):
+        return values
+    return namespace(A).asarray(np.array(values), device=_compat().device(A))
+
+
+def beside_as(A: Any, values: Values) -> Values:
+    """The same, for results that users take for arrays of NumPy as well as of their own library."""
+    found: Values = beside(A, values)  # type: ignore[arg-type]
+    return found
+
+
+def like(A: Any, values: NDArray[Any]) -> Any:
+    """NumPy values beside A and in its precision."""
+    if not is_on_device(A):
+        return values.astype(A.dtype, copy=False)
+    return namespace(A).astype(beside(A, values), A.dtype)
+
+
+def rows_of(A: Any, rows: Any) -> Any:
+    """Rows by a slice, by their numbers or by a mask (NumPy arrays); the result is where A is."""
+    if not is_on_device(A):
+        return A[rows]
+    if isinstance(rows, slice):
+        return A[rows, ...]
+    rows = np.asarray(rows)
+    numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    return namespace(A).take(A, beside(A, numbers.astype(np.int64)), axis=0)
+
+
+def host_rows(A: Any, rows: Any) -> NDArray[np.float64]:
+    """Few rows as a dense NumPy array in double precision."""
+    found = rows_of(A, rows)
+    return np.asarray(found.toarray() if sp.issparse(found) else on_host(found), np.float64)
+
+
+def as_double(A: Any) -> Any:
+    """A in double precision: a new array, dense or sparse as A, where A is."""
+    if not is_on_device(A):
+        return A.astype(np.float64)
+    xp = namespace(A)
+    return xp.astype(A, xp.float64)
+
+
+def numpy_dtype(A: Any) -> np.dtype[Any]:
+    """The precision of A as a dtype of NumPy."""
+    if not is_on_device(A):
+        dtype: np.dtype[Any] = A.dtype
+        return dtype
+    return np.dtype(np.float32 if A.dtype == namespace(A).float32 else np.float64)
+
+
+def is_double(A: Any) -> bool:
+    """Whether A is a NumPy array in double precision."""
+    return isinstance(A, np.ndarray) and A.dtype == np.float64
+
+
+def empty_beside(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    """An array without values, of the library of A and on its device."""
+    if not is_on_device(A):
+        return np.empty(shape, dtype)
+    xp = namespace(A)
+    return xp.empty(
+        shape, dtype=xp.float32 if np.dtype(dtype) == np.float32 else xp.float64, device=_compat().device(A)
+    )
+
+
+def in_precision_of(F: Any, A: Any) -> Any:
+    """A in the precision of F; both are in the same place."""
+    if not is_on_device(F):
+        return A.astype(F.dtype, copy=False)
+    return namespace(F).astype(A, F.dtype, copy=False)
+
+
+def longer(A: Any, rows: int) -> Any:
+    """A with more rows below it, without values. NumPy moves no data if the system can remap memory."""
+    if not is_on_device(A):
+        A.resize((A.shape[0] + rows, A.shape[1]), refcheck=False)
+        return A
+    return namespace(A).concat([A, empty_beside(A, (rows, A.shape[1]), numpy_dtype(A))], axis=0)
+
+
+def exponential(A: Any) -> Any:
+    """exp(A), in the memory of A where that is possible."""
+    return np.exp(A, out=A) if isinstance(A, np.ndarray) else namespace(A).exp(A)
+
+
+def at_least_zero(A: Any) -> Any:
+    """max(A, 0), in the memory of A where that is possible."""
+    return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
+
+
+def squares_of_rows(A: Any) -> Any:
+    """‖a_i‖₂² for every row, where A is."""
+    return np.einsum("ij,ij->i", A, A) if isinstance(A, np.ndarray) else namespace(A).sum(A * A, axis=1)
+
+
+def contiguous(A: Any) -> Any:
+    """A with its rows one after another in memory; a new array that may be changed."""
+    return np.array(A, order="C") if isinstance(A, np.ndarray) else namespace(A).asarray(A, copy=True)
+
+
+def with_entries(A: Any, columns: Any, values: Any) -> Any:
+    """A with one entry changed in every row i: that in column ``columns[i]`` becomes ``values`` or ``values[i]``."""
+    if isinstance(A, np.ndarray):
+        A[np.arange(len(A)), columns] = values
+        return A
+    xp = namespace(A)
+    here = xp.arange(A.shape[1], device=_compat().device(A))[None, :] == columns[:, None]
+    return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A) + values, A)
+
+
+def bits(A: Any) -> Any:
+    """The bits of double precision numbers as integers: uint64 for NumPy, int64 elsewhere, where uint64 is rare. −0.0 is 0.0."""
+    if not is_on_device(A):
+        return (np.ascontiguousarray(A, dtype=np.float64) + 0.0).view(np.uint64)
+    A = as_double(A) + 0.0
+    xp = namespace(A)
+    return A.view(xp.int64) if hasattr(A, "view") else beside(A, on_host(A).view(np.int64))
+
+
+def whole(number: int, A: Any) -> Any:
+    """A number below 2⁶⁴ as one that the integers of A, which ``bits`` made, take: their products wrap around alike."""
+    return number - (1 << 64 if number >= 1 << 63 else 0) if is_on_device(A) else np.uint64(number)
+
+
+def shifted_right(A: Any, places: int) -> Any:
+    """A >> places with zeros from the left, for integers that ``bits`` made."""
+    return (A >> places) & ((1 << (64 - places)) - 1) if is_on_device(A) else A >> np.uint64(places)
+
+
+def as_integers(A: Any) -> Any:
+    """Rounded numbers below 2⁶³ as integers like those of ``bits``."""
+    return (
+        np.rint(A).astype(np.uint64)
+        if not is_on_device(A)
+        else namespace(A).astype(namespace(A).round(A), namespace(A).int64)
+    )
+
+
+def times_power_of_two(A: Any, exponent: int) -> Any:
+    """A · 2^exponent, exactly unless it leaves the range of floats."""
+    if not is_on_device(A):
+        return np.ldexp(A, exponent)
+    half = exponent // 2  # 2^exponent itself may be out of range
+    return as_double(A) * 2.0**half * 2.0 ** (exponent - half)
+
+
+def with_values(A: Any, places: NDArray[np.intp], values: NDArray[np.uint64]) -> Any:
+    """Integers that ``bits`` made, with other values at some places."""
+    if not is_on_device(A):
+        A[places] = values
+        return A
+    changed = on_host(A).copy()
+    changed[places] = values.view(np.int64)
+    return beside(A, changed)
+
+
+def as_unsigned(A: Any) -> NDArray[np.uint64]:
+    """Integers that ``bits`` made, as NumPy's uint64."""
+    return on_host(A).view(np.uint64)
+
+
+def sortable(A: Any) -> Any:
+    """Integers that ``bits`` made, as integers that sort in the order of uint64."""
+    return A ^ (-(1 << 63)) if is_on_device(A) else A
+
+
+def ordered(first: Any, then: Any | None = None) -> Any:
+    """Numbers of the entries in the order of ``first``, then of ``then``, then of their number."""
+    if not is_on_device(first):
+        return np.argsort(first, kind="stable") if then is None else np.lexsort((then, first))
+    xp = namespace(first)
+    if then is None:
+        return xp.argsort(first, stable=True)
+    order = xp.argsort(then, stable=True)
+    return xp.take(order, xp.argsort(xp.take(first, order), stable=True))
+
+
+def repeated(A: Any) -> NDArray[np.intp]:
+    """Numbers of the entries of A that occur more than once, in ascending order."""
+    xp = namespace(A)
+    values = xp.sort(A)
+    if not bool(xp.any(values[1:] == values[:-1])):
+        return np.zeros(0, np.intp)
+    order = ordered(A)
+    values = xp.take(A, order)
+    same = on_host(values[1:] == values[:-1])
+    return np.sort(np.asarray(on_host(order), np.intp)[np.append(same, False) | np.append(False, same)])
+
+
+def sums_of_differences(A: Any, B: Any, order: int) -> Any:
+    """Σ_j |a_ij − b_kj|^order for every pair of rows, coordinate by coordinate."""
+    return sum(namespace(A).abs(A[:, j][:, None] - B[:, j]) ** order for j in range(A.shape[1]))
+
+
+def block_entries(A: Any, entries: int) -> int:
+    """Entries of one temporary block: ``entries``, or as many as a device needs to be busy."""
+    return max(entries, DEVICE_BLOCK_ENTRIES) if is_on_device(A) else entries
+
+
+def _compat() -> Any:
+    try:
+        import array_api_compat
+    except ImportError as error:
+        raise MissingDependencyError(
+            "arrays on a device need array-api-compat, which is not installed", "Use: pip install array-api-compat"
+        ) from error
+    return array_api_compat
+
+
+def nearest_column(A: Any, centres: NDArray[np.float64]) -> NDArray[np.intp]:
+    """For every row of A the number of the centre whose product with it is largest in size."""
+    return np.asarray(on_host(namespace(A).argmax(abs(A @ like(A, centres.T)), axis=1)), np.intp)
+
+
+def column_means(A: Any, weights: NDArray[Any] | None) -> Any:
+    """Weighted means of the columns."""
+    if not is_on_device(A):
+        return np.average(A, axis=0, weights=weights)
+    if weights is None:
+        return namespace(A).mean(A, axis=0)
+    return (like(A, weights) @ A) / float(weights.sum())
+
+
+def column_quantiles(A: Any, shares: list[float], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+    """The values of each column below which these shares of the weight lie, shares × columns."""
+    if is_on_device(A) and weights is None:
+        places = [max(math.ceil(share * A.shape[0]) - 1, 0) for share in shares]
+        return np.asarray(on_host(rows_of(namespace(A).sort(A, axis=0), np.array(places))), np.float64)
+    found = np.quantile(on_host(A), shares, axis=0, weights=weights, method="inverted_cdf")
+    return np.asarray(found, np.float64)
+
+
+def free_memory(A: Any) -> float | None:
+    """Bytes that are free on the device of A; None on a CPU, whose memory the user's budget limits."""
+    library = _compat()
+    if library.is_torch_array(A) and A.is_cuda:
+        import torch
+
+        return float(
+            torch.cuda.mem_get_info(A.device)[0]
+            + torch.cuda.memory_reserved(A.device)
+            - torch.cuda.memory_allocated(A.device)
+        )
+    if library.is_cupy_array(A):
+        import cupy
+
+        with A.device:
+            return float(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+    return None

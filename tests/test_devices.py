@@ -1,0 +1,168 @@
+"""Points as arrays of other libraries: the same answers, where the arrays are.
+
+Arrays of array-api-strict have what the standard has and nothing else; PyTorch and a GPU are tried where they are installed. On a
+machine with a GPU: ``pytest tests/test_devices.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
+from mosaic._devices import is_on_device, on_host
+
+KERNELS = ("rbf", "laplacian", "cosine", "linear", "polynomial")
+
+
+def strict(A):
+    return pytest.importorskip("array_api_strict").asarray(A)
+
+
+def torch_cpu(A):
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return torch.from_numpy(np.array(A))
+
+
+def torch_gpu(A):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    return torch.from_numpy(np.array(A)).cuda()
+
+
+def cupy_gpu(A):
+    return pytest.importorskip("cupy").asarray(A)
+
+
+LIBRARIES = [strict, torch_cpu, torch_gpu, cupy_gpu]
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda library: library.__name__)
+def other(request):
+    request.param(np.zeros((1, 1)))  # skips where the library is not installed
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return datasets.blobs_with_gross_outliers().X
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, kernel):
+    X = blobs + 1.0 if kernel == "cosine" else blobs
+    ours, theirs = MOSAIC(12, kernel=kernel).fit(X), MOSAIC(12, kernel=kernel).fit(other(X))
+    for name in ("representative_indices_", "labels_", "is_outlier_"):
+        np.testing.assert_array_equal(on_host(getattr(theirs, name)), getattr(ours, name))
+    np.testing.assert_allclose(on_host(theirs.effective_count_), ours.effective_count_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_certificates_are_those_of_numpy(other, blobs, kernel):
+    X = blobs + 1.0 if kernel == "cosine" else blobs
+    ours, theirs = (MOSAIC(12, kernel=kernel).fit(given).certificate_ for given in (X, other(X)))
+    assert theirs.gap <= 1e-3
+    assert theirs.error == pytest.approx(ours.error, rel=1e-9)
+    assert theirs.bound == pytest.approx(ours.bound, rel=1e-4)
+    assert theirs.bound <= theirs.error
+
+
+def test_more_points_than_are_solved_whole(other):
+    """Beyond 4000 points the factor stays on the device, and only members of the working set leave it."""
+    X = datasets.swiss_roll(4500)
+    ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+    assert theirs.certificate_.gap <= max(1e-3, 1.05 * ours.certificate_.gap)
+    assert theirs.certificate_.bound == pytest.approx(ours.certificate_.bound, rel=1e-2)
+    assert theirs.certificate_.bound <= theirs.certificate_.error
+
+
+def test_sampled_points_are_the_same(other):
+    X = datasets.swiss_roll(20_000)
+    ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
+    np.testing.assert_array_equal(theirs.selection_.material.sample, ours.selection_.material.sample)
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+
+
+def test_copies_and_weights(other, blobs):
+    X, weights = np.vstack([blobs, blobs[:40]]), np.random.default_rng(0).integers(0, 3, len(blobs) + 40)
+    ours = MOSAIC(8).fit(X, sample_weight=weights)
+    theirs = MOSAIC(8).fit(other(X), sample_weight=weights)
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+    np.testing.assert_array_equal(on_host(theirs.labels_), ours.labels_)
+
+
+def test_answers_come_back_where_the_data_is(other, blobs):
+    model = MOSAIC(5).fit(other(blobs))
+    given = other(blobs[:7])
+    for answer in (model.labels_, model.predict(given), model.transform(given), model.score_samples(given)):
+        assert is_on_device(answer)
+        assert type(answer) is type(given)
+    assert tuple(model.select(other(blobs)).shape) == (5, 2)
+    np.testing.assert_array_equal(on_host(model.predict(given)), MOSAIC(5).fit(blobs).predict(blobs[:7]))
+    assert isinstance(model.predict(blobs[:7]), np.ndarray)
+
+
+def test_single_precision(other, blobs):
+    X = blobs.astype(np.float32)
+    ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+    assert theirs.certificate_.gap <= 1e-3
+
+
+def test_detector(other, blobs):
+    ours, theirs = MOSAICOutlierDetector().fit(blobs), MOSAICOutlierDetector().fit(other(blobs))
+    np.testing.assert_array_equal(on_host(theirs.is_outlier_), ours.is_outlier_)
+
+
+def test_solve(other, blobs):
+    ours, theirs = solve(blobs, alpha=5.0, gamma=0.5), solve(other(blobs), alpha=5.0, gamma=0.5)
+    assert theirs.dual_gap <= 1e-4
+    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-4)
+
+
+def test_must_include_and_prices_of_solve(other, blobs):
+    roles = {"must_include": [3, 5], "cost": np.linspace(1, 2, len(blobs)), "alpha": 5.0, "gamma": 0.5}
+    ours, theirs = solve(blobs, **roles), solve(other(blobs), **roles)
+    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-4)
+
+
+def test_other_kernels_come_to_numpy(other, blobs):
+    model = MOSAIC(5, kernel="diffusion").fit(other(blobs))
+    np.testing.assert_array_equal(
+        on_host(model.representative_indices_), MOSAIC(5, kernel="diffusion").fit(blobs).representative_indices_
+    )
+
+
+@pytest.mark.parametrize("size", [1e-165, 1e155])
+def test_numbers_of_any_size(other, blobs, size):
+    model = MOSAIC(5).fit(other(blobs * size))
+    np.testing.assert_array_equal(on_host(model.representative_indices_), MOSAIC(5).fit(blobs).representative_indices_)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda X: X[:, 0], "two dimensions"),
+        (lambda X: np.where(X[3, 1] == X, np.nan, X), "must be finite.*row 3, column 1"),
+        (lambda X: X + 1j, "real numbers"),
+    ],
+)
+def test_wrong_arrays_are_refused(other, blobs, wrong, words):
+    with pytest.raises(InvalidInputError, match=words):
+        MOSAIC(5).fit(other(wrong(blobs)))
+
+
+def test_other_columns_than_in_fit_are_refused(other, blobs):
+    with pytest.raises(InvalidInputError, match="has 1 features, the data of fit had 2"):
+        MOSAIC(5).fit(other(blobs)).predict(other(blobs[:, :1]))
+
+
+def test_saved_model_of_a_device_is_one_of_numpy(other, blobs, tmp_path):
+    from mosaic import load
+
+    model = MOSAIC(5).fit(other(blobs))
+    model.save(tmp_path / "a.mosaic")
+    np.testing.assert_array_equal(load(tmp_path / "a.mosaic").predict(blobs), on_host(model.predict(other(blobs))))
