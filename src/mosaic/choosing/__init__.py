@@ -2,7 +2,15 @@
 
 from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank
-from mosaic.choosing.explanation import Decisions, Explanation, contrasts, explain_point, oddities, prepared_row
+from mosaic.choosing.explanation import (
+    Decisions,
+    Explanation,
+    contrasts,
+    explain_point,
+    fetch_rows,
+    oddities,
+    prepared_row,
+)
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, Solved, decision_sample, row_weights
@@ -32,6 +40,7 @@ __all__ = [
     "decision_sample",
     "excess",
     "explain_point",
+    "fetch_rows",
     "flag_only",
     "geometry_of",
     "is_auto",

@@ -25,9 +25,8 @@ from mosaic.cli.session import (
 )
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import is_source, write_rows
-from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
-from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain, summary
+from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_rows
+from mosaic.inspection import summary
 
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
@@ -43,7 +42,8 @@ def outliers(args: Namespace) -> int:
         found = np.flatnonzero(odd)
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(session.table.n) if args.all else found
-        reasons = {int(row): _reason(model, int(row)) for row in found}
+        explained = explain_rows(model, found.tolist(), session.table)
+        reasons = {row: str(told.reason) for row, told in zip(found.tolist(), explained, strict=True)}
         columns = session.table.rows(rows)
         judged = {
             "row": session.numbers(rows),
@@ -116,15 +116,6 @@ def _fit(session: Session) -> Any:
         model = MOSAICOutlierDetector(**settings)
     model.fit(session.table, **({} if weights is None else {"sample_weight": weights}))
     return model
-
-
-def _reason(model: Any, row: int) -> str:
-    try:
-        explanation: Any = explain(model, row)
-    except InvalidInputError:  # a row that a fit by passes did not keep
-        count, cut = model.effective_count_[row], model.outlier_threshold_
-        return f"an outlier: {count:.3g} rows look like it, itself included; the threshold is {cut:.3g}."
-    return str(explanation.reason)
 
 
 def _sentence(n: int, of: int) -> str:
