@@ -258,10 +258,16 @@ def _reason(
 
 def _likeness(selection: Selection, told: Explanation) -> str:
     """How typical a representative is and which rows are most like it, where no columns can be named."""
-    share = percent(told.effective_count / selection.material.count_total)
-    typical = f"about {share} of the rows look like it"
-    most = [selection.material.called(row) for row in told.members if row != told.index][:MOST_LIKE_IT]
-    return f"{typical}, most of all {listed(most)}" if most else typical
+    material = selection.material
+    lower = material.sample_weights[material.sample_counts < told.effective_count]
+    typical = f"more typical than {percent(float(lower.sum() / material.sample_weights.sum()))} of the rows"
+    most = [_short_name(selection, row) for row in told.members if row != told.index][:MOST_LIKE_IT]
+    return f"{typical}; most similar: {listed(most)}" if most else typical
+
+
+def _short_name(selection: Selection, row: int) -> str:
+    names = selection.material.row_names
+    return f"row {row}" if names is None else names[row]
 
 
 def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple[int, ...]:
@@ -338,7 +344,10 @@ def _on_strength(selection: Selection) -> str:
     given = selection.settings.alpha is not None or selection.settings.lam is not None
     why = "as it was set" if given else "as in later work of the paper's first author"
     solved = selection.material.solved
-    return f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}."
+    return (
+        f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
+        "against using few rows; below the critical one no row is used."
+    )
 
 
 def _on_number(selection: Selection) -> str:
@@ -364,8 +373,8 @@ def _on_choosing(selection: Selection) -> str:
         return "Chosen by influence, and thinned by distance."
     if selection.settings.objective == "explained":
         return (
-            "Chosen to leave as little as possible unexplained of the rows that belong, by least squares in which coefficients "
-            "have a price, as in the certificate."
+            "Chosen to leave as little as possible unexplained of the rows that belong: of each row, what no weighted sum of the "
+            "representatives reproduces, where large weights have a price, as in the certificate."
         )
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 

@@ -43,7 +43,11 @@ def outliers(args: Namespace) -> int:
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(session.table.n) if args.all else found
         explained = explain_rows(model, found.tolist(), session.table)
-        reasons = {row: str(told.reason) for row, told in zip(found.tolist(), explained, strict=True)}
+        # A fit by passes says what became of an outlier, too; here nothing is rejected.
+        reasons = {
+            row: f"an outlier: {told.reason.partition(': ')[2]}"
+            for row, told in zip(found.tolist(), explained, strict=True)
+        }
         columns = session.table.rows(rows)
         judged = {
             "row": session.numbers(rows),
@@ -123,21 +127,36 @@ def _sentence(n: int, of: int) -> str:
     return f"{found} among {of:,} {'point' if of == 1 else 'points'}."
 
 
+def _in_columns(reason: str) -> str:
+    """The columns that a reason names, without how many rows look like the row, which has a column of its own.
+
+    Examples
+    --------
+    >>> _in_columns("age 999, usual 19 to 88. No other row looks like it; the threshold is 1.35.")
+    'age 999, usual 19 to 88'
+    >>> _in_columns("no other row looks like it; the threshold is 1.35.")
+    ''
+    """
+    return reason.rpartition(". ")[0]
+
+
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
     """Write a table of the outliers with the lowest scores, lowest first."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
-    headers = ["row", *(["id"] if named else []), "look like it", "why"]
+    why = [_in_columns(str(judged["reason"][i]).partition(": ")[2]) for i in odd[:MOST_ROWS]]
+    has_columns = any(why)
+    headers = ["row", *(["id"] if named else []), "look like it", *(["why"] if has_columns else [])]
     cells = [
         [
             judged["row"][i],
             *([judged["id"][i]] if named else []),
             f"{judged['effective_count'][i]:.3g}",
-            str(judged["reason"][i]).partition(": ")[2],
+            *([reason] if has_columns else []),
         ]
-        for i in odd[:MOST_ROWS]
+        for i, reason in zip(odd, why, strict=False)
     ]
     write()
-    write_table(headers, cells, numbers={0, len(headers) - 2})
+    write_table(headers, cells, numbers={0, headers.index("look like it")})
     if len(odd) > MOST_ROWS:
         write(f"… and {len(odd) - MOST_ROWS:,} more{'' if is_kept else '; -o outliers.csv keeps them all'}.")
     write()

@@ -506,7 +506,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> explained.certificate_.error < model.certificate_.error
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
-    Row ...: chosen as number 1 of 20: it stands for ... rows; what it adds to the mean similarity is ...
+    Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
     """
 
     def predict(self, X: Any) -> IntArray:
