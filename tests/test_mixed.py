@@ -27,6 +27,7 @@ from mosaic.data import open_table
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import TableEncoder, encoder_of
 from mosaic.data.rules import Category, Moment, Number, Text, quantiles
+from mosaic.estimators import explain_rows
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
 
@@ -525,7 +526,7 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
         rows += one.representative_indices_.tolist()
         for row in rows:
             told, expected = one.explain(row).to_dict(), every.explain(row).to_dict()
-            for name in ("effective_count", "outlier_probability", "representation_error", "similarity"):
+            for name in ("effective_count", "outlier_probability", "representation_error"):
                 assert told.pop(name) == pytest.approx(expected.pop(name), rel=1e-9)
             assert told == expected
         for rank, row in enumerate(one.representative_indices_.tolist()):
@@ -534,11 +535,11 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
 
 
 def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.budget.DECISION_SAMPLE", 500)
+    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
     monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
     frame, oddities = planted(3, 3000)
     path = write(frame, tmp_path, "csv")
-    assert run(capsys, "outliers", path, "--memory-budget", "1MB", "-o", tmp_path / "odd.csv", "-q").code == 0
+    assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv", "-q").code == 0
     odd = pd.read_csv(tmp_path / "odd.csv").set_index("mosaic_row")
     for row, columns in oddities:
         assert any(odd.loc[row, "mosaic_reason"].startswith(f"an outlier: {name} ") for name in columns)
@@ -546,16 +547,19 @@ def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_p
     assert "city 'Atlantis', which is rare" in odd.loc[rare, "mosaic_reason"]
 
 
-def test_rare_values_and_texts_are_told_after_passes(tmp_path):
+@pytest.mark.parametrize("kept", [300, 16_384])
+def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
     with open_table(path, memory_budget=1e5) as table:
         model = MOSAIC(8, strategy="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
-    rare = next(row for row, columns in oddities if columns == {"city"})
+        rare = next(row for row, columns in oddities if columns == {"city"})
+        (told,) = explain_rows(model, [rare], table)
+        assert "city 'Atlantis', which is rare" in told.reason
     for one in (model, mosaic.load(tmp_path / "model.mosaic")):
-        assert "city 'Atlantis', which is rare" in one.explain(rare).reason
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
