@@ -188,7 +188,7 @@ def test_sentence_says_what_explained_means_and_both_measures():
     model = MOSAIC(6, outliers="keep").fit(np.random.default_rng(0).normal(size=(80, 3)))
     proven = model.certificate_
     told = str(proven)
-    assert "explained as far as a weighted sum of the representatives reproduces it" in told
+    assert "explained, or covered, as far as a weighted sum of the representatives reproduces it" in told
     assert f"They leave {100 * proven.error_without_ridge / proven.total:.2g} % of the data unexplained" in told
     assert f"no 6 leave less than {100 * proven.bound_without_ridge / proven.total:.2g} %" in told
     assert "where large weights have a price, so that even a lone row that is chosen is half unexplained" in told

@@ -1,6 +1,6 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
-from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
+from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank
 from mosaic.choosing.explanation import (
     Decisions,
@@ -19,6 +19,7 @@ from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
+    "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",
     "ColumnReason",

@@ -11,7 +11,7 @@ from mosaic.bounds import Bound
 from mosaic.encoding import Certificate
 
 #: What the word means, where it first appears.
-EXPLAINED = "A row is explained as far as a weighted sum of the representatives reproduces it."
+EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
 
 
 @dataclass(frozen=True)
