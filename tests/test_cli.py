@@ -252,7 +252,7 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
     ran = run(capsys, "explain", "many.npy", row, "--strategy", "sketch", "-k", "5", "-q")
     by = model.representative_indices_[model.labels_[row]]
-    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it, and ")
+    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it with similarity ")
 
 
 def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):

@@ -158,7 +158,7 @@ WORDS = {
     "outlier": "Rejected as an outlier",
     "represented": "Not chosen",
     "decisions": "Bandwidth",
-    "summary": "8 representatives stand for",
+    "summary": "8 representatives cover",
     "certificate": "best possible 8 would",
     "path": "The knee is at",
     "detected": "An outlier",
