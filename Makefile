@@ -21,7 +21,7 @@ $(VENV)/.dev: pyproject.toml
 	touch $(VENV)/.user $@
 
 $(VENV)/.all: $(VENV)/.dev
-	$(PIP) --editable '.[dev,ray,spark,pyod]'
+	$(PIP) --editable '.[dev,ray,spark,pyod,tables]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml
@@ -93,6 +93,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/estimators.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/door.py
+	$(BIN)/python benchmarks/mixed.py
 
 FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/.dev  # both fuzzers, for FUZZ_MINUTES in all; new cases every day. What they find is in fuzz/found-*.jsonl

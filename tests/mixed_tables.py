@@ -1,5 +1,5 @@
-"""Tables of mixed columns for tests: three of scikit-learn's sets with some columns as categories and cells missing, and three
-that are generated.
+"""Tables of mixed columns for tests: three of scikit-learn's sets with some columns as categories and cells missing, three that
+are generated, and, where their packages are installed (``make test-all``), penguins and cars as they were measured.
 """
 
 from __future__ import annotations
@@ -91,6 +91,22 @@ def labelled():
         for name in frame.columns[cut : cut + 2]:
             frame.loc[rng.random(len(frame)) < 0.1, name] = np.nan
         yield data.target.to_numpy(), frame
+
+
+def real():
+    """Penguins of the Palmer islands and cars of the seventies, with missing cells, and the species or origin of each row."""
+    from palmerpenguins import load_penguins
+    from vega_datasets import local_data
+
+    for frame, target in ((load_penguins(), "species"), (local_data.cars().drop(columns="Name"), "Origin")):
+        yield pd.factorize(frame[target])[0], frame.drop(columns=target)
+
+
+def with_numbers(frame):
+    """The same, with years instead of dates and texts as objects."""
+    years = {name: frame[name].dt.year.astype(float) for name in frame.select_dtypes("datetime")}
+    frame = frame.assign(**years)
+    return frame.astype({name: object for name in frame if not pd.api.types.is_numeric_dtype(frame[name])})
 
 
 TABLES = {

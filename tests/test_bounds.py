@@ -184,14 +184,17 @@ def test_certificate_without_ridge_is_that_of_the_explained_share():
     assert proven.total == pytest.approx(80.0)
 
 
-def test_sentence_names_the_ridge_and_both_measures():
+def test_sentence_says_what_explained_means_and_both_measures():
     model = MOSAIC(6, outliers="keep").fit(np.random.default_rng(0).normal(size=(80, 3)))
     proven = model.certificate_
     told = str(proven)
-    assert "ridge 1, the mean similarity of a row to itself" in told
-    assert "even a lone row that is chosen is half unexplained" in told
-    assert f"Without the price they leave {100 * proven.error_without_ridge / proven.total:.2g} %" in told
+    assert "explained, or covered, as far as a weighted sum of the representatives reproduces it" in told
+    assert f"They leave {100 * proven.error_without_ridge / proven.total:.2g} % of the data unexplained" in told
     assert f"no 6 leave less than {100 * proven.bound_without_ridge / proven.total:.2g} %" in told
+    assert "where large weights have a price, so that even a lone row that is chosen is half unexplained" in told
+    assert f"there they leave {100 * proven.error / proven.total:.2g} %" in told
+    assert f"no 6 leave less than {100 * proven.bound / proven.total:.2g} %" in told
+    assert not any(term in told for term in ("ridge", "gap", "rank", "kernel"))
     assert "  " not in told
 
 

@@ -451,8 +451,16 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert told.represented_by in model.representative_indices_
     assert f"row {told.represented_by} stands for it" in str(told)
     unknown = int(np.setdiff1d(np.arange(N), model.selection_.material.row_numbers)[0])
-    with pytest.raises(InvalidInputError, match=f"row {unknown} is not among the .* rows that were kept in memory"):
-        model.explain(unknown)
+    told = model.explain(unknown)  # it is read again
+    assert told.represented_by == model.representative_indices_[model.labels_[unknown]]
+    assert told.effective_count == pytest.approx(model.effective_count_[unknown])
+    assert told.representation_error == pytest.approx(model.representation_error_[unknown])
+    assert (told.status == "outlier") == model.is_outlier_[unknown]
+    copied = pickle.loads(pickle.dumps(model))
+    with pytest.raises(
+        InvalidInputError, match=f"row {unknown} is not among the .* rows that this model was saved with"
+    ):
+        copied.explain(unknown)
     assert "the program is that of all rows" in str(model.explain())
 
 

@@ -141,12 +141,12 @@ def test_sentence_sums_up_representatives_outliers_and_proof(model: MOSAIC, fact
     share, excess = 100 * model.coverage_, 100 * model.certificate_.excess
     assert facts.sentence == (
         f"12 representatives cover {share:.1f} % of 400 points; 8 outliers set aside; "
-        f"provably within {excess:.2g} % of the best 12 at ridge 1."
+        f"provably at most {excess:.2g} % more unexplained than by the best 12."
     )
     one = replace(facts, n_representatives=1, n_outliers=1, coverage=0.99999)
     assert one.sentence == (
         "1 representative covers 99.9 % of 400 points; 1 outlier set aside; "
-        f"provably within {excess:.2g} % of the best one at ridge 1."
+        f"provably at most {excess:.2g} % more unexplained than by the best one."
     )
     estimated = replace(facts, n_outliers=1200, scaled=True, certificate=replace(facts.certificate, excess=1.2))
     assert estimated.sentence.endswith(" of 400 points; about 1,200 outliers set aside.")

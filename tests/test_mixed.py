@@ -14,14 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import pairwise_distances
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import mosaic
 from cli_runs import run
-from mixed_tables import TABLES, customers, labelled, planted, visits
+from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
 from mosaic.data import open_table
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import TableEncoder, encoder_of
 from mosaic.data.rules import Category, Moment, Number, Text, quantiles
+from mosaic.estimators import explain_rows
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
 
@@ -152,6 +158,15 @@ def test_new_rows_are_read_as_those_of_fit_were_written():
     assert dates.value("x", dates.encode(cells_of(pd.DataFrame({"x": ["03/04/2024"]})))[0]) == "2024-04-03"
 
 
+def test_dates_of_two_systems_in_one_column_are_read():
+    days = pd.date_range("2020-01-01", periods=200)
+    texts = [day.strftime("%d.%m.%Y" if i % 3 else "%Y-%m-%d") for i, day in enumerate(days)]
+    column = rule(texts)
+    assert isinstance(column, Moment)
+    np.testing.assert_array_equal(np.diff(column.written.read(texts)), 1.0)
+    assert not isinstance(rule([f"{i % 7}.{i % 5} or so" for i in range(200)]), Moment)
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
@@ -218,6 +233,18 @@ def arrow(frame):
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
+@pytest.mark.slow
+def test_tables_of_other_packages_are_fitted_whatever_they_hold():
+    pytest.importorskip("palmerpenguins")
+    for _, frame in real():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SelectionWarning)
+            model, other = MOSAIC(10).fit(frame), MOSAIC(10).fit(arrow(frame))
+        np.testing.assert_array_equal(other.representative_indices_, model.representative_indices_)
+        assert not model.is_outlier_[model.representative_indices_].any()
+        assert any(model.explain(row).columns for row in model.representative_indices_.tolist())
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_real_tables_are_fitted_whatever_they_hold(name):
     frame = TABLES[name]()
@@ -278,6 +305,28 @@ def test_picks_tell_classes_apart_about_as_well_as_medoids_of_gower_distances_do
             chosen = medoids(D, k, np.random.default_rng(0))
             theirs.append((y[chosen][D[:, chosen].argmin(axis=1)] == y).mean())
     assert np.mean(ours) >= np.mean(theirs) - 0.01
+
+
+@pytest.mark.slow
+def test_picks_tell_classes_of_real_tables_apart_at_least_as_well_as_medoids_do():
+    skrub, kmedoids = pytest.importorskip("skrub"), pytest.importorskip("kmedoids")
+    found = []
+    for y, frame in (*labelled(), *real()):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of other packages, and ours on columns that are left out
+            steps = (skrub.TableVectorizer(), SimpleImputer(), StandardScaler())
+            vectors = make_pipeline(*steps).fit_transform(frame)
+            models = [MOSAIC(k, outliers="keep").fit(frame) for k in (6, 10, 15, 20, 30)]
+        distances = (gower(with_numbers(frame)), pairwise_distances(vectors))
+        for model in models:
+            picks = model.representative_indices_
+            accuracies = [(y[picks][model.labels_] == y).mean()]
+            for D in distances:
+                chosen = kmedoids.fasterpam(D, len(picks), random_state=0).medoids.astype(int)
+                accuracies.append((y[chosen][D[:, chosen].argmin(axis=1)] == y).mean())
+            found.append(accuracies)
+    ours, by_gower, by_vectors = np.mean(found, axis=0)
+    assert ours >= max(by_gower, by_vectors)
 
 
 def test_numbers_without_gaps_are_taken_as_they_are():
@@ -457,7 +506,67 @@ def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
     bare = MOSAIC(5).fit(X)
     assert bare.explain(7).columns == ()
     assert "usual" not in bare.explain(7).reason
-    assert "mean similarity" in bare.explain(int(bare.representative_indices_[0])).reason
+    first = bare.explain(int(bare.representative_indices_[0]))
+    share = (bare.effective_count_ < first.effective_count).mean()
+    assert f"rows; more typical than {100 * share:.2g} % of the rows; most similar: row " in first.reason
+    assert [f"row {row}" for row in first.members[1:4]] == first.reason.rstrip(".").partition("similar: ")[2].split(
+        ", "
+    )
+    assert first.gain == bare.selection_.gains[0]
+
+
+def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
+    monkeypatch.setattr("mosaic.choosing.points.DECISION_SAMPLE", 300)
+    frame, oddities = planted(1)
+    for options in ({}, {"outliers": "report"}, {"min_group": 2}):
+        rows = [row for row, _ in oddities] + [0, 7]
+        one, every = MOSAIC(8, **options).fit(frame), MOSAIC(8, **options).fit(frame)
+        assert every.selection_.material.is_sampled
+        counts = every.effective_count_
+        rows += one.representative_indices_.tolist()
+        for row in rows:
+            told, expected = one.explain(row).to_dict(), every.explain(row).to_dict()
+            for name in ("effective_count", "outlier_probability", "representation_error"):
+                assert told.pop(name) == pytest.approx(expected.pop(name), rel=1e-9)
+            assert told == expected
+        for rank, row in enumerate(one.representative_indices_.tolist()):
+            assert one.explain(row).stands_for == (every.labels_ == rank).sum()
+        np.testing.assert_array_equal(one.effective_count_, counts)
+
+
+def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    frame, oddities = planted(3, 3000)
+    path = write(frame, tmp_path, "csv")
+    assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv", "-q").code == 0
+    odd = pd.read_csv(tmp_path / "odd.csv").set_index("mosaic_row")
+    for row, columns in oddities:
+        assert any(odd.loc[row, "mosaic_reason"].startswith(f"an outlier: {name} ") for name in columns)
+    rare = next(row for row, columns in oddities if columns == {"city"})
+    assert "city 'Atlantis', which is rare" in odd.loc[rare, "mosaic_reason"]
+
+
+@pytest.mark.parametrize("kept", [300, 16_384])
+def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", kept)
+    frame, oddities = planted(3, 3000)
+    frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
+    path = write(frame, tmp_path, "csv")
+    with open_table(path, memory_budget=1e5) as table:
+        model = MOSAIC(8, strategy="sketch").fit(table)
+        model.save(tmp_path / "model.mosaic")
+        rare = next(row for row, columns in oddities if columns == {"city"})
+        (told,) = explain_rows(model, [rare], table)
+        assert "city 'Atlantis', which is rare" in told.reason
+    for one in (model, mosaic.load(tmp_path / "model.mosaic")):
+        told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
+        assert "is unlike others" not in told
+    new = frame.head(400).assign(city="Reykjavík", age=200)
+    with open_table(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
+        assert not isinstance(table.X, np.ndarray)
+        reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
+    assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
 
 
 def test_reasons_are_the_same_in_summary_and_report(tmp_path):

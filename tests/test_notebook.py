@@ -40,7 +40,7 @@ def test_fitted_selector_shows_answer_map_and_picks(blobs, kind):
 def test_proof_is_shown_once_it_is_known(blobs):
     model = MOSAIC(20).fit(blobs.X)
     excess = 100 * model.certificate_.excess
-    assert f"provably within {excess:.2g} % of the best 20 at ridge 1" in card(model)
+    assert f"provably at most {excess:.2g} % more unexplained than by the best 20" in card(model)
     assert model.selection_.is_proven
 
 

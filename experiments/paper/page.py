@@ -32,6 +32,8 @@ from experiments.paper._markdown import table as markdown
 from experiments.run import RESULTS, read
 
 OUT = Path(__file__).parents[2] / "docs" / "results.md"
+#: A large mixed table, measured by benchmarks/mixed.py; taken over if it is there.
+MIXED = OUT.parents[1] / "benchmarks" / "results" / "mixed.md"
 #: Why the losses are what they are, written by hand; taken over as it is if it is there.
 DIAGNOSIS = Path(__file__).parent / "diagnosis.md"
 TITLES = {
@@ -82,7 +84,12 @@ CANDIDATES = (
 
 
 def build(
-    lines: Iterable[Line], jobs: Iterable[Job], *, figures: Path | None = None, diagnosis: str | None = None
+    lines: Iterable[Line],
+    jobs: Iterable[Job],
+    *,
+    figures: Path | None = None,
+    diagnosis: str | None = None,
+    mixed: str | None = None,
 ) -> str:
     """The page.
 
@@ -92,6 +99,7 @@ def build(
     jobs : the runs that should be there; what is missing of them is listed
     figures : folder for the figures, which the page names relative to its parent; None for a page without
     diagnosis : text that follows the table of losses
+    mixed : the page of benchmarks/mixed.py
     """
     lines = latest(lines)
     sections = [
@@ -102,6 +110,7 @@ def build(
         _losses(lines, diagnosis),
         *(f"## {title}\n\n{_item(item, lines, figures)}" for item, title in TITLES.items()),
         f"## {QUALITY}\n\n{quality.section(lines)}",
+        *([f"#{mixed.strip()}"] if mixed else []),
         f"## Missing runs\n\n{missing(lines, jobs)}",
         f"## Runs without an answer\n\n{without_answer(lines)}",
     ]
@@ -281,8 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     small = options.slice == "small"
     jobs = [job for item in TITLES for job in jobs_of(item, small=small)]
     diagnosis = DIAGNOSIS.read_text() if DIAGNOSIS.exists() and not small else None  # it is about all runs
+    mixed = MIXED.read_text() if MIXED.exists() else None
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    page = build(read(options.folder), jobs, figures=options.out.parent / "figures", diagnosis=diagnosis)
+    page = build(read(options.folder), jobs, figures=options.out.parent / "figures", diagnosis=diagnosis, mixed=mixed)
     options.out.write_text(page)
 
 

@@ -232,7 +232,7 @@ def test_policy_lets_no_other_script_or_style_in(visit: Any) -> None:
 def test_page_is_readable_without_javascript(visit: Any) -> None:
     facts = invented()
     page = visit(facts, java_script_enabled=False)
-    assert text_of(page, "h1").endswith("provably within 2.8 % of the best 12 at ridge 1.")
+    assert text_of(page, "h1").endswith("provably at most 2.8 % more unexplained than by the best 12.")
     assert page.locator("#picks-list tbody tr").count() == 12
     assert page.locator("#outliers-list tbody tr").count() == 20
     assert facts["ranking"][3]["reason"] in text_of(page, "#picks-list")

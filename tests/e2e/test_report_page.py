@@ -36,7 +36,7 @@ def test_sentence_says_coverage_outliers_and_proof(visit: Any) -> None:
     page = visit(invented())
     assert text_of(page, "h1") == (
         "12 representatives cover 88.0 % of 600 points; 20 outliers set aside; "
-        "provably within 2.8 % of the best 12 at ridge 1."
+        "provably at most 2.8 % more unexplained than by the best 12."
     )
     assert page.title() == "12 representatives of 600 points"
 
@@ -62,7 +62,7 @@ def test_proof_is_shown_for_every_k_where_it_is_known(visit: Any) -> None:
     facts["certificate"]["excesses"] = [0.5 - 0.01 * j for j in range(29)] + [None]
     page = visit(facts)
     set_range(page, "#k-range", 1)
-    assert text_of(page, "h1").endswith("provably within 50 % of the best one at ridge 1.")
+    assert text_of(page, "h1").endswith("provably at most 50 % more unexplained than by the best one.")
     set_range(page, "#k-range", 30)
     assert text_of(page, "h1").endswith("the proof is for 12.")
 
@@ -130,7 +130,7 @@ def test_outliers_that_are_only_reported_stay_with_their_representatives(visit: 
     assert page.locator("#outliers-tally").inner_text() == "21"
     # The choice and its certificate stay the same; coverage is known at the threshold of the fit only.
     assert text_of(page, "h1") == (
-        "12 representatives of 600 points; 21 outliers reported; provably within 2.8 % of the best 12 at ridge 1."
+        "12 representatives of 600 points; 21 outliers reported; provably at most 2.8 % more unexplained than by the best 12."
     )
 
 
@@ -172,7 +172,9 @@ def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit
     invention = world()
     facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
     facts["bins"]["threshold"] = 0
-    expected = "12 representatives cover 88.0 % of 600 points; provably within 2.8 % of the best 12 at ridge 1."
+    expected = (
+        "12 representatives cover 88.0 % of 600 points; provably at most 2.8 % more unexplained than by the best 12."
+    )
     assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
     page = visit(facts)
     assert text_of(page, "h1") == expected
@@ -258,12 +260,16 @@ def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit: Any
     facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
     for options in ({}, {"java_script_enabled": False}):
         said = text_of(visit(facts, **options), "h1")
-        end = f"set aside; provably within {text} of the best 12 at ridge 1." if text else "20 outliers set aside."
+        end = (
+            f"set aside; provably at most {text} more unexplained than by the best 12."
+            if text
+            else "20 outliers set aside."
+        )
         assert said.endswith(end), options
     page = visit(facts)
     set_range(page, "#k-range", 9)
     assert text_of(page, "h1").endswith(
-        f"within {text} of the best 9 at ridge 1." if text else "20 outliers set aside."
+        f"most {text} more unexplained than by the best 9." if text else "20 outliers set aside."
     )
 
 

@@ -1,8 +1,16 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
-from mosaic.choosing.certificate import SelectionCertificate, counted, excess, percent
+from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank
-from mosaic.choosing.explanation import Decisions, Explanation, contrasts, explain_point, oddities, prepared_row
+from mosaic.choosing.explanation import (
+    Decisions,
+    Explanation,
+    contrasts,
+    explain_point,
+    fetch_rows,
+    oddities,
+    prepared_row,
+)
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, Solved, decision_sample, row_weights
@@ -11,6 +19,7 @@ from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
 
 __all__ = [
+    "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",
     "ColumnReason",
@@ -32,6 +41,7 @@ __all__ = [
     "decision_sample",
     "excess",
     "explain_point",
+    "fetch_rows",
     "flag_only",
     "geometry_of",
     "is_auto",

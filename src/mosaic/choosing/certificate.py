@@ -10,6 +10,9 @@ from mosaic._files import html_card, html_table
 from mosaic.bounds import Bound
 from mosaic.encoding import Certificate
 
+#: What the word means, where it first appears.
+EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."
+
 
 @dataclass(frozen=True)
 class SelectionCertificate:
@@ -99,11 +102,11 @@ class SelectionCertificate:
         either = ", with the constraints or without" if self.constrained else ""
         return (
             f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}. "
-            f"{they} {of_all(self.error)} of the data, and {others} less than {of_all(self.bound)}, by least squares in which "
-            f"coefficients have a price (ridge {self.ridge:.3g}, the mean similarity of a row to itself): there even a lone row "
-            f"that is chosen is half unexplained. Without the price {they.lower()} {of_all(self.error_without_ridge)}, and "
-            f"{others} less than {of_all(self.bound_without_ridge)}. The program behind {them} is solved to a gap of "
-            f"{percent(self.gap)} (kernel error {percent(self.kernel_error)} at rank {self.rank} included)."
+            f"{EXPLAINED} {they} {of_all(self.error_without_ridge)} of the data unexplained, and {others} less than "
+            f"{of_all(self.bound_without_ridge)}. The {percent(self.excess)} are proven where large weights have a price, so "
+            f"that even a lone row that is chosen is half unexplained: there {they.lower()} {of_all(self.error)}, and {others} "
+            f"less than {of_all(self.bound)}. The program behind {them} is solved to within {percent(self.gap)} of its optimum "
+            f"({percent(self.kernel_error)} of it for similarities that are computed from {self.rank} numbers a row)."
         )
 
     def _repr_html_(self) -> str:
@@ -119,14 +122,22 @@ def _html_of(proven: SelectionCertificate) -> str:
         html_table(
             ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
             [
-                [f"with ridge {proven.ridge:.3g}", *of_all(proven.error, proven.bound)],
-                ["without", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
+                [f"large weights have a price (ridge {proven.ridge:.3g})", *of_all(proven.error, proven.bound)],
+                ["weights are free", *of_all(proven.error_without_ridge, proven.bound_without_ridge)],
             ],
         ),
         html_table(
             ["program", ""],
-            [["gap", percent(proven.gap)], ["kernel error", percent(proven.kernel_error)], ["rank", proven.rank]],
+            [
+                ["gap: how far it can be from its optimum", percent(proven.gap)],
+                [
+                    "kernel error: what similarities lose when they are computed from few numbers",
+                    percent(proven.kernel_error),
+                ],
+                ["rank: how many numbers a row these are", proven.rank],
+            ],
         ),
+        text=[EXPLAINED],
     )
 
 

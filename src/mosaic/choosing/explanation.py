@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic._checks import is_whole
-from mosaic._files import html_card, html_table
+from mosaic._files import html_card, html_table, listed
 from mosaic._frames import NO_NAMES
 from mosaic.choosing.certificate import counted, percent
 from mosaic.choosing.reasons import (
@@ -30,6 +31,8 @@ from mosaic.outliers import outlier_probability
 
 #: Representatives, members and features that an explanation names, at most.
 MOST_EXPLAINED_BY = 5
+#: Rows that are named as most like a representative.
+MOST_LIKE_IT = 3
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Explanation:
         distance from the nearest row that belongs; of a representative, those in which it is farther from the mean than rows
         are on average. Empty where columns have no names
     name : of the row; None where rows have none
+    gain : of a representative, what it adds to the mean similarity of rows to their representative; in paper mode, its influence
     """
 
     index: int
@@ -76,6 +80,7 @@ class Explanation:
     differs_in: tuple[tuple[str, float], ...]
     columns: tuple[tuple[str, str, float], ...] = ()
     name: str | None = None
+    gain: float | None = None
 
     @property
     def called(self) -> str:
@@ -104,7 +109,13 @@ class Explanation:
         )
 
 
-def explain_point(selection: Selection, i: int, names: Any = None, table: TableColumns | None = None) -> Explanation:
+def explain_point(
+    selection: Selection,
+    i: int,
+    names: Any = None,
+    table: TableColumns | None = None,
+    fetched: Mapping[int, FloatArray] | None = None,
+) -> Explanation:
     """The explanation of row i of the data.
 
     Parameters
@@ -113,58 +124,88 @@ def explain_point(selection: Selection, i: int, names: Any = None, table: TableC
     i : row of the data
     names : of its columns, None if they have none
     table : how its columns became numbers, None if they are taken as they are
+    fetched : prepared rows that a fit by passes did not keep in memory, by number; others are read when they are asked for
     """
     material, n = selection.material, selection.material.n_rows
     if not (is_whole(i, -n) and int(i) < n):
         remedy = NO_NAMES if isinstance(i, str) else None
         raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
     row = int(i) % n
-    at = _in_memory(selection, row)
-    answers, point = selection.answers_in_memory, int(material.points.group[at])
-    if point >= 0:
+    at = where_in_memory(selection, row)
+    point = int(material.points.group[at]) if at >= 0 else -1
+    elsewhere = _not_a_point(selection, row, at, fetched) if point < 0 else None
+    answers = selection.answers_for(at) if at >= 0 else selection.answers_at(elsewhere)
+    if elsewhere is None:
         similarity = selection.kernel.block(np.array([point]), selection.chosen).ravel()
     else:
-        place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
-        similarity = selection.chosen_kernel.cross(material.absent[place : place + 1]).ravel()
+        similarity = selection.chosen_kernel.cross(elsewhere).ravel()
     order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
     found = np.flatnonzero(selection.members == at)
     rank = int(found[0]) if len(found) else None
-    label = int(answers.labels[at])
+    label = int(answers.labels[0])
     status: Literal["representative", "outlier", "represented"] = "represented"
     if rank is not None:
         status = "representative"
-    elif answers.is_outlier[at]:
+    elif answers.is_outlier[0]:
         status = "outlier"
-    members = np.flatnonzero(answers.labels == rank) if rank is not None else np.zeros(0, np.intp)
+    members = selection.members_of(rank) if rank is not None else np.zeros(0, np.intp)
     rows, columns = selection.rows, columns_of(selection, table, names)
     reasons: tuple[ColumnReason, ...] = ()
     if columns is not None and selection.usual is not None and status != "represented":
-        own = prepared_row(selection, at)
+        own = row_of_point(selection, point) if elsewhere is None else in_double(elsewhere)[0]
         reasons = (
             odd_columns(selection, columns, own, row, point)
             if status == "outlier"
             else typical_columns(selection, columns, own, row)
         )
-    count = float(answers.effective_count[at])
-    return Explanation(
+    count = float(answers.effective_count[0])
+    told = Explanation(
         index=row,
         status=status,
-        reason=_reason(selection, at, status, rank, label, similarity, members, columns is not None, reasons),
+        reason="",
         rank=rank,
         influence=float(selection.influence[row]) if selection.is_solved else None,
         effective_count=count,
         outlier_probability=float(outlier_probability(np.array([count]), material.count_total)[0]),
         count_threshold=float(selection.cut.count),
-        representation_error=float(answers.representation_error[at]),
+        representation_error=float(answers.representation_error[0]),
         represented_by=int(rows[label]) if label >= 0 else None,
         similarity=float(similarity[label]) if label >= 0 else None,
         nearest=tuple((int(rows[j]), float(similarity[j])) for j in order),
         stands_for=round(_stands_for(selection, members)),
         members=_closest(selection, rank, members),
-        differs_in=_differences(selection, point, label, columns),
+        differs_in=_differences(selection, point, elsewhere, label, columns),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
-        name=None if material.row_names is None else material.row_names[row],
+        name=None if material.row_names is None or at < 0 else material.row_names[row],
+        gain=None if rank is None else float(selection.gains[rank]),
     )
+    has_contrasts = columns is not None and selection.usual is not None
+    return replace(told, reason=_reason(selection, told, at, has_contrasts, reasons))
+
+
+def _not_a_point(selection: Selection, row: int, at: int, fetched: Mapping[int, FloatArray] | None) -> Any:
+    """A prepared row without weight, or one that a fit by passes did not keep, as a matrix of one row."""
+    if at < 0:
+        return (fetched or fetch_rows(selection, [row]))[row][None, :]
+    absent = np.flatnonzero(selection.material.points.group < 0)
+    place = int(np.searchsorted(absent, at))
+    return selection.material.absent[place : place + 1]
+
+
+def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArray]:
+    """Prepared rows, by number, of those that a fit by passes did not keep in memory; one pass reads them all."""
+    missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
+    if not missing:
+        return {}
+    proof: Any = selection.material.proof
+    if not proof.is_possible:
+        raise InvalidInputError(
+            f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
+            "only these can be explained",
+            "predict, transform and score_samples answer for any row.",
+        )
+    found = proof.rows(np.array(missing))
+    return dict(zip(missing, np.asarray(in_double(found)), strict=True))
 
 
 def prepared_row(selection: Selection, at: int) -> FloatArray:
@@ -176,18 +217,13 @@ def prepared_row(selection: Selection, at: int) -> FloatArray:
     return in_double(material.absent[int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))])
 
 
-def _in_memory(selection: Selection, row: int) -> int:
-    """Where a row of the data is in memory."""
+def where_in_memory(selection: Selection, row: int) -> int:
+    """Where a row of the data is in memory; -1 for a row that a fit by passes did not keep."""
     numbers = selection.material.row_numbers
     if numbers is None:
         return row
     found = np.flatnonzero(numbers == row)
-    if not len(found):
-        raise InvalidInputError(
-            f"`row {row}` is not among the {len(numbers):,} rows that were kept in memory, and only these can be explained",
-            "predict, transform and score_samples answer for any row.",
-        )
-    return int(found[0])
+    return int(found[0]) if len(found) else -1
 
 
 def _stands_for(selection: Selection, members: IntArray) -> float:
@@ -198,35 +234,40 @@ def _stands_for(selection: Selection, members: IntArray) -> float:
 
 
 def _reason(
-    selection: Selection,
-    at: int,
-    status: str,
-    rank: int | None,
-    label: int,
-    similarity: Any,
-    members: IntArray,
-    has_columns: bool,
-    reasons: Sequence[ColumnReason],
+    selection: Selection, told: Explanation, at: int, has_contrasts: bool, reasons: Sequence[ColumnReason]
 ) -> str:
-    material, answers, settings = selection.material, selection.answers_in_memory, selection.settings
-    count, error = answers.effective_count[at], answers.representation_error[at]
-    if status == "representative":
-        gain = selection.gains[rank]
+    material, settings = selection.material, selection.settings
+    if told.status == "representative":
         must = " It had to be included." if at in material.constraints.must else ""
-        what = "its influence" if settings.mode == "paper" else "what it adds to the mean similarity"
         about = "about " if material.row_numbers is not None else ""
-        why = contrasts(reasons) if has_columns and selection.usual is not None else f"{what} is {gain:.3g}"
+        why = contrasts(reasons) if has_contrasts else _likeness(selection, told)
         return (
-            f"chosen as number {(rank or 0) + 1} of {len(selection.rows)}: it stands for {about}"
-            f"{counted(round(_stands_for(selection, members)), 'row')}; {why}.{must}"
+            f"chosen as number {(told.rank or 0) + 1} of {len(selection.rows)}: it stands for {about}"
+            f"{counted(told.stands_for, 'row')}; {why}.{must}"
         )
-    if status == "outlier":
+    if told.status == "outlier":
         fate = "rejected" if settings.outliers == "reject" else "reported"
         odd = "it" if not reasons else f"{oddities(reasons)}. It"
-        return f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {count:.3g}."
-    who = f"{material.called(int(selection.rows[label]))} stands for it with similarity {similarity[label]:.3g}"
-    why = "" if material.constraints.allowed[at] else " It was not allowed to be chosen."
-    return f"not chosen: {who}, and {100 * error:.0f} % of it are left unexplained by all representatives.{why}"
+        return f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {told.effective_count:.3g}."
+    by = -1 if told.represented_by is None else told.represented_by
+    who = f"{material.called(by)} stands for it with similarity {told.similarity:.3g}"
+    why = "" if at < 0 or material.constraints.allowed[at] else " It was not allowed to be chosen."
+    left = f"{100 * told.representation_error:.0f} % of it are left unexplained by all representatives"
+    return f"not chosen: {who}, and {left}.{why}"
+
+
+def _likeness(selection: Selection, told: Explanation) -> str:
+    """How typical a representative is and which rows are most like it, where no columns can be named."""
+    material = selection.material
+    lower = material.sample_weights[material.sample_counts < told.effective_count]
+    typical = f"more typical than {percent(float(lower.sum() / material.sample_weights.sum()))} of the rows"
+    most = [_short_name(selection, row) for row in told.members if row != told.index][:MOST_LIKE_IT]
+    return f"{typical}; most similar: {listed(most)}" if most else typical
+
+
+def _short_name(selection: Selection, row: int) -> str:
+    names = selection.material.row_names
+    return f"row {row}" if names is None else names[row]
 
 
 def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple[int, ...]:
@@ -242,14 +283,15 @@ def _closest(selection: Selection, rank: int | None, members: IntArray) -> tuple
 
 
 def _differences(
-    selection: Selection, point: int, label: int, columns: TableColumns | None
+    selection: Selection, point: int, elsewhere: Any, label: int, columns: TableColumns | None
 ) -> tuple[tuple[str, float], ...]:
     """Shares of the features in the distance that the kernel measures."""
     kernel = selection.kernel
-    if label < 0 or point < 0 or not isinstance(kernel, StationaryKernel):
+    if label < 0 or not isinstance(kernel, StationaryKernel):
         return ()
-    pair = in_double(kernel.X[np.array([point, selection.chosen[label]])])
-    apart = np.abs(pair[0] - pair[1]) ** kernel.order
+    own, other = kernel.X[[point]] if elsewhere is None else elsewhere, kernel.X[[selection.chosen[label]]]
+    apart: Any = in_double(own) - in_double(other)
+    apart = np.abs(np.asarray(apart.toarray() if sp.issparse(apart) else apart).ravel()) ** kernel.order
     shares = {f"x{j}": float(apart[j] / apart.sum()) for j in np.flatnonzero(apart)}
     if columns is not None:
         shares = shares_of_columns(apart, columns)
@@ -302,7 +344,10 @@ def _on_strength(selection: Selection) -> str:
     given = selection.settings.alpha is not None or selection.settings.lam is not None
     why = "as it was set" if given else "as in later work of the paper's first author"
     solved = selection.material.solved
-    return f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}."
+    return (
+        f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
+        "against using few rows; below the critical one no row is used."
+    )
 
 
 def _on_number(selection: Selection) -> str:
@@ -328,8 +373,8 @@ def _on_choosing(selection: Selection) -> str:
         return "Chosen by influence, and thinned by distance."
     if selection.settings.objective == "explained":
         return (
-            "Chosen to leave as little as possible unexplained of the rows that belong, by least squares in which coefficients "
-            "have a price, as in the certificate."
+            "Chosen to leave as little as possible unexplained of the rows that belong: of each row, what no weighted sum of the "
+            "representatives reproduces, where large weights have a price, as in the certificate."
         )
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 

@@ -146,25 +146,36 @@ class Selection:
         material = self.material
         if not material.is_sampled:
             return self.sample_outliers
-        low = is_low(material.counts, np.arange(material.points.n), material, self.settings, self.cut)
+        return self.outliers_among(np.arange(material.points.n), material.counts)
+
+    def outliers_among(self, points: IntArray, counts: FloatArray) -> BoolArray:
+        """Mask of the outliers among some points, of many, with these counts."""
+        low = is_low(counts, points, self.material, self.settings, self.cut)
         if self.groups is not None:
-            low &= ~self.groups.members
+            low &= ~self.groups.members[points]
             others = np.flatnonzero(low)  # points outside the sample belong to a group if they lie near its members
             if isinstance(self.kernel, PointKernel) and len(others):
-                low[others[self.groups.near(rows_of(self.kernel.X, others))]] = False
+                low[others[self.groups.near(rows_of(self.kernel.X, points[others]))]] = False
         return low
+
+    @cached_property
+    def nearest(self) -> IntArray:
+        """For each point, the position of the nearest representative, outlier or not; -1 if there are no representatives."""
+        nearest = np.full(self.kernel.n, -1, np.intp)
+        if not len(self.chosen):
+            return nearest
+        for rows in row_blocks(self.kernel.n, len(self.chosen)):
+            nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
+        nearest[self.chosen] = np.arange(len(self.chosen))
+        return nearest
 
     @cached_property
     def labels(self) -> IntArray:
         """For each point, the position of its representative; -1 for rejected outliers, or if there are no representatives."""
-        labels = np.full(self.kernel.n, -1, np.intp)
-        if not len(self.chosen):
-            return labels
-        for rows in row_blocks(self.kernel.n, len(self.chosen)):
-            labels[rows] = self._nearest(self.kernel.block(rows, self.chosen))
-        if self.settings.outliers == "reject":
+        labels = self.nearest.copy()
+        if self.settings.outliers == "reject" and len(self.chosen):
             labels[self.is_outlier] = -1
-        labels[self.chosen] = np.arange(len(self.chosen))
+            labels[self.chosen] = np.arange(len(self.chosen))
         return labels
 
     def _nearest(self, K: FloatArray) -> IntArray:
@@ -317,6 +328,42 @@ class Selection:
             labels[absent] = self.labels_at(material.absent, self.outlier_rows[absent])
             errors[absent] = self.errors_at(material.absent)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
+
+    @property
+    def _asks_for_few(self) -> bool:
+        """Whether questions about single rows are answered without the counts of all points, which take long for many."""
+        material = self.material
+        known = "counts" in material.__dict__ or material.counting is None or not material.is_sampled
+        return not known and bool((material.points.group >= 0).all())
+
+    def answers_for(self, at: int) -> Answers:
+        """Answers for one row in memory."""
+        if not self._asks_for_few:
+            counts, flagged, label, errors = self.answers_in_memory
+            one = slice(at, at + 1)
+            return Answers(counts[one], flagged[one], label[one], errors[one])
+        material, k = self.material, len(self.chosen)
+        assert material.counting is not None
+        point = material.points.group[at : at + 1]
+        counts = material.counting.of_points(self.kernel, point)
+        flagged, label = self.outliers_among(point, counts), self.nearest[point]
+        if self.settings.outliers == "reject" and flagged[0] and point[0] not in self.chosen:
+            label = np.array([-1])
+        pair = self.kernel.take(np.append(point, self.chosen))  # the row and the representatives
+        errors = _share(unexplained(pair, np.arange(1, k + 1)), pair.diagonal())
+        return Answers(counts, flagged, label, errors[:1])
+
+    def members_of(self, rank: int) -> IntArray:
+        """The rows in memory that a representative stands for."""
+        if not self._asks_for_few:
+            return np.flatnonzero(self.answers_in_memory.labels == rank)
+        material = self.material
+        assert material.counting is not None
+        points = np.flatnonzero(self.nearest == rank)
+        if self.settings.outliers == "reject":
+            odd = self.outliers_among(points, material.counting.of_points(self.kernel, points))
+            points = points[~odd | (points == self.chosen[rank])]
+        return np.flatnonzero(np.isin(material.points.group, points))
 
     @cached_property
     def influence(self) -> FloatArray:

@@ -9,8 +9,7 @@ from mosaic.cli.answers import Difference, ExplainAnswer, ExplainedRow, write_an
 from mosaic.cli.saved import opened_or_loaded
 from mosaic.cli.session import Session
 from mosaic.cli.terminal import visible, write
-from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain as explain_row
+from mosaic.estimators import explain_rows
 
 #: What is not known of a row if there are no picks, as in a saved model that only detects outliers.
 NO_PICKS: dict[str, Any] = {
@@ -38,12 +37,7 @@ def explain(args: Namespace) -> int:
 
 def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
     """The model's explanation of a row."""
-    try:
-        said = NO_PICKS | explain_row(model, row).to_dict()
-    except InvalidInputError:
-        if not hasattr(model, "labels_"):  # a saved model, which cannot read the rows again
-            raise
-        said = _by_passes(model, row)
+    said = NO_PICKS | explain_rows(model, [row], session.table)[0].to_dict()
     by, reason = said["represented_by"], said["reason"]
     if said["rank"] is None and by is not None:
         ours = (model.selection_.material.called(by), f"row {by}")
@@ -66,27 +60,3 @@ def explanation_of(session: Session, model: Any, row: int) -> ExplainedRow:
         members=session.rows(said["members"]) if said["members"] else [],
         differs_in=[Difference(feature, share) for feature, share in said["differs_in"]],
     )
-
-
-def _by_passes(model: Any, row: int) -> dict[str, Any]:
-    """The explanation of a row that a fit by passes did not keep, from one more pass over all rows."""
-    label, is_outlier = int(model.labels_[row]), bool(model.is_outlier_[row])
-    count, error = float(model.effective_count_[row]), float(model.representation_error_[row])
-    by = int(model.representative_indices_[label]) if label >= 0 else None
-    reason = f"not chosen: row {by} stands for it, and {100 * error:.0f} % of it are left unexplained by all representatives."
-    if is_outlier:
-        cut = model.outlier_threshold_
-        reason = f"an outlier: its effective count is {count:.3g}, below the threshold of {cut:.3g}."
-    return {
-        "status": "outlier" if is_outlier else "represented",
-        "reason": reason,
-        "rank": None,
-        "effective_count": count,
-        "outlier_probability": float(model.outlier_probability_[row]),
-        "representation_error": error,
-        "represented_by": by,
-        "similarity": None,
-        "stands_for": 0,
-        "members": (),
-        "differs_in": (),
-    }

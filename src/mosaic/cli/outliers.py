@@ -25,9 +25,8 @@ from mosaic.cli.session import (
 )
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
 from mosaic.data import is_source, write_rows
-from mosaic.estimators import MOSAIC, MOSAICOutlierDetector
-from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain, summary
+from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_rows
+from mosaic.inspection import summary
 
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
@@ -43,7 +42,12 @@ def outliers(args: Namespace) -> int:
         found = np.flatnonzero(odd)
         found = found[np.argsort(counts[found], kind="stable")]
         rows = np.arange(session.table.n) if args.all else found
-        reasons = {int(row): _reason(model, int(row)) for row in found}
+        explained = explain_rows(model, found.tolist(), session.table)
+        # A fit by passes says what became of an outlier, too; here nothing is rejected.
+        reasons = {
+            row: f"an outlier: {told.reason.partition(': ')[2]}"
+            for row, told in zip(found.tolist(), explained, strict=True)
+        }
         columns = session.table.rows(rows)
         judged = {
             "row": session.numbers(rows),
@@ -118,35 +122,41 @@ def _fit(session: Session) -> Any:
     return model
 
 
-def _reason(model: Any, row: int) -> str:
-    try:
-        explanation: Any = explain(model, row)
-    except InvalidInputError:  # a row that a fit by passes did not keep
-        count, cut = model.effective_count_[row], model.outlier_threshold_
-        return f"an outlier: {count:.3g} rows look like it, itself included; the threshold is {cut:.3g}."
-    return str(explanation.reason)
-
-
 def _sentence(n: int, of: int) -> str:
     found = "No outliers" if n == 0 else f"{n:,} {'outlier' if n == 1 else 'outliers'}"
     return f"{found} among {of:,} {'point' if of == 1 else 'points'}."
 
 
+def _in_columns(reason: str) -> str:
+    """The columns that a reason names, without how many rows look like the row, which has a column of its own.
+
+    Examples
+    --------
+    >>> _in_columns("age 999, usual 19 to 88. No other row looks like it; the threshold is 1.35.")
+    'age 999, usual 19 to 88'
+    >>> _in_columns("no other row looks like it; the threshold is 1.35.")
+    ''
+    """
+    return reason.rpartition(". ")[0]
+
+
 def _write_oddest(judged: dict[str, Any], *, named: bool, is_kept: bool) -> None:
     """Write a table of the outliers with the lowest scores, lowest first."""
     odd = [i for i in np.argsort(judged["score"], kind="stable").tolist() if judged["is_outlier"][i]]
-    headers = ["row", *(["id"] if named else []), "look like it", "why"]
+    why = [_in_columns(str(judged["reason"][i]).partition(": ")[2]) for i in odd[:MOST_ROWS]]
+    has_columns = any(why)
+    headers = ["row", *(["id"] if named else []), "look like it", *(["why"] if has_columns else [])]
     cells = [
         [
             judged["row"][i],
             *([judged["id"][i]] if named else []),
             f"{judged['effective_count'][i]:.3g}",
-            str(judged["reason"][i]).partition(": ")[2],
+            *([reason] if has_columns else []),
         ]
-        for i in odd[:MOST_ROWS]
+        for i, reason in zip(odd, why, strict=False)
     ]
     write()
-    write_table(headers, cells, numbers={0, len(headers) - 2})
+    write_table(headers, cells, numbers={0, headers.index("look like it")})
     if len(odd) > MOST_ROWS:
         write(f"… and {len(odd) - MOST_ROWS:,} more{'' if is_kept else '; -o outliers.csv keeps them all'}.")
     write()

@@ -64,6 +64,23 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class SomeTexts:
+    """The cells of some rows of a column: their numbers, in ascending order, and what is written in them."""
+
+    rows: IntArray
+    values: Values
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.values) or (np.diff(self.rows) <= 0).any():
+            raise ValueError("rows and their cells do not fit together")
+
+    def text(self, row: int) -> str | None:
+        """What is written in a row; None where nothing is, or where it is not known."""
+        place = int(np.searchsorted(self.rows, row))
+        return self.values.text(place) if row in self.rows[place : place + 1] else None
+
+
+@dataclass(frozen=True)
 class TableEncoder:
     """How the columns of a table become numbers. One rule for data frames and files, and for new rows.
 
@@ -91,7 +108,7 @@ class TableEncoder:
     columns: tuple[Column, ...]
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
-    texts: Mapping[str, Values] = field(default_factory=dict, repr=False, compare=False)
+    texts: Mapping[str, Values | SomeTexts] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -169,10 +186,18 @@ class TableEncoder:
             raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
         return np.hstack([column.encode(cells[column.name]) for column in self.columns])
 
+    @property
+    def unreadable(self) -> list[str]:
+        """Columns with cells that cannot be read from their code: texts, and rare values."""
+        return [c.name for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
+
     def with_texts(self, cells: Mapping[str, Values]) -> TableEncoder:
         """The same, with the cells of the rows of fit that cannot be read from their code."""
-        unreadable = [c for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
-        return replace(self, texts={c.name: cells[c.name] for c in unreadable if cells[c.name].codes is not None})
+        return replace(self, texts={name: cells[name] for name in self.unreadable if cells[name].codes is not None})
+
+    def with_texts_of(self, rows: IntArray, cells: Mapping[str, Values]) -> TableEncoder:
+        """The same, with such cells of some rows, whose numbers are in ascending order."""
+        return replace(self, texts={name: SomeTexts(rows, cells[name]) for name in self.unreadable})
 
     def with_gaps(self, names: Collection[str]) -> TableEncoder:
         """The same, for columns in which values are missing in rows that it was not found with."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -103,6 +103,7 @@ class Dates:
     Attributes
     ----------
     form : as for ``strptime``; None for that of ISO 8601
+    or_iso : whether some are written as in ISO 8601 instead, as where two systems were joined
 
     Examples
     --------
@@ -110,26 +111,22 @@ class Dates:
     >>> dates = Dates.of(texts)
     >>> dates.form, dates.read(texts).tolist()
     ('%d.%m.%Y', [20446.0, 20454.0])
+    >>> Dates.of(["24.12.2025", "2026-01-01"]).read(["24.12.2025", "2026-01-01"]).tolist()
+    [20446.0, 20454.0]
     >>> Dates.of(["Monday", "Tuesday"]) is None
     True
     """
 
     form: str | None = None
+    or_iso: bool = False
 
     @classmethod
     def of(cls, texts: Sequence[str], counts: ArrayLike | None = None) -> Dates | None:
         """How these texts, each there so many times, are written; None where they are no dates."""
         if not any(char.isdigit() for text in texts[:TRIED_DATES] for char in text):
             return None
-        best, most = None, 0
-        for form in (None, *DATE_FORMATS):
-            known = np.isfinite(cls(form).read(texts[:TRIED_DATES]))
-            if not _nearly_all(known, None) and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
-                continue
-            known = np.isfinite(cls(form).read(texts))
-            if int(known.sum()) > most and _nearly_all(known, counts):
-                best, most = cls(form), int(known.sum())
-        return best
+        alone, joined = (cls(), *map(cls, DATE_FORMATS)), (cls(form, or_iso=True) for form in DATE_FORMATS)
+        return _best(alone, texts, counts) or _best(joined, texts, counts)
 
     def read(self, texts: Sequence[str]) -> FloatArray:
         """Texts as days since 1970, NaN where one is no date."""
@@ -138,7 +135,21 @@ class Dates:
         def parsed(text: str) -> datetime:
             return datetime.fromisoformat(text) if form is None else datetime.strptime(text.strip(), form)
 
-        return np.array([_days(parsed, text) for text in texts], dtype=np.float64)
+        days = np.array([_days(parsed, text) for text in texts], dtype=np.float64)
+        return np.where(np.isnan(days), Dates().read(texts), days) if self.or_iso else days
+
+
+def _best(tried: Iterable[Dates], texts: Sequence[str], counts: ArrayLike | None) -> Dates | None:
+    """The way of writing dates by which most of these texts are read; None where none reads nearly all."""
+    best, most = None, 0
+    for dates in tried:
+        known = np.isfinite(dates.read(texts[:TRIED_DATES]))
+        if not _nearly_all(known, None) and (len(texts) <= TRIED_DATES or known.mean() < TRIED_SHARE):
+            continue
+        known = np.isfinite(dates.read(texts))
+        if int(known.sum()) > most and _nearly_all(known, counts):
+            best, most = dates, int(known.sum())
+    return best
 
 
 def _days(parse: Callable[[str], datetime], text: str) -> float:

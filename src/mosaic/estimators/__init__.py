@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mosaic.estimators._asking import explain_rows
 from mosaic.estimators._base import listening
 from mosaic.estimators._detected import DETECTOR_RULES, OutlierExplanation, count_threshold
 from mosaic.estimators._detector import MOSAICOutlierDetector
@@ -19,6 +20,7 @@ __all__ = [
     "PyODDetector",
     "count_threshold",
     "estimate",
+    "explain_rows",
     "listening",
     "load",
     "path",

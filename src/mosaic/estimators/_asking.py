@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double, refuse_missing
 from mosaic._devices import on_host, rows_of
 from mosaic._frames import column_names
-from mosaic.choosing import Selection, columns_of, odd_columns, oddities
+from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, odd_columns, oddities
 from mosaic.data import Table, is_source, open_source
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import TableEncoder
@@ -139,12 +139,30 @@ def explain_new(model: Any, X: Any) -> NewRows:
     return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 
 
+def explain_rows(model: Any, rows: Sequence[int], file: Table | None = None) -> list[Any]:
+    """What ``model.explain`` says about some rows of fit. Rows that a fit by passes did not keep are read in one pass.
+
+    Parameters
+    ----------
+    model : fitted
+    rows : by number
+    file : the table of fit, in which rare values and texts of these rows are read
+    """
+    selection: Selection = model.selection_
+    if not selection.by_passes:
+        return [model.explain(row) for row in rows]
+    fetched = fetch_rows(selection, rows)
+    names, table = getattr(model, "feature_names_in_", None), model.table_
+    table = table if file is None else with_cells(table, file, np.array(rows, np.intp))
+    return [explain_point(selection, row, names, table, fetched) for row in rows]
+
+
 def _reasons(
     model: Any, X: Any, source: Source | None, rows_at: Callable[[IntArray], Any], is_outlier: BoolArray
 ) -> list[str]:
     """For each outlier the columns in which it is odd, as the beginning of a sentence."""
     selection, odd = model.selection_, np.flatnonzero(is_outlier)
-    columns = columns_of(selection, _texts(model, X, source), getattr(model, "feature_names_in_", None))
+    columns = columns_of(selection, _texts(model, X, source, odd), getattr(model, "feature_names_in_", None))
     if columns is None or selection.usual is None or not len(odd):
         return [""] * len(odd)
     rows = np.asarray(in_double(rows_at(odd)))
@@ -152,11 +170,21 @@ def _reasons(
     return [f"{each}. " if each else "" for each in told]
 
 
-def _texts(model: Any, X: Any, source: Source | None) -> TableEncoder | None:
+def with_cells(table: TableEncoder | None, file: Table, rows: IntArray) -> TableEncoder | None:
+    """How columns become numbers, with the cells of some rows of a file that cannot be read from their code."""
+    if table is None or not table.unreadable or not len(rows):
+        return table
+    rows = np.unique(rows)
+    return table.with_texts_of(rows, cells_of(file.rows(rows), table.unreadable))
+
+
+def _texts(model: Any, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
     """How columns become numbers, with the cells of the new rows that cannot be read from their code."""
     table: TableEncoder | None = model.table_
     if table is None:
         return None
+    if source is not None and isinstance(X, Table):
+        return with_cells(replace(table, texts={}), X, odd)
     if source is None and isinstance(X, Table):
         return X.encoder  # type: ignore[no-any-return]
     if source is None and column_names(X) is not None:

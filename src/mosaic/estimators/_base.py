@@ -129,6 +129,7 @@ class FittedAttributes:
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
     selection_: Selection
+    table_: Any
     kernel: Any
 
     @property

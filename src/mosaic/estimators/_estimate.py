@@ -12,7 +12,7 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
 from mosaic._files import html_card, html_table
 from mosaic.budget import Estimate, expected_rank, expected_work, memory_needed, work_of_choosing
-from mosaic.choosing import Points, Settings, geometry_of, knee, percent, rank
+from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
 from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for
@@ -66,7 +66,8 @@ class CoverageCurve:
         rows = [(m, percent(self.similarity[m - 1]), percent(self.coverage[m - 1])) for m in shown]
         many = "representative covers" if k == 1 else "representatives cover"
         title = f"The knee is at {k}: {k} {many} {percent(self.coverage[k - 1])}, and more of them add little."
-        return html_card(title, _curve(self.coverage, k), html_table(["k", "mean similarity", "coverage"], rows))
+        head = ["k", "mean similarity to the nearest", "coverage"]
+        return html_card(title, _curve(self.coverage, k), html_table(head, rows), text=[EXPLAINED])
 
 
 def _curve(coverage: FloatArray, knee: int, width: int = 300, height: int = 140) -> str:

@@ -144,6 +144,12 @@ class ByPasses:
         """Whether the rows can still be read."""
         return self.journal is not None
 
+    def rows(self, numbers: IntArray) -> Any:
+        """Rows with these numbers, which are in ascending order, prepared; one pass reads them."""
+        assert self.journal is not None
+        found = self.journal.run("rows that are explained", TakeRows(numbers), keep=False)
+        return self.prepare(found["rows"])
+
     def encoding(self, material: Material) -> Encoding:
         """The program's solution as an encoding of the points in memory, which stand for all rows."""
         if self.sketch is None:

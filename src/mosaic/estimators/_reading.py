@@ -96,6 +96,7 @@ class NamedRows(NamedTuple):
     row_names : of the rows; None where they have none
     asked : groups and weights, as values
     told : sentences on columns that are not compared because of their role, where ``table`` does not say so
+    file : the open table that the rows are in; None for rows of a data frame
     """
 
     rows: Any
@@ -104,6 +105,7 @@ class NamedRows(NamedTuple):
     row_names: RowNames | NamesInFile | None = None
     asked: Asked = NOTHING_ASKED
     told: tuple[str, ...] = ()
+    file: Table | None = None
 
     def with_roles(self, given: Asked) -> NamedRows:
         """The same, saying which columns are not compared because of their role."""
@@ -152,7 +154,7 @@ def rows_of_file(
     found = {"groups": table.groups, "sample_weight": table.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})
     names = NamesInFile(table) if table.has_names else None
-    return NamedRows(table.X, table.feature_names, table.encoder, names, values).with_roles(asked)
+    return NamedRows(table.X, table.feature_names, table.encoder, names, values, file=table).with_roles(asked)
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:

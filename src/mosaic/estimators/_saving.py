@@ -33,7 +33,7 @@ from mosaic.data.archive import as_fault, read_archive, write_archive
 from mosaic.data.cells import Values
 from mosaic.data.faults import FileFault
 from mosaic.data.kept import KeptRows
-from mosaic.data.mixed import LeftOut, TableEncoder
+from mosaic.data.mixed import LeftOut, SomeTexts, TableEncoder
 from mosaic.data.naming import RowNames
 from mosaic.data.rules import Category, Moment, Number, Text
 from mosaic.data.written import Dates, Numbers
@@ -59,7 +59,7 @@ CLASSES: dict[str, type[Any]] = {
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
         Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings, SmallProgram,
-        Solved, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
+        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip
 
@@ -96,7 +96,9 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
     except (TypeError, ValueError) as error:
         if isinstance(error, MosaicError):
             raise
-        raise InvalidInputError(f"the model cannot be saved: {error}", "Fit it with parameters of these types.") from error
+        raise InvalidInputError(
+            f"the model cannot be saved: {error}", "Fit it with parameters of these types."
+        ) from error
 
 
 def load(path: str | PathLike[str]) -> Any:

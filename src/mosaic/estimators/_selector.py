@@ -24,7 +24,7 @@ from mosaic._frames import n_rows, take_rows
 from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
 from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
-from mosaic.estimators._asking import ask
+from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
@@ -209,6 +209,9 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
                 plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
                 selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator, read)
+                if read is not None and read.file is not None:
+                    odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))
+                    self.table_ = with_cells(read.table, read.file, np.append(selection.rows, odd))
             else:
                 checked = constraints | {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
                 material = read_material(self, data, settings, strategy, sample_weight, checked, narrator, told)
@@ -504,7 +507,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> explained.certificate_.error < model.certificate_.error
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
-    Row ...: chosen as number 1 of 20: it stands for ... rows; what it adds to the mean similarity is ...
+    Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
     """
 
     def predict(self, X: Any) -> IntArray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._files import html_card, html_table
+from mosaic.choosing import EXPLAINED
 from mosaic.inspection.facts import PointMap, Summary
 from mosaic.inspection.projection import framed
 from mosaic.inspection.summaries import summary
@@ -33,7 +34,8 @@ def card(estimator: Any) -> str:
     (True, 1)
     """
     facts = summary(estimator, certificate=estimator.selection_.is_proven, parts=("map",), max_points=MOST_POINTS)
-    return html_card(facts.sentence, "" if facts.map is None else _svg(facts.map), _table(facts))
+    words = [] if facts.representatives is None else [EXPLAINED]
+    return html_card(facts.sentence, "" if facts.map is None else _svg(facts.map), _table(facts), text=words)
 
 
 def _svg(shown: PointMap) -> str:
@@ -68,7 +70,7 @@ def _table(facts: Summary) -> str:
         head = ("", "row", "stands for")
         rows = [(str(p.rank + 1), p.name or str(p.row), f"{p.stands_for:,}") for p in facts.representatives]
     else:
-        head = ("", "row", "effective count")
+        head = ("", "row", "rows that look like it")
         rows = [
             (str(i), o.name or str(o.row), f"{o.effective_count:.3g}") for i, o in enumerate(facts.outliers.lowest, 1)
         ]

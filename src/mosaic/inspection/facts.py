@@ -223,7 +223,7 @@ class Summary:
         if self.n_representatives is None:
             return f"{self.title}."
         outliers, proven = self.settings["parameters"]["outliers"], self.certificate
-        templates = headline(self.n_points, outliers, proven.ridge, scaled=self.scaled)
+        templates = headline(self.n_points, outliers, scaled=self.scaled)
         text = sentence(templates, self.n_representatives, self.coverage or 0.0, self.n_outliers, proven.excess)
         return text.replace("**", "")
 
@@ -241,7 +241,7 @@ class Summary:
         )
 
 
-def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool) -> dict[str, list[str]]:
+def headline(n_points: int, outliers: str, *, scaled: bool) -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
 
     The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
@@ -250,15 +250,13 @@ def headline(n_points: int, outliers: str, ridge: float | None, *, scaled: bool)
     ----------
     n_points : rows of the data
     outliers : treatment of outliers: "reject", "report", or "keep", which does not detect any
-    ridge : ridge of the certificate, None without a certificate
     scaled : whether numbers of outliers are estimates
     """
     of = f"of {counted(n_points, 'point')}"
     many = "**{k} representatives**"
     about, done = "about " if scaled else "", "set aside" if outliers == "reject" else "reported"
     found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
-    at = "" if ridge is None else f" at ridge {ridge:.3g}"  # coverage has no ridge
-    best = f"; provably within **{{excess}}** of the best {{k}}{at}"
+    best = "; provably at most **{excess}** more unexplained than by the best {k}"
     return {
         "covering": [
             f"{many} cover **{{share}}** {of}",

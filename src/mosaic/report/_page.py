@@ -67,7 +67,7 @@ def report_html(
     >>> from mosaic import MOSAIC, datasets
     >>> from mosaic.report import report_html
     >>> page = report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
-    >>> page.startswith("<!doctype html>"), "provably within" in page
+    >>> page.startswith("<!doctype html>"), "provably at most" in page
     (True, True)
     """
     representatives = not check_estimator(model) and representatives
@@ -144,7 +144,7 @@ def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
     k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
     templates = (
-        headline(facts["n"], facts["outliers"], proof["ridge"], scaled=facts["scaled"])
+        headline(facts["n"], facts["outliers"], scaled=facts["scaled"])
         if k
         else outlier_headline(facts["n"], scaled=facts["scaled"])
     )
