@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
+from mosaic._arrays import BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers.base import Record, Solution, Status
 from mosaic.solvers.interior_point import run_interior_point
@@ -239,7 +239,9 @@ class _WorkingSet:
         active = self.members
         active = active[self.lengths[active] > 0]
         centres = self.problem.F[active] / self.lengths[active].astype(self.problem.F.dtype)[:, None]
-        cell = np.abs(self.rows[places] @ centres.T).argmax(axis=1)
+        cell = np.empty(len(places), np.intp)
+        for part in row_blocks(len(places), len(centres)):
+            cell[part] = np.abs(self.rows[places[part]] @ centres.T).argmax(axis=1)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

@@ -20,6 +20,8 @@ NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|(?i:inf(inity)?))
 MISSING_CELLS = frozenset({"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan"})
 MISSING_CELLS |= {"N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
 WHOLE_NUMBER = r"^[-+]?\d+$"
+#: A cell that begins with a zero that a number would lose.
+LEADING_ZERO = re.compile(r"\s*0\d")
 #: Bytes at the beginning of a file that show how it is written.
 INSPECTED_BYTES = 1 << 18
 #: Bytes of the longest row that is read.
