@@ -1,8 +1,8 @@
 """Memory against the budget and the estimate: the rise of resident memory of a fit and its certificate, on ten shapes of data.
 
 Every shape is measured in a process of its own: the highest resident memory while the work runs, less that before it, with the
-data of arrays in memory already. Run ``python benchmarks/budgets.py``, or with the names of shapes. A rise may be a tenth above the
-budget.
+data of arrays in memory already. A rise may be a tenth above the budget. Run ``python benchmarks/budgets.py``, or with the names
+of shapes.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ from mosaic.budget import (
     LARGEST_RANK,
     affordable_rank,
     memory_needed,
+    memory_of_fit,
+    memory_of_proof,
     useful_rank,
 )
 from mosaic.choosing import Settings
@@ -198,11 +200,13 @@ class Plan:
         return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
 
 
-def memory_by_passes(sample: int, r: int, n_features: int) -> float:
-    """Bytes at the peak: those of a fit of the points in memory, one more copy of these, sums in the tree, and blocks of rows."""
-    return (
-        memory_needed(sample, r, 8, n_features)
-        + 8.0 * sample * n_features
-        + 16.0 * 8 * r * r
-        + 4.0 * 8 * BLOCK_ROWS * (n_features + r)
-    )
+def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
+    """Bytes at the peak: those of a fit of the points in memory, one more copy of these, sums in the tree, and blocks of rows.
+
+    The solver's working set is the largest that it may be if this is ``promised``, otherwise the expected one.
+    """
+    if promised:
+        fit = memory_needed(sample, r, 8, n_features)
+    else:
+        fit = max(memory_of_fit(sample, 8, n_features), memory_of_proof(sample, r, 8, n_features))
+    return fit + 8.0 * sample * n_features + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features
