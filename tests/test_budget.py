@@ -24,7 +24,10 @@ from mosaic.budget import (
     useful_rank,
     work_of_choosing,
 )
+from mosaic.choosing import Settings
 from mosaic.datasets import swiss_roll
+from mosaic.estimators import MOSAIC
+from mosaic.estimators._strategy import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
@@ -188,3 +191,19 @@ def test_useful_rank_is_full_for_few_points_and_falls_with_their_number_from_the
     ranks = [useful_rank(n) for n in (EXACT_SIZE + 1, 10**4, 10**5, 10**6, 10**9)]
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[-1] == SMALLEST_RANK
+
+
+# Passes
+
+
+@pytest.mark.parametrize("d", [10, 30, 64])
+def test_many_rows_find_a_way_through_a_small_budget(d):
+    settings = Settings.of(MOSAIC(20, memory_budget=2e8))
+    plan = Plan.of(settings, 200_000, d)
+    assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
+    assert plan.sample < Plan.of(Settings.of(MOSAIC(20)), 200_000, d).sample
+
+
+def test_a_budget_that_holds_no_passes_is_refused_with_the_least():
+    with pytest.raises(MemoryBudgetError, match=r"need about .* at the least"):
+        Plan.of(Settings.of(MOSAIC(20, memory_budget=2e7)), 200_000, 64)

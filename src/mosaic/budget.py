@@ -84,10 +84,10 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     programs, and copies in double precision of points that are compared: two of the sample, three of the programs' points.
     ``size`` is that of the points, if they are sparse.
     """
-    points, few = _size_of(n, itemsize, n_features, size), min(n, 512)
-    bandwidth = 3.0 * 8 * min(n, 2048) * few
+    points, reference = _size_of(n, itemsize, n_features, size), 512 if n > 128 else n
+    bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
-    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * few * n_features
+    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * reference * n_features
     return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
 
 

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,12 @@ def is_number_text(cell: str, decimal: str) -> bool:
     >>> is_number_text("-1.5e3", "."), is_number_text("1,5", ","), is_number_text("12kg", ".")
     (True, True, False)
     """
-    return re.fullmatch(NUMBER.replace(r"\.", re.escape(decimal)), cell.strip()) is not None
+    return _number(decimal).fullmatch(cell.strip()) is not None
+
+
+@cache
+def _number(decimal: str) -> re.Pattern[str]:
+    return re.compile(NUMBER.replace(r"\.", re.escape(decimal)))
 
 
 def as_numbers(column: Any, decimal: str = ".", floats: bool = True) -> Any:
