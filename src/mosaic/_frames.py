@@ -55,8 +55,9 @@ def id_names_among(names: Sequence[str]) -> list[str]:
     >>> id_names_among(["age", "patient_id", "Name", "id"])
     ['id', 'Name', 'patient_id']
     """
-    known = [name for called in ID_NAMES for name in names if name.casefold() == called]
-    return known + [name for name in names if looks_like_id(name) and name not in known]
+    alike = [name for name in names if looks_like_id(name)]
+    known = [name for called in ID_NAMES for name in alike if name.casefold() == called]
+    return known + [name for name in alike if name not in known]
 
 
 def is_added(name: str) -> bool:

@@ -8,11 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from mosaic._arrays import subsample
+from mosaic._arrays import BLOCK_ENTRIES, subsample
 from mosaic._files import readable_size
+from mosaic.bounds import MOST_BOUND_OPERATIONS, OPERATIONS_OF_A_SIMILARITY
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel
+from mosaic.problem import MOST_SOLVED_WHOLE
+from mosaic.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
 
 #: Bytes that a fit may use by default.
 DEFAULT_BUDGET = 2 * 2**30
@@ -27,20 +30,31 @@ DEFAULT_ALPHA = 100.0
 DECISION_SAMPLE = 16_384
 #: Largest number of similarities between targets and candidates (in single precision, 100 MB).
 MOST_SIMILARITIES = 25_000_000
+#: Up to this many similarities are kept in double precision, more in single.
+MOST_IN_DOUBLE = 1 << 20
+#: Bytes of the small programs that count how many points look like each.
+SMALL_PROGRAMS = 1_500_000
 
 
 def affordable_rank(
-    n: int, itemsize: int, n_features: int, memory_budget: float | None, max_rank: int | None = None
+    n: int,
+    itemsize: int,
+    n_features: int,
+    memory_budget: float | None,
+    max_rank: int | None = None,
+    size: float | None = None,
 ) -> int:
-    """Columns of F, limited by n·p² and by the budget, which must hold two copies of F, X and the similarities.
+    """Columns of F, limited by n·p² and by the budget, which must hold the fit and its certificate (``memory_needed``).
 
     ``max_rank`` is the user's limit; only the budget overrides it.
     """
     budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
     # The largest rank that fits into the budget; memory grows with the rank.
-    rank = bisect_right(range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features)))
+    rank = bisect_right(
+        range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features, size))
+    )
     if rank < min(SMALLEST_RANK, n):
-        needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features)
+        needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features, size)
         raise MemoryBudgetError(
             f"{n:,} points × {n_features:,} features need about {readable_size(needed)} at the least (the points, and a "
             f"factor of rank {SMALLEST_RANK}); the budget is {readable_size(budget)}",
@@ -57,17 +71,64 @@ def useful_rank(n: int) -> int:
     return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_FACTOR_WORK / n))), SMALLEST_RANK)
 
 
-def memory_needed(n: int, rank: int, itemsize: int, n_features: int) -> float:
-    """Bytes at the peak: a copy of the points, two of the factor, a few vectors, and the largest of three items.
+def memory_needed(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of the fit or of the certificate, whichever is higher, with the largest working set; a promise."""
+    fit = memory_of_fit(n, itemsize, n_features, size)
+    return max(fit, memory_of_proof(n, rank, itemsize, n_features, size, members=max(MOST_MEMBERS, 4 * rank)))
 
-    These three are never in memory together: distances for the bandwidth, four matrices of the solver over its working set (about
-    eight times the rank, or all points), and the similarities for choosing.
+
+def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of a fit: what it keeps, and the larger of one more copy of the points and what choosing takes.
+
+    Choosing takes distances for the bandwidth (three arrays), the similarities, in double precision if there are few, the small
+    programs, and copies in double precision of points that are compared: two of the sample, three of the programs' points.
+    ``size`` is that of the points, if they are sparse.
     """
+    points, reference = _size_of(n, itemsize, n_features, size), 512 if n > 128 else n
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
-    solver = 4.0 * 8 * min(n, max(8 * rank, 300)) ** 2
-    choosing = 4.0 * min(float(n) * n, MOST_SIMILARITIES) + 16.0 * min(n, DECISION_SAMPLE) * 1024
-    kept = float(n) * n_features * itemsize + 2.0 * n * rank * itemsize + 16.0 * 8 * n
-    return kept + max(bandwidth, solver, choosing)
+    similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
+    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * reference * n_features
+    return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
+
+
+def memory_of_proof(
+    n: int,
+    rank: int,
+    itemsize: int,
+    n_features: int,
+    size: float | None = None,
+    members: int | None = None,
+) -> float:
+    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
+
+    These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
+    points, three copies of all similarities for their eigenvalues. ``members`` is m, ``expected_members`` by default.
+    """
+    m = float(min(n, expected_members(n, rank) if members is None else members))
+    solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
+    eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
+    blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
+    kept = _kept(n, _size_of(n, itemsize, n_features, size))
+    return kept + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
+
+
+def _size_of(n: int, itemsize: int, n_features: int, size: float | None) -> float:
+    return float(n) * n_features * itemsize if size is None else size
+
+
+def _kept(n: int, points: float) -> float:
+    """The points, prepared, and sixteen numbers for each."""
+    return points + 16.0 * 8 * n
+
+
+def expected_members(n: int, rank: int) -> int:
+    """Members of the working set when it is largest: all points if they are few for the rank, else about √(n·rank).
+
+    It depends on the data: on those that were measured it is a quarter to twice this, and up to ``MOST_MEMBERS``.
+    """
+    if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank):
+        return n
+    return min(n, 2 * MOST_MEMBERS // 3, int(1.25 * np.sqrt(float(n) * rank)))
 
 
 @dataclass(frozen=True)
@@ -79,9 +140,10 @@ class Estimate:
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
     n_points : number of distinct points; for a sketch, of rows
     rank : expected number of columns of the factor; for a sketch, of candidates at first
-    memory : bytes at the peak, beyond the data that is passed in
+    memory : bytes at the peak of the fit, beyond the data that is passed in
     seconds : rough time of the fit on one core of this machine
     proof_seconds : rough time of the program that the first access to ``certificate_`` solves; 0 if the fit solves it
+    proof_memory : bytes at the peak of that access, with what the fit keeps; 0 if the fit solves it
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
@@ -90,6 +152,7 @@ class Estimate:
     memory: float
     seconds: float
     proof_seconds: float = 0.0
+    proof_memory: float = 0.0
 
     def __str__(self) -> str:
         if self.strategy == "sketch":
@@ -97,7 +160,8 @@ class Estimate:
             return f"{what}: about {readable_size(self.memory)} and {self.seconds:.2g} s"
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and {self.proof_seconds:.2g} s for the certificate"
+            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and for the certificate "
+            f"{readable_size(self.proof_memory)} and {self.proof_seconds:.2g} s"
         )
 
 
@@ -111,16 +175,26 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
 
 
 def expected_work(n: int, rank: int) -> float:
-    """Multiplications of the program: the factor and some twenty passes over it, or the steps of interior point on all points."""
-    if rank * 4 >= n:
-        return 20.0 * n * float(rank) ** 2 + 4.0 * float(n) ** 3 + 1e9
-    return 50.0 * n * float(rank) ** 2 + 1e10
+    """Multiplications of the certificate: steps on the working set, passes over the factor, and the bound for every k.
+
+    The bound takes some programs on few candidates and, where it uses the kernel itself, a pass over all similarities or their
+    eigenvalues. The time depends on the data: it was between 0.2 and 2 times this.
+    """
+    m, few = float(expected_members(n, rank)), min(n, MOST_INITIAL_MEMBERS)
+    work = 5e8 + 40.0 * m * m * rank + 10.0 * n * float(rank) ** 2 + 300.0 * few * few * min(rank, few)
+    if float(n) ** 3 <= MOST_BOUND_OPERATIONS:
+        work += 2.0 * float(n) ** 3
+    if float(n) ** 2 * max(rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS:
+        work += float(n) ** 2 * (2.0 * rank + 200.0)
+    return work
 
 
 def work_of_choosing(n: int, n_features: int) -> float:
     """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few passes over them.
 
-    Work on each entry of the data (checks, equal rows, their order) takes as long as 5000 multiplications in a matrix product.
+    Work on each entry of the data (checks, equal rows, their order) takes as long as 1500 multiplications in a matrix product.
     """
     sample, pairs = min(n, DECISION_SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
-    return 2e9 + sample * 1024.0 * (n_features + 300.0) + pairs * (n_features + 400.0) + 5000.0 * n * n_features
+    programs, bandwidth = 3e8 * (4 if n > 128 else 1), min(n, 2048) * 512 * 3000.0
+    counts, similarities = sample * 1024.0 * (n_features + 700.0), pairs * (3.0 * n_features + 450.0)
+    return programs + bandwidth + counts + similarities + 1500.0 * n * n_features

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, row_norms_squared
-from mosaic._devices import host_rows, nearest_column, rows_of
+from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._devices import block_entries, host_rows, nearest_column, rows_of
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers.base import Record, Solution, Status
 from mosaic.solvers.interior_point import run_interior_point
@@ -240,7 +240,9 @@ class _WorkingSet:
         active = self.members
         active = active[self.lengths[active] > 0]
         centres = host_rows(self.problem.F, active) / self.lengths[active][:, None]
-        cell = nearest_column(rows_of(self.rows, places), centres)
+        cell = np.empty(len(places), np.intp)
+        for part in row_blocks(len(places), len(centres), block_entries(self.rows, BLOCK_ENTRIES)):
+            cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

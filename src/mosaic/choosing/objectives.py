@@ -38,6 +38,7 @@ from mosaic._devices import (
     rows_of,
     with_entries,
 )
+from mosaic.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel
 
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
@@ -46,8 +47,6 @@ MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 CACHED_SIMILARITIES = 1 << 18
 #: Candidates whose outdated gains are recomputed together.
 GAINS_AT_ONCE = 16
-#: Up to this many similarities are kept in double precision, more in single.
-MOST_IN_DOUBLE = 1 << 20
 #: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
 MOST_EXCHANGE_WORK = 5e10
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -54,7 +55,7 @@ class NumberColumns:
     middle: FloatArray
     high: FloatArray
 
-    @property
+    @cached_property
     def blocks(self) -> dict[str, slice]:
         """One number each."""
         return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
@@ -188,15 +189,18 @@ def typical_columns(
         return ()
     apart = np.abs(row - usual.middle) ** usual.kernel.order
     shares = shares_of_columns(apart, columns)
-    far = [name for name, block in columns.blocks.items() if apart[block].sum() > usual.apart[block].sum()]
+    usually = shares_of_columns(usual.apart, columns, float(apart.sum()))
+    far = [name for name in shares if shares[name] > usually[name]]
     far.sort(key=lambda name: -shares[name])
     return tuple(_reason(selection, columns, row, number, name, shares[name]) for name in far[:MOST_NAMED_COLUMNS])
 
 
-def shares_of_columns(apart: FloatArray, columns: TableColumns) -> dict[str, float]:
-    """What each column is of a sum over numbers."""
-    total = float(apart.sum()) or 1.0
-    return {name: float(apart[block].sum()) / total for name, block in columns.blocks.items()}
+def shares_of_columns(apart: FloatArray, columns: TableColumns, total: float | None = None) -> dict[str, float]:
+    """What each column is of a sum over numbers, or of another total."""
+    total = (float(apart.sum()) if total is None else total) or 1.0
+    blocks = columns.blocks
+    sums = np.add.reduceat(apart, [block.start for block in blocks.values()]) if blocks else apart
+    return dict(zip(blocks, (sums / total).tolist(), strict=True))
 
 
 def _reason(

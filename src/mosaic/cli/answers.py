@@ -232,9 +232,10 @@ class EstimateAnswer:
     strategy: Annotated[Literal["exact", "low-rank", "sketch"], "strategy that select would use"]
     n_points: Annotated[FromOne, "number of distinct points; for a sketch, of rows"]
     rank: Annotated[FromZero, "columns of the factor; for a sketch, number of candidates"]
-    memory: Annotated[float, "peak memory in bytes, without the data"]
+    memory: Annotated[float, "peak memory of the fit in bytes, without the data"]
     seconds: Annotated[float, "estimated seconds on one core"]
     proof_seconds: Annotated[float, "the same for the certificate, if it is requested"]
+    proof_memory: Annotated[float, "peak memory of the certificate in bytes, without the data"]
     notes: Notes
 
 

@@ -16,6 +16,7 @@ from mosaic._frames import looks_like_id
 from mosaic.data.columns import TextColumns, table_in_memory
 from mosaic.data.csv_style import (
     DELIMITERS,
+    LEADING_ZERO,
     LONGEST_ROW,
     as_numbers,
     beginning,
@@ -24,6 +25,7 @@ from mosaic.data.csv_style import (
     filled_cells,
     has_decimal_comma,
     has_leading_zeros,
+    is_number_text,
     long_cells,
     loses_digits,
     names_of,
@@ -81,6 +83,7 @@ class TextTable:
     codes : columns of whole numbers that lose digits as numbers: leading zeros, or more digits than an integer holds
     row_bytes : of a row of the first lines, on average
     texts : columns in which cells were found that are no numbers, although those of the first lines are
+    fractions : of a table of more columns than rows, the columns whose first cells are numbers with a decimal point
     """
 
     request: Request
@@ -93,6 +96,7 @@ class TextTable:
     codes: tuple[str, ...]
     row_bytes: float
     texts: tuple[str, ...] = ()
+    fractions: tuple[str, ...] = ()
 
     @property
     def computed(self) -> set[str]:
@@ -125,7 +129,8 @@ class TextTable:
 
     def read(self, kinds: dict[str, Any], columns: Sequence[str] | None = None, quotes: bool = True) -> Any:
         """The whole file, as a ``pyarrow.Table``. Looking for line breaks in quotation marks takes longer than reading."""
-        options = self.options(kinds, columns)
+        # Two threads that share thousands of short columns take twice the time of one.
+        options = self.options(kinds, columns, threads=not self.fractions)
         options["parse_options"].newlines_in_values = quotes
         with self.explained(kinds, columns), open_stream(self.request.path) as stream:
             return arrow.read_csv(stream, **options)
@@ -278,16 +283,13 @@ class TextTable:
 
     def may_be_codes(self, table: Any, zeros: bool) -> list[str]:
         """Columns of numbers that may have lost digits: long whole numbers are read as floats, and zeros, if any, are dropped."""
-        found = []
-        for column in table.schema:
-            if types.is_floating(column.type):
-                ends = pc.min_max(table.column(column.name)).as_py().values()
-                suspect = any(end is not None and abs(end) >= 2**63 for end in ends)
-            else:
-                suspect = types.is_integer(column.type) and zeros
-            if suspect and column.name not in self.computed:
-                found.append(column.name)
-        return found
+        kinds, computed = [field.type for field in table.schema], self.computed
+        floats = [i for i, kind in enumerate(kinds) if types.is_floating(kind)]
+        suspects = {i for i, kind in enumerate(kinds) if zeros and types.is_integer(kind)}
+        # All at once first: one by one, thousands of columns take seconds.
+        if _is_long([chunk for i in floats for chunk in table.column(i).chunks]):
+            suspects.update(i for i in floats if _is_long(table.column(i).chunks))
+        return [name for i, name in enumerate(table.column_names) if i in suspects and name not in computed]
 
     def as_shown(self, table: Any, columns: Sequence[str]) -> Any:
         """A table whose text columns of these names are numbers again, where that loses nothing."""
@@ -404,7 +406,13 @@ def _read_types(
     read : reads some columns, all if None, with the types that are given, and others with those that pyarrow finds
     zeros : whether numbers with leading zeros may be among the cells
     """
-    table = read(dict.fromkeys(text.as_written, pa.string()), None)
+    kinds = dict.fromkeys(text.as_written, pa.string())
+    try:
+        table = read(dict.fromkeys(text.fractions, pa.float64()) | kinds, None)
+    except FileFault:
+        if not text.fractions:
+            raise
+        table = read(kinds, None)  # further down there are other cells
     if any(types.is_binary(field.type) for field in table.schema):  # what is not UTF-8 is read as bytes
         raise not_utf8(text.request.path)
     suspects, codes = text.may_be_codes(table, zeros), list(text.codes)
@@ -469,11 +477,30 @@ def how_it_is_written(request: Request) -> TextTable:
     if has_header and whole and len(records) == 1:
         raise no_rows(path, NO_ROWS)
     body = records[1:] if has_header else records
-    codes = [name for j, name in enumerate(names) if has_leading_zeros([row[j] for row in body if j < len(row)])]
+    zeros = {j for row in body for j, cell in enumerate(row) if LEADING_ZERO.match(cell)}
+    codes = [
+        names[j]
+        for j in sorted(zeros)
+        if j < len(names) and has_leading_zeros([row[j] for row in body if j < len(row)])
+    ]
+    # pyarrow tries one type after the other in each column, which takes seconds where there are thousands.
+    wide = body[0] if body and len(names) > len(body) else []
+    fractions = tuple(
+        name for name, cell in zip(names, wide, strict=False) if decimal in cell and is_number_text(cell, decimal)
+    )
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
     row_bytes = len(lines.encode()) / len(records)
-    made = TextTable(request, delimiter, decimal, tuple(names), has_header, skipped, tuple(notes), (), row_bytes)
-    return replace(made, codes=tuple(name for name in codes if name not in made.computed))
+    made = TextTable(
+        request, delimiter, decimal, tuple(names), has_header, skipped, tuple(notes), (), row_bytes, fractions=fractions
+    )
+    computed = made.computed
+    return replace(made, codes=tuple(name for name in codes if name not in computed))
+
+
+def _is_long(chunks: list[Any]) -> bool:
+    """Whether a number is as large as whole numbers that an integer does not hold."""
+    ends = pc.min_max(pa.chunked_array(chunks, pa.float64())).as_py().values() if chunks else ()
+    return any(end is not None and abs(end) >= 2**63 for end in ends)
 
 
 def _shown(cell: str) -> str:

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ NUMBER = r"[-+]?(\d+\.?\d*([eE][-+]?\d+)?|\.\d+([eE][-+]?\d+)?|(?i:inf(inity)?))
 MISSING_CELLS = frozenset({"", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan"})
 MISSING_CELLS |= {"N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
 WHOLE_NUMBER = r"^[-+]?\d+$"
+#: A cell that begins with a zero that a number would lose.
+LEADING_ZERO = re.compile(r"\s*0\d")
 #: Bytes at the beginning of a file that show how it is written.
 INSPECTED_BYTES = 1 << 18
 #: Bytes of the longest row that is read.
@@ -35,7 +38,12 @@ def is_number_text(cell: str, decimal: str) -> bool:
     >>> is_number_text("-1.5e3", "."), is_number_text("1,5", ","), is_number_text("12kg", ".")
     (True, True, False)
     """
-    return re.fullmatch(NUMBER.replace(r"\.", re.escape(decimal)), cell.strip()) is not None
+    return _number(decimal).fullmatch(cell.strip()) is not None
+
+
+@cache
+def _number(decimal: str) -> re.Pattern[str]:
+    return re.compile(NUMBER.replace(r"\.", re.escape(decimal)))
 
 
 def as_numbers(column: Any, decimal: str = ".", floats: bool = True) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -167,12 +167,13 @@ def lay_out(
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
     inside = [name for name in inside if name in exact or name != layout.id_name]
-    layout.features = [name for name in inside if name in numbers and name not in ids]
-    if request.numbers_only and request.columns is not None:  # new rows for a model, in the order of its columns
-        layout.features = [name for name in request.columns if name in layout.features]
+    features = numbers.intersection(inside).difference(ids)
+    # New rows for a model are in the order of its columns.
+    ordered = inside if not request.numbers_only or request.columns is None else request.columns
+    layout.features = [name for name in ordered if name in features]
     layout.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
-        layout.compared = [name for name in inside if name not in ids]
+        layout.compared = without(inside, ids)
         layout.keep, layout.levels = [name for name in inside if name in exact], list(categories)
     elif not layout.features:
         raise nothing_left(request, layout)
@@ -185,6 +186,12 @@ def lay_out(
             "them in `columns`."
         )
     return layout
+
+
+def without(names: Sequence[str], others: Collection[str]) -> list[str]:
+    """The names that are not among others, in their order."""
+    gone = set(others)
+    return [name for name in names if name not in gone]
 
 
 def _pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
@@ -234,8 +241,9 @@ def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[s
     """Columns that are named outright, and those that are named or match a pattern."""
     exact: set[str] = set()
     matched: set[str] = set()
+    there = set(names)
     for pattern in getattr(request, parameter) or ():
-        found = {pattern} if pattern in names else {name for name in names if fnmatchcase(name, pattern)}
+        found = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
         if not found:
             if request.encoder is not None or request.numbers_only:
                 raise column_is_gone(request, pattern)
@@ -261,7 +269,7 @@ def _choose_id(
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
     by_name = [name for name in index if name in single]
-    by_name += [name for name in id_names_among(single) if name not in by_name]
+    by_name += without(id_names_among(single), by_name)
     if distinct is None:
         for name in by_name[:1]:
             layout.id_name = name
@@ -270,7 +278,7 @@ def _choose_id(
                 "not checked in a file of this size. Name another one with `id`."
             )
         return
-    texts = [name for name in free if is_text(kinds[name]) and name not in by_name]
+    texts = without([name for name in free if is_text(kinds[name])], by_name)
     for name in [*by_name, *texts]:
         if distinct(name):
             layout.id_name = name

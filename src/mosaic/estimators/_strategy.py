@@ -24,6 +24,8 @@ from mosaic.budget import (
     LARGEST_RANK,
     affordable_rank,
     memory_needed,
+    memory_of_fit,
+    memory_of_proof,
     useful_rank,
 )
 from mosaic.choosing import Settings
@@ -105,7 +107,7 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(DECISION_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # If passes exceed the budget too, the rank is lowered instead.
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
@@ -129,19 +131,19 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
 
 def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory."""
-    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
+    itemsize, d, size = numpy_dtype(matrix).itemsize, matrix.shape[1], size_of(matrix)
     if strategy == "exact":
-        rank = affordable_rank(n, itemsize, d, settings.memory_budget, n)
+        rank = affordable_rank(n, itemsize, d, settings.memory_budget, n, size)
         if rank < n:
             raise MemoryBudgetError(
                 f"`strategy='exact'` needs a factor of full rank {n:,}, about "
-                f"{readable_size(memory_needed(n, n, itemsize, d))}; the budget holds a rank of {rank:,}",
+                f"{readable_size(memory_needed(n, n, itemsize, d, size))}; the budget holds a rank of {rank:,}",
                 "Raise `memory_budget`, or use `strategy='low-rank'`.",
             )
         return rank
     if is_on_device(matrix):
         return _rank_on_device(settings, n, matrix)
-    rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank)
+    rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size)
     return min(rank, LARGEST_RANK) if strategy == "low-rank" and settings.max_rank is None else rank
 
 
@@ -152,6 +154,14 @@ def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
     budget = min(limit, settings.memory_budget or limit)
     wanted = settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK)
     return affordable_rank(n, numpy_dtype(matrix).itemsize, matrix.shape[1], budget, wanted)
+
+
+def size_of(matrix: Any) -> float:
+    """Bytes of an array, or of the entries of a sparse matrix and their places."""
+    if is_on_device(matrix):
+        return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
+    arrays = (matrix.data, matrix.indices, matrix.indptr) if sp.issparse(matrix) else (matrix,)
+    return float(sum(array.nbytes for array in arrays))
 
 
 @dataclass(frozen=True)
@@ -174,23 +184,29 @@ class Plan:
         n_added: int | None = None,
         n_rounds: int | None = None,
     ) -> Plan:
-        """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget."""
+        """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget.
+
+        To fit the budget, first the points in memory are halved, down to ``SMALLEST_SAMPLE``, then candidates are left out.
+        """
         for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
             check_optional_whole_number(name, value, least, "Leave it at None.")
         budget, k = settings.memory_budget or DEFAULT_BUDGET, settings.number(n) or 0
         sample = min(max(DECISION_SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
-        r = n_initial
-        if r is None:
-            r = int(np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES))
-            while r > FEWEST_FIRST_CANDIDATES and memory_by_passes(sample, r, n_features) > budget:
-                r = int(0.9 * r)
-        r, sample = min(int(r), n), min(sample, n)
+        usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
+        r, sample = min(int(usual) if n_initial is None else int(n_initial), n), min(sample, n)
+        least = max(SMALLEST_SAMPLE, SAMPLE_A_PICK * k)
+        while sample > least and memory_by_passes(sample, r, n_features) > budget:
+            sample = max(least, sample // 2)
+        fewest = min(FEWEST_FIRST_CANDIDATES, n) if n_initial is None else r
+        while r > fewest and memory_by_passes(sample, r, n_features) > budget:
+            r = max(fewest, int(0.9 * r))
         needed = memory_by_passes(sample, r, n_features)
         if needed > budget:
             raise MemoryBudgetError(
-                f"passes with {r:,} candidates over {n_features:,} features need about {readable_size(needed)}; the budget "
-                f"is {readable_size(budget)}",
-                "Raise `memory_budget` or lower `n_initial`.",
+                f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
+                f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
+                "Raise `memory_budget`"
+                + (", or use fewer columns." if n_initial is None else " or lower `n_initial`."),
             )
         if n_rounds is None and settings.mode == "paper":
             n_rounds = PAPER_ROUNDS
@@ -202,7 +218,13 @@ class Plan:
         return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
 
 
-def memory_by_passes(sample: int, r: int, n_features: int) -> float:
-    """Bytes at the peak: three copies of points and features, the solver's matrices, sums in the tree, and blocks of rows."""
-    solver = 5.0 * 8 * min(sample, max(3000, 4 * r)) ** 2
-    return 3.0 * 8 * sample * (n_features + r) + solver + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features
+def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
+    """Bytes at the peak: those of a fit of the points in memory, one more copy of these, sums in the tree, and blocks of rows.
+
+    The solver's working set is the largest that it may be if this is ``promised``, otherwise the expected one.
+    """
+    if promised:
+        fit = memory_needed(sample, r, 8, n_features)
+    else:
+        fit = max(memory_of_fit(sample, 8, n_features), memory_of_proof(sample, r, 8, n_features))
+    return fit + 8.0 * sample * n_features + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features
