@@ -15,7 +15,7 @@ from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError
 from mosaic.cli.terminal import leave, say, visible
-from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, Wording
+from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
 
 #: Exit codes by kind of fault.
 CODES: dict[FaultKind, int] = {
@@ -89,7 +89,7 @@ def fault_of(error: BaseException, wording: Wording | None = None, file: str | N
 def _kind_of(error: BaseException) -> FaultKind:
     if isinstance(error, KeyboardInterrupt | SystemExit):  # the latter was raised by a signal
         return "interrupted"
-    if isinstance(error, OutputError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
+    if isinstance(error, OutputError | NotWrittenError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
         return "output"
     if isinstance(error, MemoryError):  # MemoryBudgetError is one
         return "memory"
