@@ -46,8 +46,8 @@ def rise(what: str, readings: list[tuple[int, int]], seconds: float, wrong: int)
     leak = slope(readings)
     of_half = (readings[-1][1] - readings[len(readings) // 2][1]) / 2**20
     print(
-        f"{readings[-1][0]:,} {what} in {seconds:.0f} s: {wrong} wrong answers; resident memory {readings[-1][1] / 2**20:.1f} MiB, "
-        f"{of_half:+.2f} MiB over the second half, {leak:+.1f} bytes each (limit {LEAK})",
+        f"{readings[-1][0]:,} {what} in {seconds:.0f} s: {wrong} wrong answers; resident memory "
+        f"{readings[-1][1] / 2**20:.1f} MiB, {of_half:+.2f} MiB over the second half, {leak:+.1f} bytes each (limit {LEAK})",
         flush=True,
     )
     return not wrong and leak < LEAK
