@@ -151,6 +151,12 @@ with replacing(sys.argv[1], force=True) as temporary:
         write(tmp_path, ["one.txt"])
         assert read(tmp_path) == {"one.txt": "new"}
 
+    def test_a_signal_while_it_is_made_leaves_none(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(_files, "announce", lambda path: signal.raise_signal(signal.SIGINT))
+        with default_signals(), pytest.raises(KeyboardInterrupt):
+            write(tmp_path)
+        assert read(tmp_path) == {}
+
     def test_that_of_another_writer_is_not_touched(self, tmp_path):
         with replacing(tmp_path / "one.txt", force=True) as first:
             first.write_text("first")

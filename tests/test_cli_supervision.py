@@ -61,7 +61,7 @@ def start(tmp_path):
     yield begin
     for child in started:
         child.kill()
-        child.wait()
+        child.communicate()
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])

@@ -290,18 +290,23 @@ class Temporary:
 
     def __init__(self, target: Path, ending: str = ""):
         self.target, self._lock, self._is_there = target, None, True  # type: tuple[Path, int | None, bool]
-        for number in count():
-            self.path = hidden_beside(target, f"-{number}.part{ending}")
-            if self._begin():
-                break
-        announce(self.path)
+        try:
+            with signals_wait():
+                for number in count():
+                    self.path = hidden_beside(target, f"-{number}.part{ending}")
+                    if self._begin():
+                        break
+                announce(self.path)
+        except (KeyboardInterrupt, SystemExit):  # a signal that has waited
+            self.close()
+            raise
 
     def _begin(self) -> bool:
         """Make and lock the file; False if another process uses this name."""
         try:
             handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         except FileExistsError:
-            return _remove_if_left(self.path) and self._begin()
+            return remove_if_left(self.path) and self._begin()
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -339,7 +344,7 @@ class Temporary:
             self._lock = None
 
 
-def _remove_if_left(path: Path) -> bool:
+def remove_if_left(path: Path) -> bool:
     """Remove the file of a process that is no more; False if it is in use."""
     if fcntl is None:
         return False
