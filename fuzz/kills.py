@@ -3,8 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python fuzz/kills.py                  # 100 kills with a checkpoint, 100 of writing
     OPENBLAS_NUM_THREADS=1 python fuzz/kills.py --kills 10       # a short look
 
-Passes: ``mosaic select`` with a checkpoint over an array that is read in passes is killed, and started again, five times at most. Its
-output must be that of an undisturbed run, to the last byte. After SIGTERM the last line on stderr names the checkpoint.
+Passes: ``mosaic select`` with a checkpoint over an array that is read in passes is killed, and started again, five times at most.
+Its output must be that of an undisturbed run, to the last byte. After SIGTERM the last line on stderr names the checkpoint.
 
 Outputs: ``mosaic select`` with four outputs, half of the time over old ones, is killed while it writes. Every output must be as
 it was or complete, and after SIGTERM they are all old or all new. Every fifth time it runs to the end.
