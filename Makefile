@@ -96,7 +96,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/mixed.py
 
 FUZZ_MINUTES ?= 60
-fuzz: $(VENV)/.dev  # both fuzzers, for FUZZ_MINUTES in all; new cases every day. What they find is in fuzz/found-*.jsonl
+fuzz: $(VENV)/.dev  # kills and a soak (about 10 minutes), then both fuzzers for FUZZ_MINUTES; new cases every day. What they find is in fuzz/found-*.jsonl
+	$(BIN)/python fuzz/kills.py
+	$(BIN)/python fuzz/soak.py
 	$(BIN)/python fuzz/fuzz_files.py --special
 	$(BIN)/python fuzz/fuzz_files.py --disturbed
 	$(BIN)/python fuzz/fuzz_files.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-files.jsonl

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic.data import open_source
 from mosaic.engines.local import ArraySource
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.passes import BLOCK_ROWS
 
 dask = pytest.importorskip("dask")
@@ -336,3 +336,58 @@ def test_a_worker_that_is_killed_changes_nothing(n_workers):
         assert len(seen) > 4  # it was in the middle
         assert seen == sorted(set(seen))
         assert seen[-1] == len(X)
+
+
+@dataclass(frozen=True)
+class Fatal(Sums):
+    """A block that ends its worker: at once, or because it asks for too much memory."""
+
+    hungry: bool = False
+
+    def map_block(self, rows, start):
+        if start == 2 * BLOCK_ROWS:
+            taken = []
+            while self.hungry:
+                taken.append(np.ones(2**20))
+                time.sleep(0.02)
+            os._exit(9)
+        return super().map_block(rows, start)
+
+
+@contextmanager
+def one_worker(**settings):
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", **settings) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hungry", [False, True], ids=["killed", "out of memory"])
+def test_workers_that_die_again_and_again_are_told_with_their_limit_and_the_remedy(hungry):
+    with one_worker(memory_limit="400MiB"), pytest.raises(MosaicError) as caught:
+        DaskSource.of(da.from_array(X, chunks=(2500, 3))).run(Fatal(hungry=hungry))
+    assert "may use 400 MiB of memory; a part has 8,192 rows, 192 KiB" in caught.value.fault
+    assert "--memory-limit" in caught.value.remedy
+    assert "rechunk" in caught.value.remedy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["restarted", "closed"])
+def test_a_scheduler_that_is_restarted_or_closed_ends_the_pass_in_words(how):
+    with one_worker() as client:
+        source, seen = DaskSource.of(da.from_array(X, chunks=(2500, 3))), []
+
+        def blow(rows):
+            if not seen:
+                client.restart(wait_for_workers=False) if how == "restarted" else client.cluster.close()
+            seen.append(rows)
+
+        with pytest.raises(MosaicError, match="has dropped a pass: its scheduler was restarted or closed") as caught:
+            source.run(Sums(seconds=0.5), watch=blow)
+        assert "`checkpoint`" in caught.value.remedy
+        if how == "restarted":  # and it is as good as new
+            client.wait_for_workers(1)
+            agree(source.run(Sums()))

@@ -10,15 +10,25 @@ import math
 import os
 import signal
 import threading
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from html import escape
 from importlib import import_module
+from itertools import count
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from mosaic.exceptions import MissingDependencyError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Signals that ask a process to end.
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name))
 #: Number of names that a message lists at most.
 LISTED = 20
 
@@ -226,8 +236,7 @@ def exit_on_signal() -> Iterator[None]:
 
     ours: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)]
-        handlers = {number: signal.getsignal(number) for number in known}
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
         plain = (signal.SIG_DFL, signal.default_int_handler)
         ours = {number: handler for number, handler in handlers.items() if handler in plain}
     for number in ours:
@@ -237,3 +246,128 @@ def exit_on_signal() -> Iterator[None]:
     finally:
         for number, handler in ours.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Context in which SIGTERM, SIGHUP and SIGINT wait until it is left; for a few short steps that belong together."""
+    arrived: list[int] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        _tell(b"!")
+        arrived.append(number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+    answered = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in answered:
+        signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in answered.items():
+            signal.signal(number, handler)
+        for number in arrived[:1]:
+            signal.raise_signal(number)
+
+
+def hidden_beside(target: Path, kind: str) -> Path:
+    """A name in the folder of a file that shows whose it is. It is short, since the file's may be as long as names can be."""
+    return target.with_name(f".mosaic-{zlib.crc32(os.fsencode(target.name)):08x}{kind}")
+
+
+class Temporary:
+    """A new file beside another one, which takes its place when it is complete.
+
+    It is locked as long as its process lives. What a killed process has left for the same file is not locked, and is removed.
+
+    Parameters
+    ----------
+    target : the file whose place it will take
+    ending : of its name; some libraries look at it
+    """
+
+    def __init__(self, target: Path, ending: str = ""):
+        self.target, self._lock, self._is_there = target, None, True  # type: tuple[Path, int | None, bool]
+        try:
+            with signals_wait():
+                for number in count():
+                    self.path = hidden_beside(target, f"-{number}.part{ending}")
+                    if self._begin():
+                        break
+                announce(self.path)
+        except (KeyboardInterrupt, SystemExit):  # a signal that has waited
+            self.close()
+            raise
+
+    def _begin(self) -> bool:
+        """Make and lock the file; False if another process uses this name."""
+        try:
+            handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        except FileExistsError:
+            return remove_if_left(self.path) and self._begin()
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock = handle
+        except BlockingIOError:  # another process takes it for one that was left
+            return False
+        except OSError:  # a file system without locks
+            pass
+        finally:
+            if self._lock is None:
+                os.close(handle)
+        return self._lock is None or _is_at(self._lock, self.path)
+
+    def put_in_place(self, force: bool = True) -> None:
+        """Give it the name of the target. A file that is there is replaced with ``force`` only."""
+        if not force:
+            try:
+                os.link(self.path, self.target)  # unlike renaming, it refuses to replace
+                return
+            except FileExistsError:
+                raise
+            except OSError:  # file systems without links
+                if self.target.exists():
+                    raise FileExistsError(self.target) from None
+        os.replace(self.path, self.target)
+        self._is_there = False
+
+    def close(self) -> None:
+        """Remove it unless it has become the target."""
+        if self._is_there:
+            self.path.unlink(missing_ok=True)
+            self._is_there = False
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_if_left(path: Path) -> bool:
+    """Remove the file of a process that is no more; False if it is in use."""
+    if fcntl is None:
+        return False
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(handle, path):
+            path.unlink(missing_ok=True)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path, follow_symlinks=False))
+    except OSError:
+        return False

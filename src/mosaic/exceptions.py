@@ -92,6 +92,10 @@ class InvalidInputError(MosaicError, ValueError):
     """The data or a setting cannot be used as given."""
 
 
+class NotWrittenError(InvalidInputError):
+    """A file cannot be written: its folder is missing or closed, it exists already, or the disk is full."""
+
+
 class NotPositiveSemidefiniteError(InvalidInputError):
     """The similarity is not symmetric positive semi-definite, so the program is not convex."""
 

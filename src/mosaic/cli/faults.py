@@ -10,12 +10,13 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError
 from mosaic.cli.terminal import leave, say, visible
-from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, Wording
+from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
 
 #: Exit codes by kind of fault.
 CODES: dict[FaultKind, int] = {
@@ -89,7 +90,7 @@ def fault_of(error: BaseException, wording: Wording | None = None, file: str | N
 def _kind_of(error: BaseException) -> FaultKind:
     if isinstance(error, KeyboardInterrupt | SystemExit):  # the latter was raised by a signal
         return "interrupted"
-    if isinstance(error, OutputError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
+    if isinstance(error, OutputError | NotWrittenError) or (isinstance(error, OSError) and error.errno in DISK_FULL):
         return "output"
     if isinstance(error, MemoryError):  # MemoryBudgetError is one
         return "memory"
@@ -125,9 +126,19 @@ def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
     return str(error)
 
 
+def _with_checkpoint(found: Fault, checkpoint: str | None) -> Fault:
+    """The fault of a command that was ended by a signal or the system; its message says where the finished work is."""
+    if checkpoint is None or found.kind not in ("interrupted", "memory") or not os.path.isfile(checkpoint):
+        return found
+    said = (
+        f"{found.message.rstrip('.')}. The finished passes are in {checkpoint}; the same command continues from there"
+    )
+    return replace(found, message=said)
+
+
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
     """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
-    found = fault_of(error, file=getattr(args, "file", None))
+    found = _with_checkpoint(fault_of(error, file=getattr(args, "file", None)), getattr(args, "checkpoint", None))
     if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
         say("".join(traceback.format_exception(error)).rstrip())
     if args.json if args is not None else "--json" in words:

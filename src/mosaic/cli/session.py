@@ -20,8 +20,9 @@ from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
-from mosaic.data import check_output, csv_bytes, is_source, open_table
+from mosaic.data import all_or_none, check_output, csv_bytes, is_source, open_table
 from mosaic.data.opening import kind_of
+from mosaic.engines import check_checkpoint
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
@@ -190,7 +191,10 @@ class Session:
 def opened(
     args: Namespace, open_: Callable[[ProgressBar], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Session]:
-    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
+    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id.
+
+    Files that are written within get their names when the block is left, all of them or none.
+    """
     _check_options(args)
     with ProgressBar(args.quiet or args.json) as bar:
         session = Session(args, bar)
@@ -198,7 +202,8 @@ def opened(
             session.begin(table)
             try:
                 _check_kind(args, table)
-                yield session
+                with all_or_none():
+                    yield session
             except MosaicError as error:
                 raise RefusedError(fault_of(error, session.wording, getattr(args, "file", None))) from error
 
@@ -228,6 +233,8 @@ def _check_kind(args: Namespace, table: Any) -> None:
 
 def check_outputs(args: Namespace, *names: str) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
+    if hasattr(args, "checkpoint"):
+        check_checkpoint(args.checkpoint)
     seen = {os.path.realpath(args.file): "the input"}
     for name in ("model", "embeddings", "checkpoint"):
         if hasattr(args, name):

@@ -14,6 +14,7 @@ import signal
 import sys
 from argparse import Namespace
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 from mosaic import _files
@@ -69,9 +70,10 @@ def supervised(args: Namespace) -> int | None:
     os.set_blocking(inward, False)
     watch = _Watch(child, inward)
     code = watch.wait()
+    if code < 0 or watch.signal is not None:
+        watch.clean()
     if code >= 0:
         return code
-    watch.clean()
     if watch.signal is not None or -code in {getattr(signal, name, None) for name in SIGNALS}:
         number = watch.signal or -code
         if number == signal.SIGINT:
@@ -132,14 +134,9 @@ class _Watch:
         for word in self._told.split(b"\0"):
             if word.startswith(b"+"):
                 path = os.fsdecode(word[1:])
-                shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else _unlink(path)
+                shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else _files.remove_if_left(Path(path))
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h\r\x1b[K")
-
-
-def _unlink(path: str) -> None:
-    with suppress(OSError):
-        os.unlink(path)
 
 
 def _die_with(parent: int) -> None:

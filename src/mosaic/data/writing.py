@@ -13,17 +13,19 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mosaic._files import Library, announce, exit_on_signal, json_text
+from mosaic._files import Library, Temporary, announce, exit_on_signal, hidden_beside, json_text, signals_wait
 from mosaic.data.faults import FileFault
 from mosaic.data.features import is_text, without_categories
-from mosaic.exceptions import SelectionWarning
+from mosaic.exceptions import NotWrittenError, SelectionWarning
 
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")
 feather, types = Library("pyarrow.feather"), Library("pyarrow.types")
@@ -42,6 +44,7 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
 COMPUTED = r"^[=+\-@\t\r](?s:.)"
 SIGNED_NUMBER = r"^[-+]\d+[.,]?\d*([eE][-+]?\d+)?$"
 MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
+ELSEWHERE = "Free some space, or name a file elsewhere."
 REPLACE = "Use `force=True` to replace it, or name another file."
 
 
@@ -100,24 +103,133 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
     """
     target = Path(path)
     if target.is_dir():
-        raise FileFault(target, "is a folder", f"Name a file in it, for example {target / 'picks.csv'}.")
+        raise OutputFault(target, "is a folder", f"Name a file in it, for example {target / 'picks.csv'}.")
     if target.exists() and not force:
-        raise FileFault(target, "exists already", REPLACE)
+        raise OutputFault(target, "exists already", REPLACE)
     folder = _resolved(target).parent
     if not folder.is_dir():
-        raise FileFault(target, f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'")
+        raise OutputFault(target, f"its folder {folder} does not exist", f"Make it first: mkdir -p '{folder}'")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileFault(target, f"its folder {folder} may not be written to by you", "Name a file in another folder.")
+        raise OutputFault(target, f"its folder {folder} may not be written to by you", "Name a file in another folder.")
     if target.exists() and not os.access(target, os.W_OK):
-        raise FileFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
+        raise OutputFault(target, "may not be written to by you", f"Use: chmod u+w '{target}', or name another file.")
     ending, known = target.suffix.lower(), f"Name a file that ends in {', '.join(WRITERS)}"
     if ending in (".npy", ".npz"):
-        raise FileFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
+        raise OutputFault(target, f"{ending} files hold numbers only; ids and other columns would be lost", f"{known}.")
     if ending not in (*WRITERS, ".html", ".htm", ".mosaic"):
         said = f"the ending {target.suffix!r}" if ending else "a name without an ending"
-        raise FileFault(target, f"{said} does not say how to write it", f"{known} or .html.")
+        raise OutputFault(target, f"{said} does not say how to write it", f"{known} or .html.")
     if rows and ending not in WRITERS:
-        raise FileFault(target, f"rows are not written to {ending} files", f"{known}.")
+        raise OutputFault(target, f"rows are not written to {ending} files", f"{known}.")
+
+
+class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
+    """A file cannot be written."""
+
+
+@dataclass(frozen=True)
+class _Output:
+    """A complete file under a temporary name: its path as it was given, and whether it may replace another."""
+
+    path: str | PathLike[str]
+    temporary: Temporary
+    force: bool
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Turn an error of the disk into a fault of this output."""
+        try:
+            yield
+        except FileFault:
+            raise
+        except FileExistsError as error:  # somebody else was quicker
+            raise OutputFault(self.path, "exists already", REPLACE) from error
+        except OSError as error:
+            about = None if error.filename is None else Path(str(error.filename))
+            if about not in (None, self.temporary.path, self.temporary.target):
+                raise
+            raise OutputFault(self.path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
+
+    def keep_old(self) -> Path | None:
+        """Another name for the file that will be replaced; None if there is none."""
+        target = self.temporary.target
+        if not self.force or not target.exists():
+            return None
+        old = hidden_beside(target, f".old{target.suffix}")
+        announce(old)
+        old.unlink(missing_ok=True)
+        try:
+            os.link(target, old)
+        except OSError:  # file systems without links
+            shutil.copy2(target, old)
+        return old
+
+    def undo(self, old: Path | None) -> None:
+        """Put back what was there before."""
+        with suppress(OSError):
+            self.temporary.target.unlink() if old is None else os.replace(old, self.temporary.target)
+
+
+#: Files that wait for the others of ``all_or_none``.
+_waiting: ContextVar[list[_Output] | None] = ContextVar("_waiting", default=None)
+
+
+@contextmanager
+def all_or_none() -> Iterator[None]:
+    """Files that are written within this block get their names when it is left, all of them, or none after an error.
+
+    Within the block they have temporary names. The last step is a few renames. If one of them fails, those before it are undone;
+    signals wait for the last. Only a power cut, or SIGKILL, between two of these renames leaves some of the files, each complete.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         with all_or_none():
+    ...             with replacing(Path(folder, "picks.txt")) as temporary:
+    ...                 _ = temporary.write_text("all of it")
+    ...             raise RuntimeError("the second file has failed")
+    ...     except RuntimeError:
+    ...         os.listdir(folder)
+    []
+    """
+    with _together():
+        yield
+
+
+@contextmanager
+def _together() -> Iterator[list[_Output]]:
+    """The files that wait for one another."""
+    larger = _waiting.get()
+    if larger is not None:
+        yield larger
+        return
+    outputs: list[_Output] = []
+    token = _waiting.set(outputs)
+    with exit_on_signal():
+        try:
+            yield outputs
+            _put_in_place(outputs)
+        finally:
+            _waiting.reset(token)
+            for each in outputs:
+                each.temporary.close()
+
+
+def _put_in_place(outputs: list[_Output]) -> None:
+    """Give all files their names, or none."""
+    with signals_wait(), ExitStack() as tidy, ExitStack() as undo:
+        for each in outputs:
+            with each.faults():
+                old = each.keep_old() if len(outputs) > 1 else None
+                if old is not None:
+                    tidy.callback(old.unlink, missing_ok=True)
+                each.temporary.put_in_place(each.force)
+            undo.callback(each.undo, old)
+        undo.pop_all()
+    for folder in {each.temporary.target.parent for each in outputs}:
+        _sync(folder)
 
 
 @contextmanager
@@ -125,7 +237,8 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     """A temporary name in the same folder, which becomes the file once the block is left without an error.
 
     What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a power cut. A
-    symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
+    symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one. Within
+    ``all_or_none`` the file waits for the others.
 
     Examples
     --------
@@ -138,46 +251,25 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     """
     target = _resolved(Path(path))
     if target.exists() and not force:
-        raise FileFault(path, "exists already", REPLACE)
-    # The ending is kept, since some writers look at it; the rest is not, since the name may be as long as names can be.
-    temporary = target.with_name(f".mosaic-{secrets.token_hex(4)}.part{target.suffix}")
-    with exit_on_signal():
-        announce(temporary)
+        raise OutputFault(path, "exists already", REPLACE)
+    with _together() as outputs:
         try:
-            # Opened here, so that a folder that is closed or full is known before anything is written to it.
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-            yield temporary
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o7777)
-            _sync(temporary)
-            _put_in_place(temporary, target, force)
-            _sync(target.parent)
-        except FileFault:
-            raise
-        except FileExistsError as error:  # somebody else was quicker
-            raise FileFault(path, "exists already", REPLACE) from error
+            # Made here, so that a folder that is closed or full is known before anything is written to it.
+            output = _Output(path, Temporary(target, target.suffix), force)
         except OSError as error:
-            if error.filename is not None and Path(str(error.filename)) not in (temporary, target):
-                raise
-            raise FileFault(
-                path, f"cannot be written ({error.strerror or error})", "Free some space, or name a file elsewhere."
-            ) from error
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-def _put_in_place(temporary: Path, target: Path, force: bool) -> None:
-    """Give a file its name; one that has appeared there meanwhile is replaced with force only."""
-    if not force:
+            raise OutputFault(path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
+        outputs.append(output)
+        temporary = output.temporary.path
         try:
-            os.link(temporary, target)  # unlike renaming, it refuses to replace
-            return
-        except FileExistsError:
+            with output.faults():
+                yield temporary
+                if target.exists():
+                    os.chmod(temporary, target.stat().st_mode & 0o7777)
+                _sync(temporary)
+        except BaseException:
+            outputs.remove(output)
+            output.temporary.close()
             raise
-        except OSError:  # file systems without links
-            if target.exists():
-                raise FileExistsError(target) from None
-    os.replace(temporary, target)
 
 
 def _resolved(path: Path) -> Path:
@@ -188,7 +280,7 @@ def _resolved(path: Path) -> Path:
     except FileNotFoundError:
         pass  # what a link names may be missing yet
     except OSError as error:
-        raise FileFault(
+        raise OutputFault(
             path, f"cannot be written ({error.strerror})", "Remove the link, or name another file."
         ) from error
     return path.resolve()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isnan
 from queue import SimpleQueue
@@ -15,9 +16,10 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
+from mosaic._files import readable_size
 from mosaic._frames import numeric_part, to_matrix
 from mosaic.engines.base import Source, Watch, as_rows, check_shape, map_run, merge_last, merge_runs, one_thread
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task
 
 #: Runs that one task merges, a power of two.
@@ -61,7 +63,8 @@ class DaskSource(Source):
             as_rows(np.empty((0, 0), X.dtype))
             if any(isnan(size) for size in X.shape):
                 X = X.copy()  # compute_chunk_sizes changes it in place
-                X.compute_chunk_sizes()
+                with cluster_faults():
+                    X.compute_chunk_sizes()
             return cls(X, "Dask array")
         numbers = numeric_part(getattr(X, "_meta", None))
         if not hasattr(numbers, "columns"):
@@ -71,7 +74,8 @@ class DaskSource(Source):
             )
         columns = list(numbers.columns)
         # Column-oriented formats read one column for the lengths.
-        lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
+        with cluster_faults():
+            lengths = tuple(int(length) for length in X[columns[:1]].map_partitions(len).compute())
         rows = X[columns].map_partitions(to_matrix, meta=to_matrix(numbers))
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
@@ -106,7 +110,9 @@ class DaskSource(Source):
         client = getattr(get_scheduler(), "__self__", None)
         with one_thread():
             if hasattr(client, "subscribe_topic"):
-                result = _on_cluster(client, whole, len(payload), name, finished)
+                part = self._run_rows * self.n_features * self._runs.dtype.itemsize
+                with cluster_faults(f"; a part has {min(self._run_rows, self.n):,} rows, {readable_size(part)}"):
+                    result = _on_cluster(client, whole, len(payload), name, finished)
             else:
                 result = _on_this_machine(whole, name, finished)
         if watch is not None and left:  # the last messages of workers may arrive too late
@@ -149,11 +155,42 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: C
                 finished(run)
             result: Small = future.result()
         except BaseException:
-            future.cancel()
+            if not future.done():
+                future.cancel()
             raise
     finally:
-        client.unsubscribe_topic(TOPIC)
+        with suppress(Exception):  # a client that was closed meanwhile
+            client.unsubscribe_topic(TOPIC)
     return result
+
+
+@contextmanager
+def cluster_faults(part: str = "") -> Iterator[None]:
+    """Say what a loss of workers or of the scheduler means, and what to do about it.
+
+    Parameters
+    ----------
+    part : what is known of the size of a part, as the end of a sentence
+    """
+    try:
+        yield
+    except CancelledError as error:
+        raise MosaicError(
+            "the Dask cluster has dropped a pass: its scheduler was restarted or closed, or somebody cancelled the work",
+            "Fit again once the cluster is up. With `checkpoint` the passes that were finished are not made again.",
+        ) from error
+    except Exception as error:
+        distributed = sys.modules.get("distributed")
+        if distributed is None or not isinstance(error, distributed.KilledWorker):
+            raise
+        limit = error.last_worker.memory_limit
+        may = f"may use {readable_size(limit)} of memory" if limit else "has no memory limit"
+        raise MosaicError(
+            f"{error.allowed_failures + 1} workers of the Dask cluster have died of the same part of a pass, most likely because "
+            f"they ran out of memory. The last one, {error.last_worker.address}, {may}{part}",
+            "Give each worker more memory (memory_limit=… of LocalCluster, dask worker --memory-limit …), or make the chunks "
+            "of X smaller (X.rechunk). If that does not help, the logs of the workers say what ended them.",
+        ) from error
 
 
 def as_sliceable(chunk: Any, block_info: Any = None) -> Any:

@@ -14,7 +14,7 @@ import os
 import time
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import row_codes
+from mosaic._files import Temporary
 from mosaic.engines.base import Source
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, NotWrittenError
 from mosaic.passes import Small, Task, Together, own
 
 #: Name of the file format, and the version of its layout.
@@ -65,7 +66,7 @@ class Journal:
         tell: Callable[[str, int, float], None] | None = None,
     ):
         self.source, self.tell = source, tell
-        self.path = None if path is None else _checked(path)
+        self.path = None if path is None else check_checkpoint(path)
         given = {"rows": source.n, "columns": source.n_features, **(settings or {})}
         self.settings = {name: comparable(value) for name, value in given.items()}
         self.done: dict[str, Small] = {}
@@ -144,21 +145,17 @@ class Journal:
         header["fingerprint"] = self.fingerprint
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= {f"{name}/{key}": np.asarray(v) for name, small in self.done.items() for key, v in small.items()}
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
-            with temporary.open("wb") as file:
-                np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-        except BaseException as error:
-            with suppress(OSError):
-                temporary.unlink()
-            if isinstance(error, OSError):
-                raise _cannot_be_written(
-                    self.path, error.strerror or str(error), "Make room, or name another file."
-                ) from error
-            raise
+            with closing(Temporary(self.path.resolve())) as temporary:
+                with temporary.path.open("wb") as file:
+                    np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.put_in_place()
+        except OSError as error:
+            raise _cannot_be_written(
+                self.path, error.strerror or str(error), "Make room, or name another file."
+            ) from error
 
     def _load(self, path: Path) -> None:
         try:
@@ -207,19 +204,30 @@ def _stamps(source: Source) -> dict[Path, tuple[int, int] | None]:
     return stamps
 
 
-def _checked(path: Any) -> Path:
-    """The path of a checkpoint; raises an error, before any work is done, if no file can be written there."""
+def check_checkpoint(path: Any) -> Path:
+    """The path of a checkpoint.
+
+    Raises
+    ------
+    InvalidInputError
+        if it is no path.
+    NotWrittenError
+        if no file can be written there; said before any work is done.
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidInputError(
             "must be the path of a file, or None", "Name a file.", parameter="checkpoint", value=path
         )
-    if not Path(path).absolute().parent.is_dir() or Path(path).is_dir():
+    folder = Path(path).resolve().parent
+    if not folder.is_dir() or Path(path).is_dir():
         raise _cannot_be_written(path, "it must be a file in a folder that exists", "Name such a file.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _cannot_be_written(path, f"its folder {folder} may not be written to by you", "Name a file elsewhere.")
     return Path(path)
 
 
-def _cannot_be_written(path: Any, reason: str, remedy: str) -> InvalidInputError:
-    return InvalidInputError(f"cannot be written: {reason}", remedy, parameter="checkpoint", value=str(path))
+def _cannot_be_written(path: Any, reason: str, remedy: str) -> NotWrittenError:
+    return NotWrittenError(f"cannot be written: {reason}", remedy, parameter="checkpoint", value=str(path))
 
 
 def comparable(value: Any) -> Any:
