@@ -270,6 +270,14 @@ def test_oldest_versions_are_allowed_by_the_project():
     assert [name for name in allowed if release(pinned[name]) < release(allowed[name])] == []
 
 
+def test_every_requirement_has_a_tested_version():
+    lines = (ROOT / "tests" / "tested.txt").read_text().splitlines()
+    locked = {line.split("==")[0].replace("_", "-").lower(): line.split("==")[1] for line in lines if "==" in line}
+    wanted = [re.match(r"([\w-]+)(?:\[.*\])?>=([\d.]+)$", one).groups() for one in requirements("dev")]
+    assert [name for name, _ in wanted if name.replace("_", "-").lower() not in locked] == []
+    assert [name for name, least in wanted if release(locked[name.replace("_", "-").lower()]) < release(least)] == []
+
+
 def requirements(extra: str) -> Iterator[str]:
     """What an extra installs, extras of ours that it names among it."""
     for one in PROJECT["optional-dependencies"][extra]:
