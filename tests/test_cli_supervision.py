@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cli_runs import default_signals
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="one process only")
 
 LINUX = pytest.mark.skipif(
@@ -45,13 +47,14 @@ def start(tmp_path):
     started = []
 
     def begin(*words: str) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(
-            [sys.executable, "stuck.py", *words],
-            cwd=tmp_path,
-            env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        with default_signals():
+            child = subprocess.Popen(
+                [sys.executable, "stuck.py", *words],
+                cwd=tmp_path,
+                env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         started.append(child)
         while not (tmp_path / "ready").exists():
             assert child.poll() is None

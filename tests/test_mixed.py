@@ -799,7 +799,6 @@ def test_a_table_without_a_column_that_says_something_is_refused_with_the_reason
         MOSAIC(1).fit(frame, sample_weight=[1.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("name", ["degree", "coef0", "n_neighbors", "diffusion_time"])
-def test_parameters_of_other_kernels_are_checked_too(name):
-    with pytest.raises(InvalidInputError, match=f"{name} must be a finite number"):
-        MOSAIC(2, **{name: []}).fit(np.eye(4))
+def test_parameters_of_other_kernels_are_checked_too():
+    with pytest.raises(InvalidInputError, match="coef0 must be a finite number"):
+        MOSAIC(2, coef0=[]).fit(np.eye(4))

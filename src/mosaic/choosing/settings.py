@@ -116,8 +116,7 @@ class Settings:
         check_optional_whole_number("max_samples", self.max_samples, 2, "Leave it at None.")
         real_number("tol", self.tol, above=0, remedy="Leave it at 1e-3.")
         whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
-        for name in ("degree", "coef0", "n_neighbors", "diffusion_time"):
-            real_number(name, getattr(self, name))
+        real_number("coef0", self.coef0)
         check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
         self._check_together()

@@ -155,7 +155,9 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: C
                 finished(run)
             result: Small = future.result()
         except BaseException:
-            if not future.done():
+            if future.done():
+                future.release()  # the traceback would keep it, and the cluster its result
+            else:
                 future.cancel()
             raise
     finally:
