@@ -312,6 +312,8 @@ class _Hints:
     def fits(self, value: Any, hint: Any) -> bool:
         """Whether a value is what an annotation says."""
         origin, args = get_origin(hint), get_args(hint)
+        if hasattr(origin, "__value__"):  # NumPy's NDArray is an alias of its own kind where Python has such
+            return self.fits(value, origin.__value__[args])
         if hint is Any or getattr(hint, "_is_protocol", False):
             return True
         if hint in (None, NoneType):
