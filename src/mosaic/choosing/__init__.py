@@ -5,6 +5,7 @@ from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_
 from mosaic.choosing.explanation import (
     Decisions,
     Explanation,
+    OfRow,
     contrasts,
     explain_point,
     fetch_rows,
@@ -28,6 +29,7 @@ __all__ = [
     "Explanation",
     "Geometry",
     "Material",
+    "OfRow",
     "Points",
     "Selection",
     "SelectionCertificate",

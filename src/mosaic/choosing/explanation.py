@@ -35,8 +35,28 @@ MOST_EXPLAINED_BY = 5
 MOST_LIKE_IT = 3
 
 
+class OfRow:
+    """What explanations of a row share: how the row is called, and themselves as text and as plain values."""
+
+    index: int
+    reason: str
+    name: str | None
+
+    @property
+    def called(self) -> str:
+        """The row in a sentence: "C17 (row 3)", "Row 3"."""
+        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict of plain values."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    def __str__(self) -> str:
+        return f"{self.called}: {self.reason}"
+
+
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(OfRow):
     """One point and its part in the answer.
 
     Attributes
@@ -81,18 +101,6 @@ class Explanation:
     columns: tuple[tuple[str, str, float], ...] = ()
     name: str | None = None
     gain: float | None = None
-
-    @property
-    def called(self) -> str:
-        """The row in a sentence: "C17 (row 3)", "Row 3"."""
-        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as a dict of plain values."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        return f"{self.called}: {self.reason}"
 
     def _repr_html_(self) -> str:
         facts = [("rows that look like it", f"{self.effective_count:.3g}")]

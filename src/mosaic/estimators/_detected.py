@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mosaic._files import html_card, html_table
 from mosaic._frames import NO_NAMES
-from mosaic.choosing import ColumnReason, Selection, columns_of, odd_columns, oddities, percent, prepared_row
+from mosaic.choosing import ColumnReason, OfRow, Selection, columns_of, odd_columns, oddities, percent, prepared_row
 from mosaic.data.naming import as_row
 from mosaic.exceptions import InvalidInputError
 
@@ -23,7 +23,7 @@ DETECTOR_RULES = {
 
 
 @dataclass(frozen=True)
-class OutlierExplanation:
+class OutlierExplanation(OfRow):
     """One row and what a detector says about it.
 
     Attributes
@@ -53,18 +53,6 @@ class OutlierExplanation:
     n_lower: int
     columns: tuple[tuple[str, str, float], ...] = ()
     name: str | None = None
-
-    @property
-    def called(self) -> str:
-        """The row in a sentence: "C17 (row 3)", "Row 3"."""
-        return f"Row {self.index}" if self.name is None else f"{self.name} (row {self.index})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as a dict of plain values."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        return f"{self.called}: {self.reason}"
 
     def _repr_html_(self) -> str:
         threshold = "none" if self.count_threshold is None else f"{self.count_threshold:.3g}"
