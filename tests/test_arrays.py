@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mosaic._arrays import KnownRows, as_indices, as_points, as_vector, equal_rows, row_blocks, row_codes
+from mosaic._arrays import as_indices, as_points, as_vector, row_blocks
+from mosaic._codes import KnownRows, equal_rows, row_codes
 from mosaic.exceptions import InvalidInputError
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import mosaic
-from mosaic._arrays import row_codes
+from mosaic._codes import row_codes
 from mosaic.datasets import swiss_roll
 from mosaic.encoding import counts_against
 from mosaic.exceptions import InvalidInputError

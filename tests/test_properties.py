@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, InvalidInputError, path
-from mosaic._arrays import equal_rows
+from mosaic._codes import equal_rows
 from mosaic.choosing.objectives import Similar, Slots, similarities
 from mosaic.kernels import make_kernel
 

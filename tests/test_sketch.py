@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
-from mosaic._arrays import Prepare
+from mosaic._units import Prepare
 from mosaic.data import open_source
 from mosaic.encoding import DesignRows
 from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel

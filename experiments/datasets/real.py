@@ -14,7 +14,8 @@ from sklearn.datasets import load_digits
 
 from experiments.datasets import files, synthetic
 from experiments.datasets.files import Arrays
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._codes import BoolArray
 from mosaic.exceptions import InvalidInputError
 
 Status: TypeAlias = Literal["present", "missing", "wrong", "built in"]

@@ -14,7 +14,8 @@ import numpy as np
 from experiments.methods import CannotRun, Picks, Selector
 from experiments.methods._selecting import points, square
 from mosaic import solve
-from mosaic._arrays import FloatArray, equal_rows
+from mosaic._arrays import FloatArray
+from mosaic._codes import equal_rows
 from mosaic.exceptions import MosaicError
 from mosaic.factor import factorize
 from mosaic.kernels import RBF

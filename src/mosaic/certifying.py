@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import EqualRows, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._codes import EqualRows
 from mosaic._devices import as_double, beside, host_rows, namespace, numpy_dtype, on_host, rows_of
 from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
 from mosaic.factor import Factor

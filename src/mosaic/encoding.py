@@ -18,17 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import (
-    EqualRows,
-    FloatArray,
-    IntArray,
-    KnownRows,
-    in_double,
-    row_blocks,
-    row_codes,
-    row_norms_squared,
-    subsample_of_weights,
-)
+from mosaic._arrays import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
+from mosaic._codes import EqualRows, KnownRows, row_codes
 from mosaic._devices import beside, host_rows, numpy_dtype, on_host, rows_of
 from mosaic._files import html_card, html_table
 from mosaic.exceptions import InvalidInputError

@@ -15,18 +15,10 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import (
-    LARGEST_EXPONENT,
-    FloatArray,
-    IntArray,
-    as_indices,
-    as_points,
-    as_weights,
-    in_double,
-    row_blocks,
-)
+from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_weights, in_double, row_blocks
 from mosaic._checks import real_number
 from mosaic._devices import beside, on_host, rows_of, squares_of_rows
+from mosaic._units import LARGEST_EXPONENT
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
 

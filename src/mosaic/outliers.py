@@ -47,7 +47,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, Seed, row_blocks, subsample, subsample_of_weights
+from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks, subsample, subsample_of_weights
+from mosaic._codes import BoolArray
 from mosaic._devices import rows_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities

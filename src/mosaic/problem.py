@@ -30,7 +30,8 @@ import numpy as np
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import dpotrs, dpstrf, get_lapack_funcs
 
-from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._codes import BoolArray
 from mosaic._devices import block_entries, host_rows, is_double, like, on_host, rows_of, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 

@@ -14,8 +14,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import EqualRows, Seed, as_points, equal_rows
+from mosaic._arrays import Seed, as_points
 from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
+from mosaic._codes import EqualRows, equal_rows
 from mosaic._devices import on_host
 from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding

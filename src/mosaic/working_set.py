@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._codes import BoolArray
 from mosaic._devices import block_entries, host_rows, nearest_column, rows_of
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers.base import Record, Solution, Status

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, standing_for_all
+from mosaic._arrays import FloatArray, IntArray, standing_for_all
+from mosaic._codes import BoolArray
 from mosaic.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import Explained, Objective, Pick, Similar, Slots, similarities, without_rounding

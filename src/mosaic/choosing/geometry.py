@@ -23,17 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import (
-    BLOCK_ENTRIES,
-    FloatArray,
-    Prepare,
-    in_double,
-    in_unit,
-    row_blocks,
-    row_norms_squared,
-    subsample,
-    unit_of,
-)
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_double, row_blocks, row_norms_squared, subsample
 from mosaic._devices import (
     as_double,
     block_entries,
@@ -44,6 +34,7 @@ from mosaic._devices import (
     on_host,
     rows_of,
 )
+from mosaic._units import Prepare, in_unit, unit_of
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError

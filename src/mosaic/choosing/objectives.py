@@ -23,7 +23,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from mosaic._arrays import BLOCK_ENTRIES, BoolArray, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
+from mosaic._codes import BoolArray
 from mosaic._devices import (
     at_least_zero,
     beside,

@@ -18,15 +18,11 @@ from mosaic._arrays import (
     FloatArray,
     IntArray,
     as_weights,
-    equal_rows,
-    in_unit,
     row_blocks,
-    row_codes,
     row_norms_squared,
-    row_priorities,
     standing_for_all,
-    unit_of,
 )
+from mosaic._codes import equal_rows, row_codes, row_priorities
 from mosaic._devices import (
     as_double,
     as_unsigned,
@@ -40,6 +36,7 @@ from mosaic._devices import (
     sortable,
     squares_of_rows,
 )
+from mosaic._units import in_unit, unit_of
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
 from mosaic.encoding import Certificate, CountModel, Encoding

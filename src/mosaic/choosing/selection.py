@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, KnownRows, row_blocks, row_codes
+from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._codes import BoolArray, KnownRows, row_codes
 from mosaic._devices import rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes

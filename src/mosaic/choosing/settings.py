@@ -15,7 +15,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import BoolArray, IntArray, as_indices
+from mosaic._arrays import IntArray, as_indices
 from mosaic._checks import (
     CHOICES,
     check_kernel,
@@ -26,6 +26,7 @@ from mosaic._checks import (
     real_number,
     whole_number,
 )
+from mosaic._codes import BoolArray
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._codes import BoolArray
 from mosaic._frames import frame_columns, numpy_column
 
 #: Units of time of Arrow, how many are a day.

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._codes import BoolArray
 from mosaic.choosing.reasons import figure
 from mosaic.data.cells import Values
 from mosaic.data.written import Dates, Numbers

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import row_codes
+from mosaic._codes import row_codes
 from mosaic._files import Temporary
 from mosaic.engines.base import Source
 from mosaic.exceptions import InvalidInputError, NotWrittenError

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray, in_double, refuse_missing
+from mosaic._arrays import FloatArray, IntArray, in_double, refuse_missing
+from mosaic._codes import BoolArray
 from mosaic._devices import on_host, rows_of
 from mosaic._frames import column_names
 from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, odd_columns, oddities

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray
+from mosaic._arrays import FloatArray
+from mosaic._codes import BoolArray
 from mosaic._devices import beside_as, rows_of
 from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
 from mosaic.data.naming import RowNames

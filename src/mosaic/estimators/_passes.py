@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, Prepare, refuse_missing, row_codes, row_priorities, subsample
+from mosaic._arrays import FloatArray, IntArray, refuse_missing, subsample
+from mosaic._codes import row_codes, row_priorities
+from mosaic._units import Prepare
 from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k, bound_tolerance
 from mosaic.choosing import (
     Answers,

@@ -14,19 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import (
-    FloatArray,
-    IntArray,
-    Prepare,
-    has_ordinary_size,
-    points_on_device,
-    refuse_masked,
-    refuse_missing,
-)
+from mosaic._arrays import FloatArray, IntArray, points_on_device, refuse_masked, refuse_missing
 from mosaic._checks import check_seed
 from mosaic._devices import can_be_changed, is_on_device, on_host, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
+from mosaic._units import Prepare, has_ordinary_size
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data import is_source
 from mosaic.data.cells import cells_of

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from mosaic import __version__
-from mosaic._arrays import KnownRows, Prepare
+from mosaic._codes import KnownRows
+from mosaic._units import Prepare
 from mosaic.bounds import Bound, Largest, Spectrum
 from mosaic.choosing import (
     Answers,

@@ -18,7 +18,8 @@ from sklearn.base import (
 from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import BoolArray, FloatArray, IntArray
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._codes import BoolArray
 from mosaic._devices import beside_as, is_on_device, rows_of
 from mosaic._frames import n_rows, take_rows
 from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point

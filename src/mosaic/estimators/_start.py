@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import row_codes
+from mosaic._codes import row_codes
 from mosaic.choosing import Selection
 from mosaic.data import Table
 from mosaic.data.naming import as_rows

@@ -10,8 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import KDTree
 
-from mosaic._arrays import IntArray, in_unit, row_blocks, rows_equal, unit_of
+from mosaic._arrays import IntArray, row_blocks
 from mosaic._checks import whole_number
+from mosaic._codes import rows_equal
+from mosaic._units import in_unit, unit_of
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 
 

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import Seed, as_points, in_unit, subsample, unit_of
+from mosaic._arrays import Seed, as_points, subsample
 from mosaic._checks import check_kernel, real_number
 from mosaic._devices import on_host
+from mosaic._units import in_unit, unit_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -92,7 +93,7 @@ def make_kernel(
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
     unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
-        ``mosaic._arrays.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
+        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
 
     Examples
     --------

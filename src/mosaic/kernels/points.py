@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_unit, row_blocks, with_lengths
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
 from mosaic._checks import real_number, whole_number
 from mosaic._devices import (
     as_double,
@@ -31,6 +31,7 @@ from mosaic._devices import (
     squares_of_rows,
     sums_of_differences,
 )
+from mosaic._units import in_unit, with_lengths
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
@@ -204,7 +205,7 @@ class StationaryKernel(PointKernel):
     """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
     A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
-    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._arrays.unit_of``); so are new points.
+    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._units.unit_of``); so are new points.
     """
 
     gamma: float = 1.0

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import BoolArray, IntArray
+from mosaic._arrays import IntArray
+from mosaic._codes import BoolArray
 from mosaic.choosing import (
     Selection,
     columns_of,

@@ -11,7 +11,9 @@ import numpy as np
 from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic._arrays import FloatArray, IntArray, Prepare, row_blocks, row_codes, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._codes import row_codes
+from mosaic._units import Prepare
 from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small

@@ -29,7 +29,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import EqualRows, FloatArray, IntArray, Prepare, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._codes import EqualRows
+from mosaic._units import Prepare
 from mosaic.encoding import Certificate, DesignRows, Encoding
 from mosaic.factor import Factor, factorize
 from mosaic.kernels import PointKernel

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray, Prepare, row_codes
+from mosaic._arrays import FloatArray
+from mosaic._codes import row_codes
+from mosaic._units import Prepare
 from mosaic.passes import Small, Task
 
 #: Raises an error if rows are not valid; the number is that of the first row.
