@@ -7,8 +7,9 @@ from mosaic.estimators._base import listening
 from mosaic.estimators._detected import DETECTOR_RULES, OutlierExplanation, count_threshold
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
+from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._saving import load
-from mosaic.estimators._selector import MOSAIC, MOSAICSampler
+from mosaic.estimators._selector import MOSAIC
 
 __all__ = [
     "DETECTOR_RULES",

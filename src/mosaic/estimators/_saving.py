@@ -42,7 +42,8 @@ from mosaic.encoding import Certificate, CountModel
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._passes import ByPasses
 from mosaic.estimators._proof import InMemory
-from mosaic.estimators._selector import MOSAIC, MOSAICSampler
+from mosaic.estimators._sampler import MOSAICSampler
+from mosaic.estimators._selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph

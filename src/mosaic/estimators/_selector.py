@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from typing import Any, Self, overload
 
 import numpy as np
@@ -12,10 +12,8 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
-    OneToOneFeatureMixin,
     TransformerMixin,
 )
-from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray, IntArray
@@ -40,27 +38,6 @@ THRESHOLDS = (
     "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
     "op_threshold",
 )  # fmt: skip
-
-
-@dataclass
-class SamplerTags:
-    """What imbalanced-learn asks of a sampler: whether it has ``sample_indices_``."""
-
-    sample_indices: bool = True
-
-
-@dataclass
-class SamplerInputTags(InputTags):
-    """Input tags with the one that imbalanced-learn adds to those of scikit-learn."""
-
-    dataframe: bool = True
-
-
-@dataclass
-class TagsOfSampler(Tags):
-    """Tags with those that imbalanced-learn adds to those of scikit-learn."""
-
-    sampler_tags: SamplerTags = field(default_factory=SamplerTags)
 
 
 class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
@@ -540,28 +517,3 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     @property
     def _n_features_out(self) -> int:
         return self.n_representatives_
-
-
-class MOSAICSampler(OneToOneFeatureMixin, Representatives):
-    """MOSAIC as a sampler for imbalanced-learn pipelines, which refuse samplers that are also transformers.
-
-    Parameters and attributes are those of ``MOSAIC``; the methods are ``fit``, ``fit_resample``, ``select``, ``get_support``,
-    ``explain`` and ``rethreshold``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from mosaic import MOSAICSampler
-    >>> X, y = load_iris(return_X_y=True)
-    >>> MOSAICSampler(30).fit_resample(X, y)[0].shape
-    (30, 4)
-    """
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = SamplerInputTags(**_values(tags.input_tags))
-        return TagsOfSampler(**_values(tags))
-
-
-def _values(tags: Any) -> dict[str, Any]:
-    return {item.name: getattr(tags, item.name) for item in fields(tags)}
