@@ -54,8 +54,10 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     if len(weights) <= size:
         return np.arange(len(weights)), weights
     is_heavy = weights * size >= total
-    heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
-    drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
+    heavy = np.flatnonzero(is_heavy)
+    drawn = subsample(len(weights) - len(heavy), max(size - len(heavy), 1), random_state)
+    if len(heavy):
+        drawn = np.flatnonzero(~is_heavy)[drawn]
     some = np.sort(np.concatenate([heavy, drawn]))
     return some, standing_for_all(weights[some].astype(np.float64), size, total)
 

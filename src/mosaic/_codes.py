@@ -63,6 +63,8 @@ class EqualRows(NamedTuple):
 
     def sums(self, values: FloatArray | BoolArray) -> FloatArray:
         """The sum of a value over the rows of each group."""
+        if self.is_trivial:
+            return np.asarray(values, np.float64)
         return np.asarray(np.bincount(self.group, weights=values, minlength=len(self.first)), np.float64)
 
 

@@ -69,14 +69,65 @@ def like(A: Any, values: NDArray[Any]) -> Any:
 
 
 def rows_of(A: Any, rows: Any) -> Any:
-    """Rows by a slice, by their numbers or by a mask (NumPy arrays); the result is where A is."""
+    """Rows by a slice, by their numbers or by a mask, which are NumPy arrays or beside A; the result is where A is."""
     if not is_on_device(A):
         return A[rows]
     if isinstance(rows, slice):
         return A[rows, ...]
-    rows = np.asarray(rows)
-    numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-    return namespace(A).take(A, beside(A, numbers.astype(np.int64)), axis=0)
+    if not is_on_device(rows):
+        rows = np.asarray(rows)
+        rows = beside(A, rows if rows.dtype == np.bool_ else rows.astype(np.int64))
+    xp = namespace(A)
+    return xp.take(A, numbers_of(rows) if rows.dtype == xp.bool else rows, axis=0)
+
+
+def numbers_of(mask: Any) -> Any:
+    """Numbers of the entries of a mask that are true, where the mask is."""
+    return namespace(mask).nonzero(mask)[0]
+
+
+def largest_of(values: Any, count: int) -> NDArray[np.intp]:
+    """Numbers of the ``count`` largest entries, in any order."""
+    if not is_on_device(values):
+        return np.argpartition(values, len(values) - count)[len(values) - count :]
+    return np.asarray(on_host(namespace(values).argsort(-values)[:count]), np.intp)
+
+
+def cumulated(A: Any) -> Any:
+    """The sums of the first 1, 2, 3, … entries."""
+    return np.cumsum(A) if not is_on_device(A) else namespace(A).cumulative_sum(A)
+
+
+def places_among(ascending: Any, values: NDArray[Any]) -> NDArray[np.intp]:
+    """For every value the number of entries, which ascend, that are at most as large."""
+    if not is_on_device(ascending):
+        return np.searchsorted(ascending, values, side="right")
+    found = namespace(ascending).searchsorted(ascending, beside(ascending, values), side="right")
+    return np.asarray(on_host(found), np.intp)
+
+
+def zero_at(A: Any, places: NDArray[np.intp]) -> Any:
+    """A with zeros at some places, in its memory where that is possible."""
+    if not is_on_device(A):
+        A[places] = 0.0
+        return A
+    kept = np.ones(A.shape[0], bool)
+    kept[places] = False
+    return namespace(A).where(beside(A, kept), A, namespace(A).zeros_like(A))
+
+
+def highest(values: Any) -> float:
+    """The largest entry of numbers ≥ 0; 0 if there are none."""
+    return float(namespace(values).max(values)) if values.shape[0] else 0.0
+
+
+def descending(values: Any, most: int) -> NDArray[np.float64]:
+    """The ``most`` largest entries, largest first, as a NumPy array."""
+    if is_on_device(values):
+        values = on_host(namespace(values).sort(values)[-min(most, values.shape[0]) :])
+    elif len(values) > most:
+        values = np.partition(values, len(values) - most)[len(values) - most :]
+    return np.sort(np.asarray(values, np.float64))[::-1]
 
 
 def host_rows(A: Any, rows: Any) -> NDArray[np.float64]:
@@ -226,6 +277,15 @@ def ordered(first: Any, then: Any | None = None) -> Any:
         return xp.argsort(first, stable=True)
     order = xp.argsort(then, stable=True)
     return xp.take(order, xp.argsort(xp.take(first, order), stable=True))
+
+
+def inverse_order(order: Any) -> NDArray[np.intp]:
+    """The place of every number in a permutation."""
+    if is_on_device(order):
+        return np.asarray(on_host(namespace(order).argsort(order)), np.intp)
+    places = np.empty(len(order), np.intp)
+    places[order] = np.arange(len(order))
+    return places
 
 
 def repeated(A: Any) -> NDArray[np.intp]:

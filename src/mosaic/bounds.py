@@ -21,16 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq, minimize_scalar
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic._checks import check_strength, real_number
-from mosaic._devices import numpy_dtype
+from mosaic._devices import descending, is_on_device, numpy_dtype, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -49,9 +48,8 @@ OPERATIONS_OF_A_SIMILARITY = 100
 EXACT_FACTOR_ERROR = 1e-9
 #: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
 EPS_OF_A_BOUND = 50.0
-#: Relative gap to which the program behind a bound is solved (a gap of 1e-2 would cost one percent of the bound). If a bound uses
-#: only the factor, this share of the factor's error is enough.
-BOUND_TOLERANCE, SHARE_OF_MISSED = 1e-4, 0.01
+#: Relative gap to which the program behind a bound is solved. It costs 0.02 to 0.2 percent of the bound.
+BOUND_TOLERANCE = 1e-3
 #: Number of candidates on which the best strength for k is searched.
 STRENGTH_CANDIDATES = 300
 
@@ -70,10 +68,9 @@ class Largest:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: ArrayLike, most: int = MOST_KEPT_SCORES) -> Self:
+    def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
         """Keep the ``most`` largest values."""
-        descending = -np.sort(-np.asarray(values, np.float64))
-        return cls(tuple(descending[:most].tolist()))
+        return cls(tuple(descending(values if is_on_device(values) else np.asarray(values), most).tolist()))
 
     def sum(self, k: int) -> float:
         """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
@@ -267,7 +264,7 @@ def lam_path(
 
 
 def best_for_k(
-    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = 1e-3, initial: IntArray | None = None
+    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
 ) -> PathPoint:
     """The solution at nearly the strength whose bound for k is the best: ``best_for_k(problem, k, ridge=g).bound(k, g)``.
 
@@ -321,14 +318,13 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
     n, F = kernel.n, factor.F
     C, whole = weighted_gram(F, weights), factor.error <= EXACT_FACTOR_ERROR * factor.trace
     residual = not whole and float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
-    tol = bound_tolerance(0.0 if residual else factor.relative_error)
-    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
+    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, initial=factor.pivots)
     rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
     else:
         G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
-        spectrum = Spectrum.of_factor(C, G, Largest.of(row_norms_squared(F)))
+        spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
     bound = replace(best.bounds(ridge, -rounding), spectrum=spectrum)
     if not residual:
         return bound
@@ -336,17 +332,6 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
     used = np.flatnonzero(eta)
     A = at.restrict(used).solve_M(eta[used], np.asarray(F.T, np.float64))
     return with_residual(kernel, F, weights, A, bound, best.lam, k)
-
-
-def bound_tolerance(missed: float) -> float:
-    """The gap to which the program behind a bound is solved, if its factor misses this share of the kernel.
-
-    Examples
-    --------
-    >>> bound_tolerance(0.0), bound_tolerance(0.05)
-    (0.0001, 0.0005)
-    """
-    return max(BOUND_TOLERANCE, SHARE_OF_MISSED * missed)
 
 
 def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:

@@ -10,7 +10,17 @@ import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._codes import EqualRows
-from mosaic._devices import as_double, beside, host_rows, namespace, numpy_dtype, on_host, rows_of
+from mosaic._devices import (
+    as_double,
+    beside,
+    highest,
+    host_rows,
+    namespace,
+    numpy_dtype,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
 from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -197,16 +207,20 @@ class CertifiedRun:
 
     def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
         """‖r_j‖ of every point: equal points share the row of their group."""
-        groups, takes = self.groups, self.roles.takers(self.groups)
+        groups = self.groups
         by_group = np.zeros(len(groups.first))
         by_group[members] = norms
+        if groups.is_trivial:
+            return by_group
+        takes = self.roles.takers(groups)
         copies = groups.sums(takes)
         return np.asarray(by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0))
 
 
 def _condition(problem: DesignProblem, eta: FloatArray) -> float:
     """Approximate condition number of M, lam · max_j η_j ‖f_j‖²: the solvers' formulas lose as many digits as it has."""
-    return problem.lam * float((eta * row_norms_squared(problem.F)).max(initial=0.0))
+    used = np.flatnonzero(eta)
+    return problem.lam * highest(eta[used] * row_norms_squared(host_rows(problem.F, used)))
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> float:
@@ -216,8 +230,8 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> floa
     """
     point = problem.dual_point(eta)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
-    rounding = eps * size * float(np.sqrt(row_norms_squared(problem.F).max(initial=0.0)))
-    largest = max(float(problem.scores(point.E).max(initial=0.0)) + rounding, size * hidden)
+    rounding = eps * size * highest(squares_of_rows(problem.F)) ** 0.5
+    largest = max(highest(problem.scores(point.E)) + rounding, size * hidden)
     return problem.bounds(point.inner, point.fit, 0.0, largest).dual
 
 

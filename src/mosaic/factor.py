@@ -16,14 +16,21 @@ import scipy.sparse as sp
 from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
 from mosaic._checks import one_of, whole_number
 from mosaic._devices import (
+    as_double,
+    at_least_zero,
+    beside,
+    cumulated,
     empty_beside,
     host_rows,
     in_precision_of,
     is_on_device,
     like,
     longer,
+    namespace,
     on_host,
+    places_among,
     squares_of_rows,
+    zero_at,
 )
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
@@ -150,7 +157,7 @@ def factorize(
             break
         if callback is not None:
             callback(state.rank, state.error / trace)
-    return Factor(state.Ft.T, np.array(state.pivots, np.intp), state.residual, trace, state.error, stopped)
+    return Factor(state.Ft.T, np.array(state.pivots, np.intp), on_host(state.residual), trace, state.error, stopped)
 
 
 def nothing_to_compare() -> InvalidInputError:
@@ -189,12 +196,14 @@ class _Pivoting:
         method: Method,
         rng: np.random.Generator,
     ):
-        self.kernel, self.ω, self.rows_matter, self.method, self.rng = kernel, ω, rows_matter, method, rng
-        self.residual = diagonal.astype(np.float64)
+        self.kernel, self.method, self.rng = kernel, method, rng
         self.largest = float(diagonal.max())
         self.Ft = empty_beside(
             kernel.block_beside(slice(0, 1), np.zeros(1, np.intp)), (0, kernel.n), kernel.dtype
         )  # Fᵀ
+        self.residual, self.ω, self.rows_matter = (
+            beside(self.Ft, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
+        )
         self.pivots: list[int] = []
 
     @property
@@ -216,7 +225,7 @@ class _Pivoting:
         accepted = self._reject(gram, np.zeros(len(pivots)))
         if accepted:
             self._append(pivots[accepted], gram[np.ix_(accepted, accepted)])
-        self.residual[pivots] = 0.0
+        self.residual = zero_at(self.residual, pivots)
 
     def extend(self, room: int) -> bool:
         """Add up to ``room`` pivots; False if only rounding is left of the points."""
@@ -231,9 +240,9 @@ class _Pivoting:
 
     def _draw(self, room: int) -> IntArray:
         if self.method == "greedy":
-            return np.array([np.argmax(self.residual)])
-        cumulative = np.cumsum((self.ω + self.rows_matter) * self.residual)
-        drawn = np.searchsorted(cumulative, self.rng.random(room) * cumulative[-1], side="right")
+            return np.array([int(namespace(self.residual).argmax(self.residual))])
+        cumulative = cumulated((self.ω + self.rows_matter) * self.residual)
+        drawn = places_among(cumulative, self.rng.random(room) * float(cumulative[-1]))
         return np.asarray(np.minimum(drawn, self.kernel.n - 1))
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
@@ -273,15 +282,14 @@ class _Pivoting:
                 part = part - at_pivots @ self.Ft[:rank, rows]
             new = inverse @ part
             self.Ft[rank:, rows] = new
-            self.residual[rows] -= on_host(squares_of_rows(new.T))
-        worst = float(self.residual.min())
+            self.residual[rows] -= as_double(squares_of_rows(new.T))
+        worst = float(namespace(self.residual).min(self.residual))
         if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
-            j = int(self.residual.argmin())
+            j = int(namespace(self.residual).argmin(self.residual))
             raise NotPositiveSemidefiniteError(
                 f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "
                 f"left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g})",
                 "Clip the negative eigenvalues or choose a positive semi-definite kernel.",
             )
-        np.maximum(self.residual, 0.0, out=self.residual)
-        self.residual[pivots] = 0.0
+        self.residual = zero_at(at_least_zero(self.residual), pivots)
         self.pivots.extend(int(j) for j in pivots)

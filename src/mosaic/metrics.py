@@ -6,6 +6,7 @@ origin can be compared. For derivations, and the relation of the program to cove
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -195,16 +196,35 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     >>> unexplained(kernel, [0, 1]).round(9)
     array([ 0.,  0., 16.])
     """
+    return unexplained_at(kernel, chosen, [ridge], at=at)[0]
+
+
+def unexplained_at(
+    kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float], *, at: Any = None
+) -> tuple[FloatArray, ...]:
+    """``unexplained`` for several ridges, with similarities that are computed once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> kernel = make_kernel(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear")
+    >>> [left.tolist() for left in unexplained_at(kernel, [0], [0.0, 1.0])]
+    [[0.0, 4.0], [0.5, 4.0]]
+    """
     chosen = _members(kernel, chosen)
-    real_number("ridge", ridge, at_least=0)
-    errors = np.array(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
-    scale, w, U = _unit_spectrum(kernel, chosen, ridge)
-    keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
-    root = scale[:, None] * U[:, keep] / np.sqrt(w[keep])
-    for rows in row_blocks(len(errors), max(len(chosen), 1), kernel.block_entries):
+    roots = []
+    for ridge in ridges:
+        scale, w, U = _unit_spectrum(kernel, chosen, real_number("ridge", ridge, at_least=0))
+        keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
+        roots.append(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))
+    own = np.asarray(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
+    errors = tuple(own.copy() for _ in roots)
+    for rows in row_blocks(len(own), max(len(chosen), 1), kernel.block_entries):
         K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
-        errors[rows] -= on_host(squares_of_rows(K @ beside(K, root)))
-    return np.asarray(np.maximum(errors, 0.0))
+        for left, root in zip(errors, roots, strict=True):
+            left[rows] = np.maximum(left[rows] - on_host(squares_of_rows(K @ beside(K, root))), 0.0)
+    return errors
 
 
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:

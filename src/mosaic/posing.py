@@ -74,6 +74,8 @@ class Roles:
 
     def on(self, groups: EqualRows) -> Roles:
         """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
+        if groups.is_trivial and not len(self.anchors):
+            return self
         anchors = np.unique(groups.group[self.anchors])
         may = np.zeros(len(groups.first), dtype=bool)
         may[groups.group[self.allowed]] = True

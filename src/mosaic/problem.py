@@ -24,15 +24,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg.blas import get_blas_funcs
-from scipy.linalg.lapack import dpotrs, dpstrf, get_lapack_funcs
+from scipy.linalg.lapack import dpstrf
 
 from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._codes import BoolArray
-from mosaic._devices import block_entries, host_rows, is_double, like, on_host, rows_of, squares_of_rows
+from mosaic._devices import (
+    as_double,
+    beside,
+    block_entries,
+    empty_beside,
+    highest,
+    host_rows,
+    is_double,
+    is_on_device,
+    like,
+    namespace,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
+from mosaic._linear import cholesky, inverse, solve_lower, solve_with, sum_of_squares, with_diagonal
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
@@ -124,23 +137,33 @@ class DesignProblem:
         T[pivots - 1] = np.tril(c)[:, :rank]
         return T
 
+    @cached_property
+    def _T_beside(self) -> Any:
+        """T where F is, in the precision of the problem's evaluations."""
+        return beside(self.F, self.T)
+
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
-        """The same targets, fewer candidates. With ``for_steps``, it takes over matrices that evaluations need."""
+        """The same targets, fewer candidates, as NumPy arrays. With ``for_steps``, their rows stay where they are, and matrices
+        that evaluations need are taken over.
+        """
         if is_double(self.F) and np.array_equal(candidates, np.arange(self.n)):
             return self
-        rows = host_rows(self.F, candidates)
+        stays = for_steps and is_on_device(self.F)
+        rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam, self.outside)
         if for_steps and self.square and "_grams" in self.__dict__ and small.in_candidate_space:
             columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
             small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
         elif for_steps or "T" in self.__dict__:
-            small.__dict__["T"] = self.T  # shared, because it depends on the targets alone
+            for known in ("T", "_T_beside"):  # shared, because they depend on the targets alone
+                if known == "T" or known in self.__dict__:
+                    small.__dict__[known] = getattr(self, known)
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
         """The same data at another strength."""
         other = replace(self, lam=lam)
-        for known in ("T", "_grams"):
+        for known in ("T", "_T_beside", "_grams"):
             if known in self.__dict__:
                 other.__dict__[known] = self.__dict__[known]
         return other
@@ -151,7 +174,7 @@ class DesignProblem:
 
         Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
         """
-        s = max(float(self.F.max()), -float(self.F.min())) or 1.0
+        s = float(namespace(self.F).max(abs(self.F))) or 1.0
         lam, outside = self.lam * s**2, self.outside / s**2
         other = replace(self, F=_in_single(self.F, s), C=self.C / s**2, lam=lam, outside=outside, rough=True)
         if "_grams" in self.__dict__:
@@ -164,8 +187,11 @@ class DesignProblem:
 
     @property
     def in_candidate_space(self) -> bool:
-        """Whether n×n formulas are cheaper than p×p ones."""
-        return self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p
+        """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
+        return (
+            not is_on_device(self.F)
+            and self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p
+        )
 
     @cached_property
     def _grams(self) -> tuple[FloatArray, FloatArray]:
@@ -186,16 +212,16 @@ class DesignProblem:
     def _evaluate_in_feature_space(self, eta: FloatArray) -> Evaluation:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
         L = cholesky(self._M(eta))
-        X = _solve_lower(L, self.F.T)
-        A = _solve_lower(L, self.T)
+        X = solve_lower(L, self.F.T)
+        A = solve_lower(L, self._T_beside)
         Y = A.T @ X
-        v = np.asarray(np.einsum("ij,ij->j", Y, Y), np.float64)
-        inner = _sum_of_squares(A)
+        v = np.asarray(on_host(squares_of_rows(Y.T)), np.float64)
+        inner = sum_of_squares(A)
 
         def curvature() -> FloatArray:
-            hessian = X.T @ X
+            hessian: FloatArray = X.T @ X
             hessian *= Y.T @ Y
-            return np.asarray(hessian)
+            return hessian
 
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
@@ -214,7 +240,7 @@ class DesignProblem:
         # The cube root of eps leaves two thirds of the digits.
         tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
         B[np.diag_indices_from(B)] += 1.0
-        Q = _inverse(B)
+        Q = inverse(B)
         exact = tiny if self.square else slice(None)
         Z: FloatArray = (Q[exact] * d) @ Y
         Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
@@ -237,29 +263,32 @@ class DesignProblem:
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
     def _M(self, eta: FloatArray) -> FloatArray:
-        scaled = np.sqrt(eta)[:, None] * self.F
-        M = scaled.T @ scaled
-        M[np.diag_indices_from(M)] += 1.0 / self.lam
-        return np.asarray(M)
+        scaled = beside(self.F, np.sqrt(eta))[:, None] * self.F
+        M: FloatArray = with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
+        return M
 
     def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
-        """M(η)⁻¹ B for any p×m right-hand side."""
-        return np.asarray(dpotrs(cholesky(self._M(eta)), B, lower=1)[0])
+        """M(η)⁻¹ B for any p×m right-hand side, where F is."""
+        found: FloatArray = solve_with(cholesky(self._M(eta)), B)
+        return found
 
     def dual_point(self, eta: FloatArray) -> DualPoint:
         """E = M⁻¹T at η ≥ 0, where zeros are allowed."""
         used = np.flatnonzero(eta)
-        E = self.restrict(used).solve_M(eta[used], self.T) if len(used) else self.lam * self.T
-        return DualPoint(E, float(np.vdot(E, self.T)), _sum_of_squares(E) / self.lam)
+        E = self.lam * self.T
+        if len(used):
+            small = self.restrict(used, for_steps=is_on_device(self.F))
+            E = on_host(small.solve_M(eta[used], small._T_beside))
+        return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
-    def scores(self, E: FloatArray, candidates: FloatArray | None = None) -> FloatArray:
-        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in blocks."""
+    def scores(self, E: FloatArray, candidates: Any = None) -> Any:
+        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision, where the rows are."""
         F = self.F if candidates is None else candidates
         E = like(F, E)
-        z = np.empty(F.shape[0])
+        z = empty_beside(F, (F.shape[0],), np.float64)
         for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES)):
             Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
-            z[rows] = np.sqrt(on_host(squares_of_rows(Y.T)))
+            z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
@@ -271,7 +300,7 @@ class DesignProblem:
     def certify(self, eta: FloatArray) -> Bounds:
         """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
         point = self.dual_point(eta)
-        z = self.scores(point.E)
+        z = on_host(self.scores(point.E))
         return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
 
 
@@ -285,12 +314,12 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     return float(np.clip(best, -top, top))
 
 
-def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
+def screen(z: Any, lengths: Any, s: float, lam: float, gap: float) -> Any:
     """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
 
     The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
-    return np.asarray(abs(s) * z + lengths * np.sqrt(2.0 * lam * max(gap, 0.0)) >= 1.0)
+    return abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0
 
 
 def critical_lam(problem: DesignProblem) -> float:
@@ -304,9 +333,9 @@ def critical_lam(problem: DesignProblem) -> float:
     return critical_strength(problem.scores(T) if T.size else np.zeros(1))
 
 
-def critical_strength(lengths: FloatArray) -> float:
+def critical_strength(lengths: Any) -> float:
     """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
-    largest = float(lengths.max())
+    largest = highest(lengths)
     if largest == 0:
         raise InvalidInputError(
             "no candidate resembles any target, so no strength selects anything", "Check `candidates` and `kernel`."
@@ -361,7 +390,7 @@ class RowProgram:
     @property
     def scale(self) -> float:
         """P(0)."""
-        return 0.5 * self.lam * _sum_of_squares(self.T) + self.constant
+        return 0.5 * self.lam * sum_of_squares(self.T) + self.constant
 
     @cached_property
     def FT(self) -> FloatArray:
@@ -385,7 +414,7 @@ class RowProgram:
         """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
         KW = self.apply_K(W)
         # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
-        TT, cross = _sum_of_squares(self.T), float(np.vdot(self.FT, W))
+        TT, cross = sum_of_squares(self.T), float(np.vdot(self.FT, W))
         fit = self.lam * max(TT - 2.0 * cross + float(np.vdot(W, KW)), 0.0)
         inner = self.lam * (TT - cross)
         FE = self.lam * (self.FT - KW)
@@ -416,51 +445,13 @@ def clipping_level(V: FloatArray, t: float) -> FloatArray:
     return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
 
 
-def _in_single(A: FloatArray, divisor: float) -> FloatArray:
+def _in_single(A: Any, divisor: float) -> Any:
     """A / divisor in float32, without a copy in float64."""
+    if is_on_device(A):
+        return namespace(A).astype(A / divisor, namespace(A).float32)
     return np.asarray(np.divide(A, divisor, out=np.empty_like(A, dtype=np.float32), casting="same_kind"))
 
 
 def _narrow(Y: FloatArray) -> FloatArray:
     """Y, or a square matrix with the same Y Yᵀ if Y is more than twice as wide as high, which pays off in a step or two."""
     return np.asarray(np.linalg.qr(Y.T, mode="r")).T if Y.shape[1] > 2 * len(Y) else Y
-
-
-def _sum_of_squares(A: FloatArray) -> float:
-    return float(np.vdot(A, A))
-
-
-def cholesky(A: FloatArray) -> FloatArray:
-    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
-    (potrf,) = get_lapack_funcs(("potrf",), (A,))
-    L, info = potrf(A.T, lower=1, overwrite_a=1, clean=0)
-    if info != 0:
-        raise np.linalg.LinAlgError("matrix is not positive definite")
-    return np.asarray(L)
-
-
-def _solve_lower(L: FloatArray, B: FloatArray) -> FloatArray:
-    """L⁻¹ B for a lower triangle L."""
-    (trsm,) = get_blas_funcs(("trsm",), (L,))
-    return np.asarray(trsm(1.0, L, B, lower=1))
-
-
-def _inverse(B: FloatArray) -> FloatArray:
-    """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case."""
-    (potri,) = get_lapack_funcs(("potri",), (B,))
-    inverse, info = potri(cholesky(B), lower=1, overwrite_c=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("matrix is not invertible")
-    _mirror(inverse)
-    return np.asarray(inverse)
-
-
-def _mirror(A: FloatArray, tile: int = 128) -> None:
-    """Copy the lower triangle of A over the upper one, in tiles, so that both sides of a tile stay in the cache."""
-    for start in range(0, len(A), tile):
-        rows = slice(start, start + tile)
-        lower = np.tril(A[rows, rows])
-        A[rows, rows] = lower + np.tril(lower, -1).T
-        for below in range(start + tile, len(A), tile):
-            columns = slice(below, below + tile)
-            A[rows, columns] = A[columns, rows].T

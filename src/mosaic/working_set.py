@@ -17,12 +17,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._codes import BoolArray
-from mosaic._devices import block_entries, host_rows, nearest_column, rows_of
+from mosaic._devices import (
+    as_double,
+    beside,
+    block_entries,
+    highest,
+    host_rows,
+    largest_of,
+    namespace,
+    nearest_column,
+    numbers_of,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
 from mosaic.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
 from mosaic.solvers.base import Record, Solution, Status
 from mosaic.solvers.interior_point import run_interior_point
@@ -118,8 +131,8 @@ class _WorkingSet:
     ):
         self.problem, self.rng = problem, rng
         n = problem.n
-        self.lengths = np.sqrt(row_norms_squared(problem.F)).astype(np.float64)
-        self.left: IntArray = np.arange(n)
+        self.lengths = as_double(squares_of_rows(problem.F)) ** 0.5  # of the candidates left
+        self.left = beside(problem.F, np.arange(n))  # their numbers
         self.rows = problem.F  # F[left]
         size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
@@ -137,7 +150,7 @@ class _WorkingSet:
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
         self.precision = 1.0
-        self.z: FloatArray = np.zeros(0)
+        self.z: Any = np.zeros(0)  # of the candidates left
 
     @property
     def gap(self) -> float:
@@ -146,7 +159,7 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
-        is_whole = len(self.members) >= len(self.left) and bool(self._is_member()[self.left].all())
+        is_whole = len(self.members) >= self.left.shape[0] and not bool(namespace(self.left).any(self._outside()))
         tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
@@ -154,7 +167,7 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if is_whole:
-            self.z = np.zeros(len(self.left))  # no candidate is left outside the set
+            self.z = beside(self.left, np.zeros(self.left.shape[0]))  # no candidate is left outside the set
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -171,14 +184,16 @@ class _WorkingSet:
         point = problem.dual_point(eta)
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
-        largest = max(float(self.z.max()), float(z_members.max()))
+        largest = max(highest(self.z), highest(z_members))
         primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
-        keep = screen(self.z, self.lengths[self.left], s, problem.lam, self.best_primal - dual)
+        keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
-        if 2 * int(keep.sum()) < len(keep):
-            self.left, self.rows, self.z = self.left[keep], rows_of(self.rows, keep), self.z[keep]
+        if 2 * numbers_of(keep).shape[0] < keep.shape[0]:
+            self.left, self.rows, self.z, self.lengths = (
+                rows_of(values, keep) for values in (self.left, self.rows, self.z, self.lengths)
+            )
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
         """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
@@ -218,29 +233,29 @@ class _WorkingSet:
         order = np.argsort(members)
         self.members, self.eta = members[order], eta[order]
 
-    def _is_member(self) -> BoolArray:
-        inside = np.zeros(self.problem.n, dtype=bool)
-        inside[self.members] = True
-        return inside
+    def _outside(self) -> Any:
+        """Mask of the candidates left that are no members."""
+        outside = np.ones(self.problem.n, dtype=bool)
+        outside[self.members] = False
+        return rows_of(beside(self.left, outside), self.left)
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
         excess = self.z - 1.0
-        worth = excess > 0.02 * max(float(excess.max()), 0.0)
-        worth &= ~self._is_member()[self.left]
-        places = np.flatnonzero(worth)
-        places = places[np.argsort(-excess[places], kind="stable")]
+        worth = (excess > 0.02 * max(highest(self.z) - 1.0, 0.0)) & self._outside()
+        places = numbers_of(worth)
         most = min(MOST_COMPARED, 10 * room)
-        if len(places) > most:
+        if places.shape[0] > most:
             # The worst may all lie in one place, so most are drawn from all violators.
-            worst, others = np.split(places, [most // 10])
-            drawn = self.rng.choice(len(others), most - len(worst), replace=False)
-            places = np.concatenate([worst, others[np.sort(drawn)]])
+            worst = largest_of(rows_of(excess, places), most // 10)
+            drawn = self.rng.choice(places.shape[0], most - len(worst), replace=False)
+            places = rows_of(places, np.union1d(worst, drawn))
+        places = on_host(rows_of(places, np.argsort(-on_host(rows_of(excess, places)), kind="stable")))
         if len(places) <= room:
-            return self.left[places]
-        active = self.members
-        active = active[self.lengths[active] > 0]
-        centres = host_rows(self.problem.F, active) / self.lengths[active][:, None]
+            return np.asarray(on_host(rows_of(self.left, places)), np.intp)
+        active = host_rows(self.problem.F, self.members)
+        lengths = np.sqrt(row_norms_squared(active))
+        centres = active[lengths > 0] / lengths[lengths > 0][:, None]
         cell = np.empty(len(places), np.intp)
         for part in row_blocks(len(places), len(centres), block_entries(self.rows, BLOCK_ENTRIES)):
             cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
@@ -250,7 +265,8 @@ class _WorkingSet:
         rank = np.empty(len(places), np.intp)
         position = np.arange(len(places))
         rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
-        return self.left[places[np.argsort(rank, kind="stable")[:room]]]
+        chosen = places[np.argsort(rank, kind="stable")[:room]]
+        return np.asarray(on_host(rows_of(self.left, chosen)), np.intp)
 
     def solution(self, status: Status, trace: tuple[Record, ...]) -> Solution:
         eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)

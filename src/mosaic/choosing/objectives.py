@@ -15,7 +15,6 @@ Picks are taken from *candidates* for *targets*, points with weights ω. There a
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +31,8 @@ from mosaic._devices import (
     contiguous,
     empty_beside,
     in_precision_of,
+    is_on_device,
+    largest_of,
     like,
     namespace,
     numpy_dtype,
@@ -99,6 +100,10 @@ class _Openings:
         self.closed[self.slots.twins == self.slots.twins[candidate]] = True
         if self.slots.too_similar is not None:
             self.closed[self.slots.too_similar[candidate]] = True
+
+    def free(self) -> BoolArray:
+        """Mask of the candidates that may still be chosen."""
+        return ~self.closed & (self.room[self.slots.of] > 0)
 
 
 class Objective(Protocol):
@@ -200,28 +205,23 @@ class Similar:
 
         for candidate in slots.forced:
             yield choose(candidate)
-        steps = np.rint(_gains(S.T, weights, best) / -grain)
-        heap = list(zip(slots.last.tolist(), steps.tolist(), range(S.shape[1]), strict=True))
-        heapq.heapify(heap)
-        fresh = np.zeros(S.shape[1], np.intp)  # number of picks when each gain was last computed
-        picks = 0
-        while heap and (openings.room > 0).any():
-            later, _, candidate = heapq.heappop(heap)
-            if openings.closed[candidate] or openings.room[slots.of[candidate]] <= 0:
-                continue  # a closed candidate and a full slot stay so
-            if fresh[candidate] == picks:
+        at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
+        gains = np.rint(_gains(S.T, weights, best) / grain)  # now, or before the last picks
+        is_known = np.ones(len(gains), dtype=bool)
+        while (free := openings.free()).any():
+            if not slots.last[free].all():
+                free &= ~slots.last
+            candidate = int(np.where(free, gains, -np.inf).argmax())
+            if is_known[candidate]:
                 yield choose(candidate)
-                picks += 1
+                is_known[:] = False
                 continue
-            stale = [(later, candidate)]
-            while heap and len(stale) < GAINS_AT_ONCE and fresh[heap[0][2]] != picks:
-                later, _, candidate = heapq.heappop(heap)
-                stale.append((later, candidate))
-            numbers = [candidate for _, candidate in stale]
-            fresh[numbers] = picks
-            steps = np.rint(_gains(rows_of(S.T, np.array(numbers)), weights, best) / -grain)
-            for (later, candidate), step in zip(stale, steps.tolist(), strict=True):
-                heapq.heappush(heap, (later, step, candidate))
+            least = gains[free & is_known].max(initial=-np.inf)
+            asked = np.flatnonzero(free & ~is_known & (gains >= least))
+            if len(asked) > at_once:
+                asked = asked[largest_of(gains[asked], at_once)]
+            gains[asked] = np.rint(_gains(rows_of(S.T, asked), weights, best) / grain)
+            is_known[asked] = True
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
@@ -392,7 +392,7 @@ class Explained:
         for candidate in slots.forced:
             yield choose(candidate)
         while True:
-            free = ~openings.closed & (openings.room[slots.of] > 0)
+            free = openings.free()
             if not free.any():
                 return
             if not slots.last[free].all():

@@ -28,6 +28,7 @@ from mosaic._devices import (
     as_unsigned,
     beside,
     block_entries,
+    inverse_order,
     is_on_device,
     namespace,
     on_host,
@@ -93,21 +94,21 @@ class Points:
             weights = weights * (len(rows) / weights.sum())
         counted = X if len(rows) == n else rows_of(X, rows)
         equal = equal_rows(counted)
-        first, group = (np.arange(len(rows)), np.arange(len(rows))) if equal is None else equal
-        total = np.asarray(np.bincount(group, weights=weights[rows]), np.float64)
-        distinct = counted if len(first) == len(rows) else rows_of(counted, first)
+        total = equal.sums(weights if len(rows) == n else weights[rows])
+        distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
-            priority = np.random.default_rng(0).permutation(len(first)).astype(np.uint64)
-            order = np.argsort(_in_steps(_pairwise_distances(X, rows[first], total)), kind="stable")
+            priority = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
+            order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
         else:
             priority = row_priorities(distinct)
             order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
-            priority = as_unsigned(priority)
-        number = np.empty(len(first), np.intp)
-        number[order] = np.arange(len(first))
-        all_groups = np.full(n, -1, np.intp)
-        all_groups[rows] = number[group]
-        return cls(rows[first[order]], all_groups, total[order], priority[order])
+        number = inverse_order(order)
+        priority, order = as_unsigned(rows_of(priority, order)), np.asarray(on_host(order), np.intp)
+        if equal.is_trivial and len(rows) == n:  # at many points every step counts
+            return cls(order, number, total if sample_weight is None else total[order], priority)
+        group = np.full(n, -1, np.intp)
+        group[rows] = number[equal.group]
+        return cls(rows[equal.first[order]], group, total[order], priority)
 
     @property
     def n(self) -> int:
@@ -127,7 +128,11 @@ class Points:
         """At most ``size`` of the points ``among``, in their order: frequent points, then those with the lowest priorities."""
         if len(among) <= size:
             return among
-        return among[np.sort(np.argpartition(self.sampling_order(among, size), size - 1)[:size])]
+        order = self.sampling_order(among, size)
+        # Priorities are evenly spread over 64 bits, so those below twice the share that is wanted are usually enough.
+        low = np.flatnonzero(order < np.uint64(min(2.0 * size / len(among), 0.5) * 2.0**64))
+        few = np.arange(len(among)) if len(low) < size else low
+        return among[np.sort(few[np.argpartition(order[few], size - 1)[:size]])]
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
@@ -178,15 +183,17 @@ def _in_steps(distances: Any) -> Any:
     return xp.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
 
 
-def _by_centrality(X: Any, steps: Any, priority: Any) -> IntArray:
-    """Order by distance from the centre, then by priority; in the very rare case that both are equal, by the bits of the rows."""
+def _by_centrality(X: Any, steps: Any, priority: Any) -> Any:
+    """Order by distance from the centre, then by priority, where the points are; in the very rare case that both are equal, by the
+    bits of the rows.
+    """
     take = namespace(steps).take
     order = ordered(steps, sortable(priority))
     values, numbers = take(steps, order), take(priority, order)
     tied = (values[1:] == values[:-1]) & (numbers[1:] == numbers[:-1])
     if bool(namespace(steps).any(tied)):
-        return np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps)))
-    return np.asarray(on_host(order), np.intp)
+        return beside(steps, np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps))))
+    return order
 
 
 @dataclass(frozen=True)

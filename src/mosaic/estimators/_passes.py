@@ -17,7 +17,7 @@ import numpy as np
 from mosaic._arrays import FloatArray, IntArray, refuse_missing, subsample
 from mosaic._codes import row_codes, row_priorities
 from mosaic._units import Prepare
-from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k, bound_tolerance
+from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -170,7 +170,7 @@ class ByPasses:
         trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
         whole = DesignProblem(features(sketch.basis, kernel), sketch.problem.C, 1.0)
-        best = best_for_k(whole, k, ridge=ridge, tol=bound_tolerance(sketch.missed / trace), initial=sketch.candidates)
+        best = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
         U = triangle(best.dual_point(whole).E)
         task = Together(
             {

@@ -10,7 +10,7 @@ from mosaic.budget import DEFAULT_ALPHA
 from mosaic.choosing import Answers, Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, warn
-from mosaic.metrics import unexplained
+from mosaic.metrics import unexplained_at
 from mosaic.posing import Roles
 from mosaic.program import encode
 from mosaic.solvers.base import Status
@@ -80,14 +80,15 @@ class InMemory:
         weights, kernel = material.points.weights, material.kernel
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
+        with_ridge, without = unexplained_at(kernel, selection.chosen, [ridge, 0.0])
         return SelectionCertificate(
             encoding.certificate,
             k,
-            float(weights @ unexplained(kernel, selection.chosen, ridge)),
+            float(weights @ with_ridge),
             bound_of_points(kernel, encoding.factor, weights, k, ridge),
             selection.decisions,
             total,
-            float(weights @ unexplained(kernel, selection.chosen)),
+            float(weights @ without),
             material.constraints.are_given,
         )
 

@@ -21,6 +21,7 @@ from mosaic._devices import (
     beside,
     block_entries,
     exponential,
+    highest,
     host_rows,
     is_on_device,
     like,
@@ -289,11 +290,11 @@ class RBF(StationaryKernel):
             return super()._between(A, B)
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
-        with np.errstate(over="ignore"):
-            far, far_too = (np.flatnonzero(self.gamma * on_host(each) > limit) for each in (lengths, others))
         if is_on_device(D):
-            D = sums_of_differences(A, B, 2) if len(far) or len(far_too) else D
-            return self.profile(D, self.gamma)
+            is_far = self.gamma * max(highest(lengths), highest(others)) > limit
+            return self.profile(sums_of_differences(A, B, 2) if is_far else D, self.gamma)
+        with np.errstate(over="ignore"):
+            far, far_too = (np.flatnonzero(self.gamma * each > limit) for each in (lengths, others))
         if len(far):
             D[far] = _by_coordinates_of(A[far], B)
         if len(far_too):

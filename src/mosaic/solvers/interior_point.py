@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import get_lapack_funcs
 
 from mosaic._arrays import FloatArray
-from mosaic.problem import Bounds, DesignProblem, Evaluation, cholesky
+from mosaic._devices import like, on_host
+from mosaic._linear import cholesky, solve_with, sum_of_squares, with_diagonal
+from mosaic.problem import Bounds, DesignProblem, Evaluation
 from mosaic.solvers.base import Solution, Status, run
 
 #: Most steps of a run; typical runs take about ten.
@@ -70,15 +71,13 @@ class InteriorPoint:
         eta, zeta, at = state
         newton = at.hessian
         newton *= 2.0
-        newton[np.diag_indices_from(newton)] += zeta / eta
-        factor = cholesky(newton)
-        (potrs,) = get_lapack_funcs(("potrs",), (factor,))
+        factor = cholesky(with_diagonal(newton, zeta / eta))
         gradient = 1.0 - at.v
         μ = float(eta @ zeta) / len(eta)
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray]:
             """Solve the Newton system that aims at η ζ = target (to first order)."""
-            d = np.asarray(potrs(factor, target / eta - gradient, lower=1)[0], np.float64)
+            d = np.asarray(on_host(solve_with(factor, like(factor, target / eta - gradient))), np.float64)
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)
@@ -142,7 +141,7 @@ def uniform_start(problem: DesignProblem, sweeps: int = 1) -> FloatArray:
     """η = t·1 with t near its best, where the mean of v is 1; t ← t·√(mean v) minimises over W and t in turn."""
     # Exact for large lam and targets spread evenly over d = (tr C)²/‖C‖² dimensions; a rough height is enough.
     dimensions = float(np.trace(problem.C)) ** 2 / float(np.vdot(problem.C, problem.C))
-    t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * np.vdot(problem.F, problem.F))))
+    t = float(np.sqrt(dimensions * np.trace(problem.C) / (problem.n * sum_of_squares(problem.F))))
     for _ in range(sweeps):
         v = problem.evaluate(np.full(problem.n, t)).v
         t *= float(np.sqrt(v.mean()))
