@@ -184,7 +184,7 @@ def _in_steps(distances: Any) -> Any:
 
 
 def _by_centrality(X: Any, steps: Any, priority: Any) -> Any:
-    """Order by distance from the centre, then by priority, where the points are; in the very rare case that both are equal, by the
+    """Order by distance from the centre, then by priority, where the points are; in the rare case that both are equal, by the
     bits of the rows.
     """
     take = namespace(steps).take
