@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from mosaic._devices import (
     on_host,
     squares_of_rows,
 )
+from mosaic._threads import each
 from mosaic.exceptions import InvalidInputError
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
@@ -31,6 +32,11 @@ def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Ite
     step = max(64, entries // max(n_columns, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def in_blocks(function: Callable[[slice], object], n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> None:
+    """Call the function for every slice of ``row_blocks``, in threads if there are any (``_threads.using_threads``)."""
+    each(function, row_blocks(n_rows, n_columns, entries))
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
@@ -53,11 +59,12 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     total = float(weights.sum())
     if len(weights) <= size:
         return np.arange(len(weights)), weights
+    if float(weights.max()) * size < total:  # no point is heavy
+        some = subsample(len(weights), size, random_state)
+        return some, standing_for_all(weights[some].astype(np.float64), size, total)
     is_heavy = weights * size >= total
-    heavy = np.flatnonzero(is_heavy)
-    drawn = subsample(len(weights) - len(heavy), max(size - len(heavy), 1), random_state)
-    if len(heavy):
-        drawn = np.flatnonzero(~is_heavy)[drawn]
+    heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
+    drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
     return some, standing_for_all(weights[some].astype(np.float64), size, total)
 

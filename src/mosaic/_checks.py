@@ -141,3 +141,11 @@ def check_seed(random_state: Any) -> None:
 def _as_python(value: Any) -> Any:
     """Convert a NumPy scalar to a Python number, so that messages show 0.5 and not np.float64(0.5)."""
     return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
+def check_jobs(n_jobs: Any) -> Any:
+    """Refuse a number of threads that is no whole number other than 0; None leaves it open."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0):
+        fault = "must be a whole number other than 0, or None"
+        raise InvalidInputError(fault, "Use -1 for all cores.", parameter="n_jobs", value=n_jobs)
+    return n_jobs

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_blocks
 from mosaic._devices import (
     as_double,
     as_integers,
@@ -49,7 +49,8 @@ class EqualRows(NamedTuple):
     @classmethod
     def trivial(cls, n: int) -> EqualRows:
         """Groups of one row each, for n rows."""
-        return cls(np.arange(n), np.arange(n))
+        numbers = np.arange(n)
+        return cls(numbers, numbers)
 
     @property
     def n(self) -> int:
@@ -140,11 +141,13 @@ def _codes(X: Any) -> Any:
 
 def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
     """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to integers."""
-    parts = [
-        namespace(X).sum(of(rows_of(X, part)), axis=1)
-        for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
-    ]
-    return namespace(X).concat(parts)
+    parts: dict[int, Any] = {}
+
+    def add(part: slice) -> None:
+        parts[part.start] = namespace(X).sum(of(rows_of(X, part)), axis=1)
+
+    in_blocks(add, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+    return namespace(X).concat([parts[start] for start in sorted(parts)])
 
 
 def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.uint64]:
@@ -174,17 +177,25 @@ def row_priorities(X: Any) -> Any:
 
 def _unit_shift(X: Any) -> int:
     """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
-    values, most = X.data if sp.issparse(X) else X, namespace(X).max
-    blocks = row_blocks(values.shape[0], 1 if sp.issparse(X) else X.shape[1], block_entries(X, BLOCK_ENTRIES))
-    largest = max((float(most(abs(rows_of(values, part)))) for part in blocks), default=0.0)
-    shift = -int(np.frexp(largest)[1])  # squares stay within the range of floats
-    longest = 0.0
-    for part in row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)):
+    values, most, entries = X.data if sp.issparse(X) else X, namespace(X).max, block_entries(X, BLOCK_ENTRIES)
+    sizes, lengths = [0.0], [0.0]
+    in_blocks(
+        lambda part: sizes.append(float(most(abs(rows_of(values, part))))),
+        values.shape[0],
+        1 if sp.issparse(X) else X.shape[1],
+        entries,
+    )
+    shift = -int(np.frexp(max(sizes))[1])  # squares stay within the range of floats
+
+    def measure(part: slice) -> None:
         if sp.issparse(X):
             block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
-            longest = max(longest, float(block.power(2).sum(axis=1).max()))
+            lengths.append(float(block.power(2).sum(axis=1).max()))
         else:
-            longest = max(longest, float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
+            lengths.append(float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
+
+    in_blocks(measure, X.shape[0], X.shape[1], entries)
+    longest = max(lengths)
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
 

@@ -81,6 +81,11 @@ def rows_of(A: Any, rows: Any) -> Any:
     return xp.take(A, numbers_of(rows) if rows.dtype == xp.bool else rows, axis=0)
 
 
+def numbers_beside(A: Any, count: int) -> Any:
+    """0, 1, …, count − 1, where A is."""
+    return namespace(A).arange(count, device=_compat().device(A)) if is_on_device(A) else np.arange(count)
+
+
 def numbers_of(mask: Any) -> Any:
     """Numbers of the entries of a mask that are true, where the mask is."""
     return namespace(mask).nonzero(mask)[0]
@@ -194,7 +199,13 @@ def at_least_zero(A: Any) -> Any:
 
 def squares_of_rows(A: Any) -> Any:
     """‖a_i‖₂² for every row, where A is."""
-    return np.einsum("ij,ij->i", A, A) if isinstance(A, np.ndarray) else namespace(A).sum(A * A, axis=1)
+    if isinstance(A, np.ndarray):
+        return np.einsum("ij,ij->i", A, A)
+    step = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1)
+    if A.shape[0] <= step:
+        return namespace(A).sum(A * A, axis=1)
+    parts = [A[at : min(at + step, A.shape[0]), :] for at in range(0, A.shape[0], step)]
+    return namespace(A).concat([namespace(A).sum(part * part, axis=1) for part in parts])
 
 
 def contiguous(A: Any) -> Any:
@@ -271,12 +282,24 @@ def sortable(A: Any) -> Any:
 def ordered(first: Any, then: Any | None = None) -> Any:
     """Numbers of the entries in the order of ``first``, then of ``then``, then of their number."""
     if not is_on_device(first):
-        return np.argsort(first, kind="stable") if then is None else np.lexsort((then, first))
+        return np.argsort(first, kind="stable") if then is None else _ordered_by_two(first, then)
     xp = namespace(first)
     if then is None:
         return xp.argsort(first, stable=True)
     order = xp.argsort(then, stable=True)
     return xp.take(order, xp.argsort(xp.take(first, order), stable=True))
+
+
+def _ordered_by_two(first: NDArray[Any], then: NDArray[Any]) -> NDArray[np.intp]:
+    """``np.lexsort((then, first))``, fast where few entries of ``first`` are equal."""
+    order = np.argsort(first)
+    values = first[order]
+    same = values[1:] == values[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):
+        among = order[tied]
+        order[tied] = among[np.lexsort((among, then[among], first[among]))]
+    return order
 
 
 def inverse_order(order: Any) -> NDArray[np.intp]:
@@ -323,15 +346,6 @@ def _compat() -> Any:
 def nearest_column(A: Any, centres: NDArray[np.float64]) -> NDArray[np.intp]:
     """For every row of A the number of the centre whose product with it is largest in size."""
     return np.asarray(on_host(namespace(A).argmax(abs(A @ like(A, centres.T)), axis=1)), np.intp)
-
-
-def column_means(A: Any, weights: NDArray[Any] | None) -> Any:
-    """Weighted means of the columns."""
-    if not is_on_device(A):
-        return np.average(A, axis=0, weights=weights)
-    if weights is None:
-        return namespace(A).mean(A, axis=0)
-    return (like(A, weights) @ A) / float(weights.sum())
 
 
 def column_quantiles(A: Any, shares: list[float], weights: NDArray[Any] | None) -> NDArray[np.float64]:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._devices import (
     as_double,
+    block_entries,
     is_on_device,
     like,
     namespace,
     numpy_dtype,
+    rows_of,
 )
 
 #: Rows are taken as they are if the size of a typical one is at most this power of two, and at least its inverse; ``unit_of``.
@@ -90,7 +92,11 @@ def with_lengths(X: Any) -> tuple[Any, FloatArray]:
 
 
 def _lengths(X: Any) -> FloatArray:
-    X = as_double(X) if is_on_device(X) else X.astype(np.float64, copy=False)
+    if is_on_device(X):
+        blocks = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+        squares = np.concatenate([row_norms_squared(as_double(rows_of(X, rows))) for rows in blocks])
+        return np.asarray(np.sqrt(squares))
+    X = X.astype(np.float64, copy=False)
     squares = X.power(2).sum(axis=1) if sp.issparse(X) else row_norms_squared(X)
     return np.asarray(np.sqrt(np.asarray(squares).ravel()))
 
@@ -179,5 +185,5 @@ def _within_range(X: Any) -> Any:
 
 def has_ordinary_size(X: Any) -> bool:
     """Whether the largest number of an array on a device is so near to 1 that squares need no unit of their own."""
-    largest = float(namespace(X).max(abs(X)))
+    largest = max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
     return largest == 0 or 2.0**-ORDINARY_EXPONENT <= largest <= 2.0**ORDINARY_EXPONENT

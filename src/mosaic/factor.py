@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks
+from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks
 from mosaic._checks import one_of, whole_number
 from mosaic._devices import (
     as_double,
@@ -276,13 +276,16 @@ class _Pivoting:
         at_pivots = like(self.Ft, host_rows(self.Ft.T, pivots))
         self.Ft = longer(self.Ft, len(pivots))
         inverse = like(self.Ft, np.linalg.inv(L))
-        for rows in row_blocks(self.kernel.n, max(len(pivots), rank), self.kernel.block_entries):
+
+        def extend(rows: slice) -> None:
             part = in_precision_of(self.Ft, self.kernel.block_beside(rows, pivots).T)
             if rank:
                 part = part - at_pivots @ self.Ft[:rank, rows]
             new = inverse @ part
             self.Ft[rank:, rows] = new
             self.residual[rows] -= as_double(squares_of_rows(new.T))
+
+        in_blocks(extend, self.kernel.n, max(len(pivots), rank), self.kernel.block_entries)
         worst = float(namespace(self.residual).min(self.residual))
         if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
             j = int(namespace(self.residual).argmin(self.residual))

@@ -16,7 +16,7 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_weights, in_double, row_blocks
+from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_weights, in_blocks, in_double, row_blocks
 from mosaic._checks import real_number
 from mosaic._devices import beside, on_host, rows_of, squares_of_rows
 from mosaic._units import LARGEST_EXPONENT
@@ -220,10 +220,13 @@ def unexplained_at(
         roots.append(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))
     own = np.asarray(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
     errors = tuple(own.copy() for _ in roots)
-    for rows in row_blocks(len(own), max(len(chosen), 1), kernel.block_entries):
+
+    def explain(rows: slice) -> None:
         K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
         for left, root in zip(errors, roots, strict=True):
             left[rows] = np.maximum(left[rows] - on_host(squares_of_rows(K @ beside(K, root))), 0.0)
+
+    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries)
     return errors
 
 

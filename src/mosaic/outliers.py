@@ -47,7 +47,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
-from mosaic._arrays import FloatArray, IntArray, Seed, row_blocks, subsample, subsample_of_weights
+from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic._codes import BoolArray
 from mosaic._devices import rows_of
 from mosaic.exceptions import InvalidInputError
@@ -215,17 +215,22 @@ class EffectiveCounts:
         """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
         own = kernel.diagonal()
         counts = np.empty(len(members))
-        for rows in row_blocks(len(members), len(self.places)):
+
+        def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.block(members[rows], self.places), own[members[rows]])
+
+        in_blocks(count, len(members), len(self.places))
         return counts
 
     def at(self, Y: Any) -> FloatArray:
         """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
         counts = np.empty(Y.shape[0])
-        for rows in row_blocks(Y.shape[0], self.reference.n):
-            counts[rows] = self._counts(
-                self.reference.cross(rows_of(Y, rows)), self.reference.diagonal_at(rows_of(Y, rows))
-            )
+
+        def count(rows: slice) -> None:
+            new = rows_of(Y, rows)
+            counts[rows] = self._counts(self.reference.cross(new), self.reference.diagonal_at(new))
+
+        in_blocks(count, Y.shape[0], self.reference.n)
         return counts
 
     def _counts(self, K: FloatArray, own: FloatArray) -> FloatArray:

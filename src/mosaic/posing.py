@@ -61,11 +61,11 @@ class Roles:
         costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
         if costs is not None:
             _check_range("cost", float(costs.min()), float(costs.max()), LARGEST_PRICE)
-        allowed = np.arange(n) if candidates is None else as_indices(candidates, n, "candidates")
+        allowed = np.arange(n) if candidates is None else np.sort(as_indices(candidates, n, "candidates"))
         if not len(allowed):
             raise InvalidInputError("must name at least one point; got none", parameter="candidates")
         anchors = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
-        return cls(weights, costs, np.sort(allowed), anchors)
+        return cls(weights, costs, allowed, anchors)
 
     @property
     def is_plain(self) -> bool:
@@ -166,10 +166,10 @@ class Posed:
         else:
             blocks = row_blocks(len(rows), len(F))
             lam_crit = critical_strength(np.concatenate([np.abs(rows[block] @ F.T).sum(axis=1) for block in blocks]))
-        place = np.full(F.shape[0], -1, np.intp)
-        place[roles.allowed] = np.arange(len(roles.allowed))
-        initial = place[factor.pivots]
-        return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial[initial >= 0])
+        initial = factor.pivots
+        if not all_allowed:
+            initial = np.searchsorted(roles.allowed, initial[np.isin(initial, roles.allowed)])
+        return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial)
 
     def restrict(self, kept: BoolArray) -> Posed:
         """The same problem with fewer candidates; the solver begins with all of them."""

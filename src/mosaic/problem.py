@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic._devices import (
     as_double,
     beside,
@@ -59,6 +59,8 @@ CANDIDATE_SPACE_RATIO = 1.25
 SPANNED_SHARE = 1e-10
 #: After a projection, a squared length below this many eps of the squared length before is rounding.
 ROUNDING_OF_SQUARES = 50.0
+#: Entries of the blocks of rows whose products with themselves are added up.
+GRAM_ENTRIES = 1 << 21
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
@@ -77,12 +79,15 @@ class Evaluation(NamedTuple):
     inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
     fit: float  # ‖E‖² / lam
     v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
-    curvature: Callable[[], FloatArray]  # computes the Hessian, which the last η of a run does not need
+    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V on and above its diagonal, in the precision of the problem. The last η of a run needs
+    #: none, and a Cholesky factorisation reads no more.
+    curvature: Callable[[], Any]
 
     @property
     def hessian(self) -> FloatArray:
-        """½ ∇²(2φ) = Q ∘ V, recomputed at every access, in the precision of the problem."""
-        return self.curvature()
+        """½ ∇²(2φ) = Q ∘ V, recomputed at every access."""
+        half = np.triu(on_host(self.curvature()))
+        return np.asarray(half + np.triu(half, 1).T)
 
 
 class DualPoint(NamedTuple):
@@ -218,10 +223,8 @@ class DesignProblem:
         v = np.asarray(on_host(squares_of_rows(Y.T)), np.float64)
         inner = sum_of_squares(A)
 
-        def curvature() -> FloatArray:
-            hessian: FloatArray = X.T @ X
-            hessian *= Y.T @ Y
-            return hessian
+        def curvature() -> Any:
+            return _product_of_grams(X, Y)
 
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
@@ -272,12 +275,12 @@ class DesignProblem:
         found: FloatArray = solve_with(cholesky(self._M(eta)), B)
         return found
 
-    def dual_point(self, eta: FloatArray) -> DualPoint:
-        """E = M⁻¹T at η ≥ 0, where zeros are allowed."""
+    def dual_point(self, eta: FloatArray, members: IntArray | None = None) -> DualPoint:
+        """E = M⁻¹T at η ≥ 0 of all candidates or of some members, where zeros are allowed."""
         used = np.flatnonzero(eta)
         E = self.lam * self.T
         if len(used):
-            small = self.restrict(used, for_steps=is_on_device(self.F))
+            small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
             E = on_host(small.solve_M(eta[used], small._T_beside))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
@@ -286,9 +289,12 @@ class DesignProblem:
         F = self.F if candidates is None else candidates
         E = like(F, E)
         z = empty_beside(F, (F.shape[0],), np.float64)
-        for rows in row_blocks(F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES)):
+
+        def score(rows: slice) -> None:
             Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
+
+        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES))
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
@@ -345,12 +351,33 @@ def critical_strength(lengths: Any) -> float:
 
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64."""
-    C = np.zeros((F.shape[1], F.shape[1]))
     roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
-    for rows in row_blocks(F.shape[0], F.shape[1], block_entries(F, 1 << 21)):
+    grams: dict[int, FloatArray] = {}
+
+    def gram(rows: slice) -> None:
         block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
-        C += on_host(block.T @ block)
+        grams[rows.start] = on_host(block.T @ block)
+
+    in_blocks(gram, F.shape[0], F.shape[1], block_entries(F, GRAM_ENTRIES))
+    C = np.zeros((F.shape[1], F.shape[1]))
+    for start in sorted(grams):  # rounding must not depend on which was computed first
+        C += grams[start]
     return C
+
+
+def _product_of_grams(X: Any, Y: Any) -> Any:
+    """(XᵀX) ∘ (YᵀY) on and above the diagonal, which is all that a Cholesky factorisation reads."""
+    if is_on_device(X):
+        return (X.T @ X) * (Y.T @ Y)
+    found = np.zeros((X.shape[1], X.shape[1]), X.dtype)
+
+    def multiply(rows: slice) -> None:
+        right = slice(rows.start, None)
+        found[rows, right] = X[:, rows].T @ X[:, right]
+        found[rows, right] *= Y[:, rows].T @ Y[:, right]
+
+    in_blocks(multiply, X.shape[1], X.shape[1])
+    return found
 
 
 def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -18,6 +18,7 @@ from mosaic._arrays import Seed, as_points
 from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic._codes import EqualRows, equal_rows
 from mosaic._devices import on_host
+from mosaic._threads import using_threads
 from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
@@ -140,21 +141,22 @@ def solve(
         time=time,
         random_state=random_state,
     )  # bandwidth rules count all points, copies included
-    encoding = encode(
-        similarity if groups.is_trivial else similarity.take(groups.first),
-        alpha=alpha,
-        lam=lam,
-        row_norm=row_norm,
-        solver=solver,
-        tol=tol,
-        max_iter=max_iter,
-        max_rank=max_rank,
-        memory_budget=memory_budget,
-        roles=roles,
-        groups=groups,
-        random_state=random_state,
-        callback=callback,
-    )
+    with using_threads():
+        encoding = encode(
+            similarity if groups.is_trivial else similarity.take(groups.first),
+            alpha=alpha,
+            lam=lam,
+            row_norm=row_norm,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            max_rank=max_rank,
+            memory_budget=memory_budget,
+            roles=roles,
+            groups=groups,
+            random_state=random_state,
+            callback=callback,
+        )
     if encoding.dual_gap > tol:
         warnings.warn(
             ConvergenceWarning(

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic._devices import (
     as_double,
     beside,
@@ -31,6 +31,7 @@ from mosaic._devices import (
     largest_of,
     namespace,
     nearest_column,
+    numbers_beside,
     numbers_of,
     on_host,
     rows_of,
@@ -132,7 +133,7 @@ class _WorkingSet:
         self.problem, self.rng = problem, rng
         n = problem.n
         self.lengths = as_double(squares_of_rows(problem.F)) ** 0.5  # of the candidates left
-        self.left = beside(problem.F, np.arange(n))  # their numbers
+        self.left = numbers_beside(problem.F, n)  # their numbers
         self.rows = problem.F  # F[left]
         size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
@@ -179,9 +180,8 @@ class _WorkingSet:
 
     def certify(self) -> None:
         """Compute z for all remaining candidates and bounds for the whole program, and drop screened candidates."""
-        problem, eta = self.problem, np.zeros(self.problem.n)
-        eta[self.members] = self.eta
-        point = problem.dual_point(eta)
+        problem = self.problem
+        point = problem.dual_point(self.eta, self.members)
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
         largest = max(highest(self.z), highest(z_members))
@@ -257,8 +257,11 @@ class _WorkingSet:
         lengths = np.sqrt(row_norms_squared(active))
         centres = active[lengths > 0] / lengths[lengths > 0][:, None]
         cell = np.empty(len(places), np.intp)
-        for part in row_blocks(len(places), len(centres), block_entries(self.rows, BLOCK_ENTRIES)):
+
+        def find(part: slice) -> None:
             cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
+
+        in_blocks(find, len(places), len(centres), block_entries(self.rows, BLOCK_ENTRIES))
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

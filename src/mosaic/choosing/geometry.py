@@ -16,18 +16,19 @@ The rule is ours; ``docs/decisions/0017`` has the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_double, row_blocks, row_norms_squared, subsample
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, row_norms_squared, subsample
 from mosaic._devices import (
     as_double,
+    beside,
     block_entries,
-    column_means,
     column_quantiles,
     host_rows,
     namespace,
@@ -179,17 +180,35 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
         found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
         return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
-    deviations, xp = np.empty(X.shape[1]), namespace(X)
-    for part in row_blocks(X.shape[1], X.shape[0], block_entries(X, BLOCK_ENTRIES)):  # of columns
-        Y = as_double(X[:, part])
-        lowest, largest = xp.min(Y, axis=0), xp.max(abs(Y), axis=0)
-        Y -= lowest
-        span = xp.max(Y, axis=0)  # squares of values divided by it neither overflow nor vanish
-        Y /= xp.where(span > 0, span, xp.ones_like(span))
-        Y -= column_means(Y, weights)
-        found = on_host(span * xp.sqrt(column_means(Y**2, weights)))
-        deviations[part] = np.where(found > DEVIATION_ROUNDING * on_host(largest), found, 0.0)
-    return deviations
+
+    def over_rows(of: Callable[[Any, slice], Any]) -> NDArray[Any]:
+        """What a function finds for each block of rows, in their order."""
+        found: dict[int, Any] = {}
+
+        def call(part: slice) -> None:
+            found[part.start] = on_host(of(as_double(rows_of(X, part)), part))
+
+        in_blocks(call, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+        return np.array([found[start] for start in sorted(found)])
+
+    xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())
+    ends = over_rows(lambda Y, _: xp.stack([xp.min(Y, axis=0), xp.max(Y, axis=0)]))
+    lowest, highest = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+    span = highest - lowest
+    unit = np.where(span > 0, span, 1.0)  # squares of values divided by it neither overflow nor vanish
+
+    def sums(centre: FloatArray, power: int) -> FloatArray:
+        """Σ_i ω_i ((x_ij − lowest_j) / unit_j − centre_j)^power, of every column j."""
+
+        def of(Y: Any, part: slice) -> Any:
+            Y = ((Y - beside(Y, lowest)) / beside(Y, unit) - beside(Y, centre)) ** power
+            return xp.sum(Y, axis=0) if weights is None else beside(Y, weights[part]) @ Y
+
+        return np.asarray(over_rows(of).sum(axis=0))
+
+    mean = sums(np.zeros(X.shape[1]), 1) / total
+    found = span * np.sqrt(sums(mean, 2) / total)
+    return np.where(found > DEVIATION_ROUNDING * np.maximum(-lowest, highest), found, 0.0)
 
 
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks
 from mosaic._codes import BoolArray
 from mosaic._devices import (
     at_least_zero,
@@ -132,17 +132,18 @@ def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> Any:
     diagonal = kernel.diagonal()
     has_unit_diagonal = bool((diagonal == 1.0).all())
     dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
-    S = None
-    for part in row_blocks(len(columns), len(rows), kernel.block_entries):
+    S = empty_beside(kernel.block_beside(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
+
+    def fill(part: slice) -> None:
         block = kernel.block_beside(columns[part], rows)
-        if S is None:
-            S = empty_beside(block, (len(columns), len(rows)), dtype)
         if not has_unit_diagonal:
             lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
             lengths[lengths <= 0] = np.inf
             block = block / beside(block, lengths)
         S[part, ...] = in_precision_of(S, at_least_zero(block))
-    return np.empty((len(rows), 0), dtype) if S is None else S.T
+
+    in_blocks(fill, len(columns), len(rows), kernel.block_entries)
+    return S.T
 
 
 def without_rounding(values: FloatArray, scale: float) -> FloatArray:
@@ -266,8 +267,11 @@ class Similar:
 def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
     """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
     gains = np.empty(C.shape[0])
-    for part in row_blocks(C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES)):
+
+    def gain(part: slice) -> None:
         gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
+
+    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES))
     return gains
 
 
@@ -277,13 +281,16 @@ def _exchange_gains(C: Any, weights: Any, H: Any, first: Any, second: Any, lost:
     Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
     """
     gains, xp = np.empty((C.shape[0], len(lost))), namespace(C)
-    for rows in row_blocks(C.shape[0], C.shape[1], block_entries(C, CACHED_SIMILARITIES)):
+
+    def gain(rows: slice) -> None:
         inside = xp.maximum(rows_of(C, rows), second)
         kept = xp.minimum(inside, first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= second
         gains[rows] = on_host(kept @ H)
         gains[rows] += on_host(inside @ weights)[:, None]
+
+    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, CACHED_SIMILARITIES))
     return gains - lost
 
 
@@ -291,11 +298,18 @@ def _nearest_picks(S: Any, picks: Sequence[int], weights: Any) -> tuple[Any, Any
     """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
     weights at the nearest pick; and Hᵀ(s¹ − s²), the loss if each pick were removed.
     """
-    xp = namespace(S)
-    T = contiguous(rows_of(S.T, np.asarray(picks, np.intp)).T)
-    nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
-    second = xp.max(with_entries(T, nearest, 0.0), axis=1)
-    H = with_entries(xp.zeros_like(T), nearest, weights)
+    chosen, xp, n = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S), S.shape[0]
+    found: dict[int, tuple[Any, ...]] = {}
+
+    def compare(targets: slice) -> None:
+        T = contiguous(chosen[:, targets].T)
+        nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
+        second = xp.max(with_entries(T, nearest, 0.0), axis=1)
+        found[targets.start] = nearest, first, second, with_entries(xp.zeros_like(T), nearest, weights[targets])
+
+    in_blocks(compare, n, len(picks), block_entries(S, BLOCK_ENTRIES))
+    parts = zip(*(found[start] for start in sorted(found)), strict=True)
+    nearest, first, second, H = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
     return first, second, H, np.asarray(lost, np.float64)
 

@@ -18,6 +18,7 @@ from mosaic._arrays import (
     FloatArray,
     IntArray,
     as_weights,
+    in_blocks,
     row_blocks,
     row_norms_squared,
     standing_for_all,
@@ -136,9 +137,12 @@ class Points:
 
     def sampling_order(self, among: IntArray, size: int) -> NDArray[np.uint64]:
         """Numbers by which ``size`` of the points ``among`` are sampled, lowest first; 0 for frequent points, always sampled."""
-        priority, weights = self.priority[among], self.weights[among]
-        priority[weights * size >= weights.sum()] = 0
-        return priority
+        everyone = len(among) == self.n
+        priority, weights = (self.priority, self.weights) if everyone else (self.priority[among], self.weights[among])
+        total = float(weights.sum())
+        if float(weights.max(initial=0.0)) * size < total:
+            return priority
+        return np.where(weights * size >= total, np.uint64(0), priority)
 
 
 def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
@@ -152,18 +156,21 @@ def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
 def _centre_distances(X: Any, weights: FloatArray) -> Any:
     """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
     if is_on_device(X):
-        centre = (beside(X, weights) @ as_double(X)) / float(weights.sum())
-        parts = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+        parts = list(row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)))
+        centre = sum(beside(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(weights.sum())
         return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
     X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
-    for part in row_blocks(*X.shape):
+
+    def measure(part: slice) -> None:
         if sp.issparse(X):
             block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
             distances[part] = row_norms_squared(X[part] - centre)
+
+    in_blocks(measure, X.shape[0], X.shape[1])
     return distances
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic._arrays import FloatArray, IntArray, in_blocks
 from mosaic._codes import BoolArray, KnownRows, row_codes
 from mosaic._devices import rows_of
 from mosaic.choosing.certificate import SelectionCertificate
@@ -165,8 +165,11 @@ class Selection:
         nearest = np.full(self.kernel.n, -1, np.intp)
         if not len(self.chosen):
             return nearest
-        for rows in row_blocks(self.kernel.n, len(self.chosen)):
+
+        def compare(rows: slice) -> None:
             nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
+
+        in_blocks(compare, self.kernel.n, len(self.chosen))
         nearest[self.chosen] = np.arange(len(self.chosen))
         return nearest
 
@@ -249,7 +252,8 @@ class Selection:
         compared = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
         known = None if compared is None else KnownRows.of(row_codes(compared.X))
         labels = np.empty(Y.shape[0], np.intp)
-        for rows in row_blocks(Y.shape[0], len(lengths)):
+
+        def compare(rows: slice) -> None:
             K = kernel.cross(rows_of(Y, rows))
             labels[rows] = self._nearest(K)
             if compared is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
@@ -259,6 +263,8 @@ class Selection:
                 distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
                 is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself
                 labels[rows][flagged[rows] & ~is_pick] = -1
+
+        in_blocks(compare, Y.shape[0], len(lengths))
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
@@ -274,9 +280,13 @@ class Selection:
         """
         counts, flagged, labels, errors = self.answers_at(Y)
         similarity = np.full(len(labels), np.nan)
-        for rows in row_blocks(len(labels), max(len(self.chosen), 1)) if len(self.chosen) else ():
+
+        def compare(rows: slice) -> None:
             known = rows.start + np.flatnonzero(labels[rows] >= 0)
             similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
+
+        if len(self.chosen):
+            in_blocks(compare, len(labels), len(self.chosen))
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController
 
+from mosaic._threads import one_thread
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all, merge_nodes
 
@@ -74,22 +72,6 @@ def as_rows(rows: Any) -> Any:
         )
     single = rows.dtype.kind == "f" and rows.dtype.itemsize == 4
     return np.require(rows, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
-
-
-@cache
-def _linear_algebra_libraries() -> ThreadpoolController:
-    """The loaded BLAS libraries. The search takes milliseconds, so the result is cached."""
-    return ThreadpoolController()
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """BLAS with one thread: several would compete with our own threads, and round sums differently.
-
-    A process has one such limit, which belongs to the thread that set it first. So the caller of a pass sets it around the
-    pass, for the threads that it starts, and workers in other processes set their own.
-    """
-    limit: AbstractContextManager[Any] = _linear_algebra_libraries().limit(limits=1)
-    return limit
 
 
 def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:

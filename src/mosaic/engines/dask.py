@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from mosaic._files import readable_size
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.engines.base import Source, Watch, as_rows, check_shape, map_run, merge_last, merge_runs, one_thread
+from mosaic._threads import one_thread
+from mosaic.engines.base import Source, Watch, as_rows, check_shape, map_run, merge_last, merge_runs
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task
 

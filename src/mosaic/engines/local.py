@@ -5,14 +5,15 @@ from __future__ import annotations
 import mmap
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from mosaic.engines.base import Source, Watch, as_rows, check_shape, one_thread
+from mosaic._checks import check_jobs
+from mosaic._threads import one_thread
+from mosaic.engines.base import Source, Watch, as_rows, check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 
@@ -38,13 +39,7 @@ class LocalSource(Source):
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
         """Map the blocks and merge the results in order."""
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise InvalidInputError(
-                "must be a whole number other than 0, or None",
-                "Use -1 for all cores.",
-                parameter="n_jobs",
-                value=self.n_jobs,
-            )
+        check_jobs(self.n_jobs)
 
         def nodes() -> Iterator[Node[Small]]:
             for block, small in enumerate(self._mapped(task)):

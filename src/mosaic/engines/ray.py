@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.engines.base import Source, Watch, as_rows, check_shape, one_thread
+from mosaic._threads import one_thread
+from mosaic.engines.base import Source, Watch, as_rows, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 

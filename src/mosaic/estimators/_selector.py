@@ -25,6 +25,7 @@ from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
+from mosaic.estimators._jobs import in_threads
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._reading import Asked, read_named, without_scaling
@@ -115,6 +116,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.verbose = verbose
 
     @with_callbacks
+    @in_threads
     def fit(
         self,
         X: Any,
@@ -212,11 +214,13 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return len(self._found.rows)
 
     @property
+    @in_threads
     def labels_(self) -> IntArray:
         """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
         return self._given(self._found.answers.labels)
 
     @property
+    @in_threads
     def representation_error_(self) -> FloatArray:
         """Share of each row that the representatives cannot express."""
         return self._given(self._found.answers.representation_error)
@@ -227,16 +231,19 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self._found.cut.count
 
     @property
+    @in_threads
     def coverage_(self) -> float:
         """Share of the rows that belong which the representatives express."""
         return self._found.coverage
 
     @property
+    @in_threads
     def influence_(self) -> FloatArray:
         """Norm of each row's row in the encoding; the first access solves the program."""
         return self._given(self._found.influence)
 
     @property
+    @in_threads
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
@@ -244,6 +251,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         """
         return self._found.certificate
 
+    @in_threads
     def rethreshold(self, **changes: Any) -> Self:
         """Choose again with other thresholds, without reading the data again.
 
@@ -509,6 +517,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         explained, total = self._ask(X, "explained_at").sum(axis=0)
         return float(explained / total)
 
+    @in_threads
     def _ask(self, X: Any, question: str) -> Any:
         """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)

@@ -179,7 +179,8 @@ class PointKernel(Kernel):
 
     @property
     def block_entries(self) -> int:
-        return block_entries(self.X, BLOCK_ENTRIES)
+        # On a device the rows of a block, in double precision, are larger than their similarities to few points.
+        return block_entries(self.X, BLOCK_ENTRIES) // (max(self.X.shape[1] // 64, 1) if is_on_device(self.X) else 1)
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))

@@ -69,7 +69,7 @@ class InteriorPoint:
     def step(self, problem: DesignProblem, state: State) -> State:
         """One predictor and corrector step with a single factorisation."""
         eta, zeta, at = state
-        newton = at.hessian
+        newton = at.curvature()
         newton *= 2.0
         factor = cholesky(with_diagonal(newton, zeta / eta))
         gradient = 1.0 - at.v
