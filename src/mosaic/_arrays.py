@@ -27,16 +27,32 @@ BLOCK_ENTRIES = 1 << 18
 LEAST_WEIGHT = 2.0**-100
 
 
-def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices that cover ``range(n_rows)``, each about ``entries / n_columns`` rows long."""
-    step = max(64, entries // max(n_columns, 1))
+def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> Iterator[slice]:
+    """Slices that cover ``range(n_rows)``, each about ``entries / n_columns`` rows long, and at least ``least``."""
+    step = max(least, entries // max(n_columns, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def in_blocks(function: Callable[[slice], object], n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES) -> None:
-    """Call the function for every slice of ``row_blocks``, in threads if there are any (``_threads.using_threads``)."""
-    each(function, row_blocks(n_rows, n_columns, entries))
+def in_blocks(
+    function: Callable[[slice], object],
+    n_rows: int,
+    n_columns: int,
+    entries: int = BLOCK_ENTRIES,
+    *,
+    least: int = 64,
+    alone: bool = False,
+) -> None:
+    """Call the function for every slice of ``row_blocks``, in threads if there are any (``_threads.using_threads``).
+
+    ``alone`` calls it in this thread only: a device has cores of its own.
+    """
+    blocks = row_blocks(n_rows, n_columns, entries, least)
+    if not alone:
+        each(function, blocks)
+        return
+    for rows in blocks:
+        function(rows)
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:

@@ -146,7 +146,7 @@ def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
     def add(part: slice) -> None:
         parts[part.start] = namespace(X).sum(of(rows_of(X, part)), axis=1)
 
-    in_blocks(add, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+    in_blocks(add, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES), alone=is_on_device(X))
     return namespace(X).concat([parts[start] for start in sorted(parts)])
 
 
@@ -184,6 +184,7 @@ def _unit_shift(X: Any) -> int:
         values.shape[0],
         1 if sp.issparse(X) else X.shape[1],
         entries,
+        alone=is_on_device(X),
     )
     shift = -int(np.frexp(max(sizes))[1])  # squares stay within the range of floats
 
@@ -194,7 +195,7 @@ def _unit_shift(X: Any) -> int:
         else:
             lengths.append(float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
 
-    in_blocks(measure, X.shape[0], X.shape[1], entries)
+    in_blocks(measure, X.shape[0], X.shape[1], entries, alone=is_on_device(X))
     longest = max(lengths)
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2

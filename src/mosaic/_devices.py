@@ -8,6 +8,7 @@ a NumPy array. For NumPy arrays and sparse matrices the functions are NumPy's ow
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -221,6 +222,26 @@ def with_entries(A: Any, columns: Any, values: Any) -> Any:
     xp = namespace(A)
     here = xp.arange(A.shape[1], device=_compat().device(A))[None, :] == columns[:, None]
     return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A) + values, A)
+
+
+def sums_by_group(group: Any, weights: Any, count: int) -> Callable[[Any], Any]:
+    """A function of matrices with a column for each entry of ``group``: their sums, times ``weights``, over each group."""
+    if is_on_device(group):  # a product with the indicator of the groups
+        xp = namespace(group)
+        zeros = xp.zeros((group.shape[0], count), dtype=weights.dtype, device=_compat().device(group))
+        indicator = with_entries(zeros, group, weights)
+        return lambda A: A @ indicator
+    order = np.argsort(group.astype(np.uint16 if count <= 1 << 16 else group.dtype), kind="stable")
+    sizes = np.bincount(group, minlength=count)
+    filled = np.flatnonzero(sizes)
+    starts = np.cumsum(np.append(0, sizes[:-1]))[filled]
+
+    def sums(A: Any) -> Any:
+        found = np.zeros((len(A), count), A.dtype)
+        found[:, filled] = np.add.reduceat((A * weights).take(order, axis=1), starts, axis=1)
+        return found
+
+    return sums
 
 
 def bits(A: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -21,6 +22,11 @@ from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
 
+#: Seconds of work that make it worth while to wake another thread.
+SECONDS_OF_A_HELPER = 1e-4
+#: Matrices of at least this many rows are factored in several threads of the linear algebra library, at most this many: more
+#: were slower on 16 cores.
+LARGE_MATRIX, MOST_LIBRARY_THREADS = 1000, 8
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
 _lock = threading.Lock()
@@ -74,6 +80,21 @@ def one_thread() -> Iterator[None]:
                 _limits.pop().restore_original_limits()
 
 
+@contextmanager
+def library_threads(rows: int) -> Iterator[None]:
+    """For linear algebra with matrices of this many rows: if they are large, the library has threads, and ``each`` has one."""
+    count = _threads.get() or 1
+    if rows < LARGE_MATRIX or count == 1:
+        yield
+        return
+    token = _threads.set(1)
+    try:
+        with _libraries().limit(limits=min(count, MOST_LIBRARY_THREADS), user_api="blas"):
+            yield
+    finally:
+        _threads.reset(token)
+
+
 def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
     """Call the function for every part, in the threads of ``using_threads``. Calls must not depend on one another.
 
@@ -85,8 +106,15 @@ def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
     >>> squares
     [0, 1, 4, 9]
     """
-    left = deque(parts)
-    helpers = min(_threads.get() or 1, len(left)) - 1
+    left, most = deque(parts), _threads.get() or 1
+    if most == 1 or len(left) <= 1:
+        for part in left:
+            function(part)
+        return
+    started = time.perf_counter()
+    function(left.popleft())
+    seconds_left = (time.perf_counter() - started) * len(left)
+    helpers = min(most - 1, len(left) - 1, int(seconds_left / SECONDS_OF_A_HELPER))
 
     def work() -> None:
         _threads.set(1)  # parts of parts are not divided again
@@ -101,18 +129,13 @@ def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
                 left.clear()
                 raise
 
-    if helpers <= 0:
-        for part in left:
-            function(part)
-        return
-    pool = _pool(helpers)
     # A thread knows nothing of its caller's context, such as how NumPy treats overflow, unless it is given a copy.
-    started = [pool.submit(copy_context().run, work) for _ in range(helpers)]
+    waking = [_pool(most - 1).submit(copy_context().run, work) for _ in range(helpers)]
     try:
         copy_context().run(work)
     finally:
-        wait(started)
-    for helper in started:
+        wait(waking)
+    for helper in waking:
         helper.result()
 
 

@@ -29,7 +29,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks
 from mosaic._checks import check_strength, real_number
-from mosaic._devices import descending, is_on_device, numpy_dtype, squares_of_rows
+from mosaic._devices import descending, is_on_device, numpy_dtype, on_host, squares_of_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
@@ -179,7 +179,7 @@ def with_residual(
 
     It holds for every c; the best c for k is used.
     """
-    n, F = kernel.n, np.asarray(F, np.float64)
+    n = kernel.n
     a, b, d = np.empty(n), np.empty(n), np.empty(n)
     for rows in row_blocks(n, n):
         columns = np.arange(n)[rows]
@@ -330,7 +330,8 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
         return bound
     at, eta = DesignProblem(F, C, best.lam), best.solution.value
     used = np.flatnonzero(eta)
-    A = at.restrict(used).solve_M(eta[used], np.asarray(F.T, np.float64))
+    F = np.asarray(on_host(F), np.float64)
+    A = at.restrict(used).solve_M(eta[used], F.T)
     return with_residual(kernel, F, weights, A, bound, best.lam, k)
 
 

@@ -285,7 +285,8 @@ class _Pivoting:
             self.Ft[rank:, rows] = new
             self.residual[rows] -= as_double(squares_of_rows(new.T))
 
-        in_blocks(extend, self.kernel.n, max(len(pivots), rank), self.kernel.block_entries)
+        entries, alone = self.kernel.block_entries, self.kernel.on_device
+        in_blocks(extend, self.kernel.n, max(len(pivots), rank), entries, alone=alone)
         worst = float(namespace(self.residual).min(self.residual))
         if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
             j = int(namespace(self.residual).argmin(self.residual))

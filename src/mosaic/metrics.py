@@ -226,7 +226,7 @@ def unexplained_at(
         for left, root in zip(errors, roots, strict=True):
             left[rows] = np.maximum(left[rows] - on_host(squares_of_rows(K @ beside(K, root))), 0.0)
 
-    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries)
+    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, alone=kernel.on_device)
     return errors
 
 

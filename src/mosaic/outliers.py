@@ -219,7 +219,7 @@ class EffectiveCounts:
         def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places))
+        in_blocks(count, len(members), len(self.places), alone=kernel.on_device)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -230,7 +230,7 @@ class EffectiveCounts:
             new = rows_of(Y, rows)
             counts[rows] = self._counts(self.reference.cross(new), self.reference.diagonal_at(new))
 
-        in_blocks(count, Y.shape[0], self.reference.n)
+        in_blocks(count, Y.shape[0], self.reference.n, alone=self.reference.on_device)
         return counts
 
     def _counts(self, K: FloatArray, own: FloatArray) -> FloatArray:

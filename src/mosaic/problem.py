@@ -294,7 +294,9 @@ class DesignProblem:
             Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
 
-        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES))
+        in_blocks(
+            score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES), alone=is_on_device(F)
+        )
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
@@ -358,7 +360,7 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
         block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
         grams[rows.start] = on_host(block.T @ block)
 
-    in_blocks(gram, F.shape[0], F.shape[1], block_entries(F, GRAM_ENTRIES))
+    in_blocks(gram, F.shape[0], F.shape[1], block_entries(F, GRAM_ENTRIES), alone=is_on_device(F))
     C = np.zeros((F.shape[1], F.shape[1]))
     for start in sorted(grams):  # rounding must not depend on which was computed first
         C += grams[start]

@@ -28,6 +28,7 @@ from mosaic._devices import (
     block_entries,
     highest,
     host_rows,
+    is_on_device,
     largest_of,
     namespace,
     nearest_column,
@@ -261,7 +262,8 @@ class _WorkingSet:
         def find(part: slice) -> None:
             cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
 
-        in_blocks(find, len(places), len(centres), block_entries(self.rows, BLOCK_ENTRIES))
+        entries, alone = block_entries(self.rows, BLOCK_ENTRIES), is_on_device(self.rows)
+        in_blocks(find, len(places), len(centres), entries, alone=alone)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

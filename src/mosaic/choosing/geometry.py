@@ -31,6 +31,7 @@ from mosaic._devices import (
     block_entries,
     column_quantiles,
     host_rows,
+    is_on_device,
     namespace,
     on_host,
     rows_of,
@@ -188,7 +189,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         def call(part: slice) -> None:
             found[part.start] = on_host(of(as_double(rows_of(X, part)), part))
 
-        in_blocks(call, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
+        in_blocks(call, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES), alone=is_on_device(X))
         return np.array([found[start] for start in sorted(found)])
 
     xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())

@@ -15,7 +15,7 @@ Picks are taken from *candidates* for *targets*, points with weights ω. There a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
@@ -38,6 +38,7 @@ from mosaic._devices import (
     numpy_dtype,
     on_host,
     rows_of,
+    sums_by_group,
     with_entries,
 )
 from mosaic.budget import MOST_IN_DOUBLE
@@ -45,10 +46,10 @@ from mosaic.kernels import Kernel
 
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
-#: Similarities that exchanges work on at once: 1 MB in single precision, which stays in the cache of one core.
-CACHED_SIMILARITIES = 1 << 18
-#: Candidates whose outdated gains are recomputed together.
-GAINS_AT_ONCE = 16
+#: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
+CACHED_SIMILARITIES = 1 << 17
+#: Candidates whose outdated gains are recomputed together, and the fewest of them for which another thread is woken.
+GAINS_AT_ONCE, CANDIDATES_OF_A_THREAD = 64, 16
 #: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
 MOST_EXCHANGE_WORK = 5e10
 
@@ -142,7 +143,7 @@ def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> Any:
             block = block / beside(block, lengths)
         S[part, ...] = in_precision_of(S, at_least_zero(block))
 
-    in_blocks(fill, len(columns), len(rows), kernel.block_entries)
+    in_blocks(fill, len(columns), len(rows), kernel.block_entries, alone=kernel.on_device)
     return S.T
 
 
@@ -227,8 +228,8 @@ class Similar:
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
 
-        A block of candidates is evaluated for all places together, by three matrix products (FastPAM's decomposition), and
-        the best exchange of the block is made at once.
+        A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it is
+        made at once.
 
         Notes
         -----
@@ -240,8 +241,8 @@ class Similar:
         if not picks:
             return picks
         stays = np.isin(picks, np.asarray(slots.forced, np.intp))
-        first, second, H, lost = _nearest_picks(S, picks, weights)
-        start = float(weights @ first)
+        nearest = _Nearest.of(S, picks, weights)
+        start = float(weights @ nearest.first)
         least = (1e-9 if numpy_dtype(S) == np.float64 else 1e-6) * start
         blocks = [slice(at, min(at + EXCHANGE_BLOCK, n_candidates)) for at in range(0, n_candidates, EXCHANGE_BLOCK)]
         unchanged = 0
@@ -249,7 +250,7 @@ class Similar:
             for block in blocks:
                 if unchanged == len(blocks):
                     return picks
-                gains = _exchange_gains(rows_of(S.T, block), weights, H, first, second, lost)
+                gains = nearest.exchange_gains(rows_of(S.T, block))
                 if worth is not None:
                     gains += worth[block, None] - worth[picks]
                 gains[:, stays] = -np.inf
@@ -259,7 +260,7 @@ class Similar:
                 unchanged += 1
                 if gains[candidate, place] > least:
                     picks[place] = block.start + int(candidate)
-                    first, second, H, lost = _nearest_picks(S, picks, weights)
+                    nearest = _Nearest.of(S, picks, weights)
                     unchanged = 0
         return picks
 
@@ -271,47 +272,57 @@ def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
     def gain(part: slice) -> None:
         gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
 
-    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES))
+    alone = is_on_device(C)
+    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES), least=CANDIDATES_OF_A_THREAD, alone=alone)
     return gains
 
 
-def _exchange_gains(C: Any, weights: Any, H: Any, first: Any, second: Any, lost: FloatArray) -> FloatArray:
-    """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
+class _Nearest(NamedTuple):
+    """The similarity of every target to its nearest pick, s¹, and to the second nearest, s² (0 if none).
 
-    Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
+    ``sums`` adds up rows of numbers, times ω, over the targets that are nearest to each pick; ``lost`` are these sums of s¹ − s².
     """
-    gains, xp = np.empty((C.shape[0], len(lost))), namespace(C)
 
-    def gain(rows: slice) -> None:
-        inside = xp.maximum(rows_of(C, rows), second)
-        kept = xp.minimum(inside, first)
-        inside -= kept  # (s_ci − s¹_i)₊
-        kept -= second
-        gains[rows] = on_host(kept @ H)
-        gains[rows] += on_host(inside @ weights)[:, None]
+    weights: Any
+    first: Any
+    second: Any
+    sums: Callable[[Any], Any]
+    lost: FloatArray
 
-    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, CACHED_SIMILARITIES))
-    return gains - lost
+    @classmethod
+    def of(cls, S: Any, picks: Sequence[int], weights: Any) -> _Nearest:
+        """From similarities, targets × candidates, and the candidates that are picks."""
+        chosen, xp, found = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S), {}
 
+        def compare(targets: slice) -> None:
+            T = contiguous(chosen[:, targets].T)
+            nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
+            found[targets.start] = nearest, first, xp.max(with_entries(T, nearest, 0.0), axis=1)
 
-def _nearest_picks(S: Any, picks: Sequence[int], weights: Any) -> tuple[Any, Any, Any, FloatArray]:
-    """For every target the similarity to its nearest pick, s¹, and to the second nearest, s² (0 if none); H, targets × picks, the
-    weights at the nearest pick; and Hᵀ(s¹ − s²), the loss if each pick were removed.
-    """
-    chosen, xp, n = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S), S.shape[0]
-    found: dict[int, tuple[Any, ...]] = {}
+        in_blocks(compare, S.shape[0], len(picks), block_entries(S, CACHED_SIMILARITIES), alone=is_on_device(S))
+        parts = zip(*(found[start] for start in sorted(found)), strict=True)
+        nearest, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
+        lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
+        return cls(weights, first, second, sums_by_group(nearest, weights, len(picks)), np.asarray(lost, np.float64))
 
-    def compare(targets: slice) -> None:
-        T = contiguous(chosen[:, targets].T)
-        nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
-        second = xp.max(with_entries(T, nearest, 0.0), axis=1)
-        found[targets.start] = nearest, first, second, with_entries(xp.zeros_like(T), nearest, weights[targets])
+    def exchange_gains(self, C: Any) -> FloatArray:
+        """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
 
-    in_blocks(compare, n, len(picks), block_entries(S, BLOCK_ENTRIES))
-    parts = zip(*(found[start] for start in sorted(found)), strict=True)
-    nearest, first, second, H = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
-    lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
-    return first, second, H, np.asarray(lost, np.float64)
+        Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
+        """
+        gains, xp = np.empty((C.shape[0], len(self.lost))), namespace(C)
+
+        def gain(rows: slice) -> None:
+            inside = xp.maximum(rows_of(C, rows), self.second)
+            kept = xp.minimum(inside, self.first)
+            inside -= kept  # (s_ci − s¹_i)₊
+            kept -= self.second
+            gains[rows] = on_host(self.sums(kept))
+            gains[rows] += on_host(inside @ self.weights)[:, None]
+
+        entries, alone = block_entries(C, CACHED_SIMILARITIES), is_on_device(C)
+        in_blocks(gain, C.shape[0], C.shape[1], entries, least=CANDIDATES_OF_A_THREAD, alone=alone)
+        return gains - self.lost
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class Selection:
         def compare(rows: slice) -> None:
             nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
 
-        in_blocks(compare, self.kernel.n, len(self.chosen))
+        in_blocks(compare, self.kernel.n, len(self.chosen), alone=self.kernel.on_device)
         nearest[self.chosen] = np.arange(len(self.chosen))
         return nearest
 
@@ -264,7 +264,7 @@ class Selection:
                 is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself
                 labels[rows][flagged[rows] & ~is_pick] = -1
 
-        in_blocks(compare, Y.shape[0], len(lengths))
+        in_blocks(compare, Y.shape[0], len(lengths), alone=kernel.on_device)
         return labels
 
     def errors_at(self, Y: Any) -> FloatArray:
@@ -286,7 +286,7 @@ class Selection:
             similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
 
         if len(self.chosen):
-            in_blocks(compare, len(labels), len(self.chosen))
+            in_blocks(compare, len(labels), len(self.chosen), alone=self.chosen_kernel.on_device)
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 

@@ -128,6 +128,11 @@ class Kernel(ABC):
         """Similarities that should be computed at once."""
         return BLOCK_ENTRIES
 
+    @property
+    def on_device(self) -> bool:
+        """Whether the points are an array of another library than NumPy."""
+        return False
+
     def explicit_factor(self) -> Any | None:
         """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
@@ -181,6 +186,10 @@ class PointKernel(Kernel):
     def block_entries(self) -> int:
         # On a device the rows of a block, in double precision, are larger than their similarities to few points.
         return block_entries(self.X, BLOCK_ENTRIES) // (max(self.X.shape[1] // 64, 1) if is_on_device(self.X) else 1)
+
+    @property
+    def on_device(self) -> bool:
+        return is_on_device(self.X)
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
