@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._threads import available_threads, each, library_threads, one_thread, using_threads
+from mosaic._threads import available_threads, each, one_thread, using_threads
 
 
 def library_sizes():
@@ -23,8 +23,8 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(n):
     np.testing.assert_array_equal(one.effective_count_, three.effective_count_)
     np.testing.assert_array_equal(one.labels_, three.labels_)
     assert one.certificate_.error == three.certificate_.error
-    # Matrices of a thousand rows and more are factored by the library's own threads, which round differently.
-    assert one.certificate_.bound == pytest.approx(three.certificate_.bound, rel=1e-6)
+    assert one.certificate_.bound == three.certificate_.bound
+    assert one.certificate_.gap == three.certificate_.gap
     np.testing.assert_array_equal(one.predict(X[:500]), three.predict(X[:500]))
 
 
@@ -86,11 +86,6 @@ def test_the_library_has_one_thread_inside_and_as_many_as_before_outside():
         before = library_sizes()
         with using_threads(2):
             assert set(library_sizes()) == {1}
-            with library_threads(10):
-                assert set(library_sizes()) == {1}
-            with library_threads(5000):
-                assert library_sizes() == before
-            assert set(library_sizes()) == {1}
         assert library_sizes() == before
 
 
@@ -122,4 +117,4 @@ def test_solve_uses_threads_too():
         one = solve(X, tol=1e-2)
     with using_threads(3):
         three = solve(X, tol=1e-2)
-    assert three.certificate.primal == pytest.approx(one.certificate.primal, rel=1e-9)
+    assert three.certificate.primal == one.certificate.primal

@@ -224,6 +224,21 @@ def with_entries(A: Any, columns: Any, values: Any) -> Any:
     return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A) + values, A)
 
 
+def with_some_entries(A: Any, rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[Any]) -> Any:
+    """A with some entries changed, at most one of every row unless A is a NumPy array."""
+    if isinstance(A, np.ndarray):
+        A[rows, columns] = values
+        return A
+    places, new = np.full(A.shape[0], -1), np.zeros(A.shape[0])
+    places[rows], new[rows] = columns, values
+    return with_entries(A, beside(A, places), beside(A, new))
+
+
+def sums_of_products(A: Any, B: Any) -> Any:
+    """Σ_j a_ij b_ij for every row, where the matrices are."""
+    return np.einsum("ij,ij->i", A, B) if isinstance(A, np.ndarray) else namespace(A).sum(A * B, axis=1)
+
+
 def sums_by_group(group: Any, weights: Any, count: int) -> Callable[[Any], Any]:
     """A function of matrices with a column for each entry of ``group``: their sums, times ``weights``, over each group."""
     if is_on_device(group):  # a product with the indicator of the groups

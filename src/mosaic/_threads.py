@@ -23,14 +23,13 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 
 #: Seconds of work that make it worth while to wake another thread.
-SECONDS_OF_A_HELPER = 1e-4
-#: Matrices of at least this many rows are factored in several threads of the linear algebra library, at most this many: more
-#: were slower on 16 cores.
-LARGE_MATRIX, MOST_LIBRARY_THREADS = 1000, 8
+SECONDS_OF_A_HELPER = 5e-4
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
 _lock = threading.Lock()
 _limits: list[Any] = []
+#: Seconds that a part of each function took when it was last called.
+_seconds: dict[Any, float] = {}
 _limited = 0
 
 
@@ -80,21 +79,6 @@ def one_thread() -> Iterator[None]:
                 _limits.pop().restore_original_limits()
 
 
-@contextmanager
-def library_threads(rows: int) -> Iterator[None]:
-    """For linear algebra with matrices of this many rows: if they are large, the library has threads, and ``each`` has one."""
-    count = _threads.get() or 1
-    if rows < LARGE_MATRIX or count == 1:
-        yield
-        return
-    token = _threads.set(1)
-    try:
-        with _libraries().limit(limits=min(count, MOST_LIBRARY_THREADS), user_api="blas"):
-            yield
-    finally:
-        _threads.reset(token)
-
-
 def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
     """Call the function for every part, in the threads of ``using_threads``. Calls must not depend on one another.
 
@@ -107,14 +91,17 @@ def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
     [0, 1, 4, 9]
     """
     left, most = deque(parts), _threads.get() or 1
-    if most == 1 or len(left) <= 1:
+    code = getattr(function, "__code__", None)
+    if most > 1 and len(left) > 1 and code not in _seconds:  # how long does a part take?
+        started = time.perf_counter()
+        function(left.popleft())
+        _seconds[code] = time.perf_counter() - started
+    helpers = min(most - 1, len(left) - 1, int(_seconds.get(code, 0.0) * len(left) / SECONDS_OF_A_HELPER))
+    if helpers < 1:
         for part in left:
             function(part)
         return
-    started = time.perf_counter()
-    function(left.popleft())
-    seconds_left = (time.perf_counter() - started) * len(left)
-    helpers = min(most - 1, len(left) - 1, int(seconds_left / SECONDS_OF_A_HELPER))
+    started, parts_left = time.perf_counter(), len(left)
 
     def work() -> None:
         _threads.set(1)  # parts of parts are not divided again
@@ -137,6 +124,7 @@ def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
         wait(waking)
     for helper in waking:
         helper.result()
+    _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / parts_left
 
 
 @cache

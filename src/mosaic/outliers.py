@@ -49,7 +49,7 @@ from scipy.stats import binom
 
 from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic._codes import BoolArray
-from mosaic._devices import rows_of
+from mosaic._devices import beside, host_rows, namespace, on_host, rows_of, sums_of_products, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.problem import DesignProblem, critical_lam, weighted_gram
@@ -120,26 +120,29 @@ class SmallProgram:
     P: FloatArray
     R: FloatArray
 
-    def log_counts(self, K: FloatArray, own: FloatArray, diagonal: FloatArray) -> FloatArray:
+    def log_counts(self, K: Any, own: FloatArray, diagonal: FloatArray) -> FloatArray:
         """Log m of points with similarities K to the program's points and ``own`` to themselves."""
-        at_support = K[:, self.support]
-        itself = np.maximum(own - np.einsum("ij,ij->i", at_support @ self.P, at_support), 0.0)
-        Q = np.abs(K - at_support @ self.R)
+        at_support = rows_of(K.T, self.support).T
+        explained = sums_of_products(at_support @ beside(K, self.P), at_support)
+        itself = np.maximum(own - on_host(explained), 0.0)
+        Q = abs(K - at_support @ beside(K, self.R))
         known, place = _same(K, own, diagonal)
-        Q[known, place] = itself[known]  # similarity to itself, which a precomputed kernel need not hold
-        is_new = np.ones(len(K))
+        Q = with_some_entries(
+            Q, known, place, itself[known]
+        )  # similarity to itself, which a given kernel need not hold
+        is_new = np.ones(K.shape[0])
         is_new[known] = 0.0
-        largest = np.maximum(Q.max(axis=1, initial=0.0), itself)
-        total = Q @ self.weights + is_new * itself
-        return np.asarray(np.log(np.divide(total, largest, out=np.ones(len(K)), where=largest > 0).clip(1.0)))
+        largest = np.maximum(on_host(namespace(Q).max(Q, axis=1)), itself)
+        total = on_host(Q @ beside(Q, self.weights)) + is_new * itself
+        return np.asarray(np.log(np.divide(total, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)))
 
 
-def _same(K: FloatArray, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
     """Pairs of a row and a program's point that are the same; rows that are near no point are ruled out first."""
-    nearest = (K - 0.5 * diagonal).max(axis=1, initial=-np.inf)
+    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal), axis=1))
     rows = np.flatnonzero(own - 2.0 * nearest <= SAME_POINT * (own + diagonal.max(initial=0.0)))
     lengths = own[rows, None] + diagonal
-    found, place = np.nonzero(lengths - 2.0 * K[rows] <= SAME_POINT * lengths)
+    found, place = np.nonzero(lengths - 2.0 * host_rows(K, rows) <= SAME_POINT * lengths)
     return rows[found], place
 
 
@@ -217,9 +220,9 @@ class EffectiveCounts:
         counts = np.empty(len(members))
 
         def count(rows: slice) -> None:
-            counts[rows] = self._counts(kernel.block(members[rows], self.places), own[members[rows]])
+            counts[rows] = self._counts(kernel.block_beside(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), alone=kernel.on_device)
+        in_blocks(count, len(members), len(self.places), kernel.block_entries, alone=kernel.on_device)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -228,12 +231,13 @@ class EffectiveCounts:
 
         def count(rows: slice) -> None:
             new = rows_of(Y, rows)
-            counts[rows] = self._counts(self.reference.cross(new), self.reference.diagonal_at(new))
+            counts[rows] = self._counts(self.reference.cross_beside(new), self.reference.diagonal_at(new))
 
-        in_blocks(count, Y.shape[0], self.reference.n, alone=self.reference.on_device)
+        entries, alone = self.reference.block_entries, self.reference.on_device
+        in_blocks(count, Y.shape[0], self.reference.n, entries, alone=alone)
         return counts
 
-    def _counts(self, K: FloatArray, own: FloatArray) -> FloatArray:
+    def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         diagonal = self.reference.diagonal()
         logs = [p.log_counts(K[:, p.points], own, diagonal[p.points]) for p in self.programs]
         return np.asarray(np.exp(np.mean(logs, axis=0)))

@@ -48,8 +48,8 @@ from mosaic.kernels import Kernel
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
-#: Candidates whose outdated gains are recomputed together, and the fewest of them for which another thread is woken.
-GAINS_AT_ONCE, CANDIDATES_OF_A_THREAD = 64, 16
+#: Candidates whose outdated gains are recomputed together, and the fewest whose exchanges are evaluated together.
+GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
 #: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
 MOST_EXCHANGE_WORK = 5e10
 
@@ -273,7 +273,7 @@ def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
         gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
 
     alone = is_on_device(C)
-    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES), least=CANDIDATES_OF_A_THREAD, alone=alone)
+    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES), alone=alone)
     return gains
 
 
@@ -321,7 +321,7 @@ class _Nearest(NamedTuple):
             gains[rows] += on_host(inside @ self.weights)[:, None]
 
         entries, alone = block_entries(C, CACHED_SIMILARITIES), is_on_device(C)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=CANDIDATES_OF_A_THREAD, alone=alone)
+        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=alone)
         return gains - self.lost
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._devices import like, on_host
 from mosaic._linear import cholesky, solve_with, sum_of_squares, with_diagonal
-from mosaic._threads import library_threads
 from mosaic.problem import Bounds, DesignProblem, Evaluation
 from mosaic.solvers.base import Solution, Status, run
 
@@ -113,17 +112,16 @@ def run_interior_point(
     A primal value at or below ``target`` ends the run. If single precision finds the target out of reach, the run ends there.
     This proves nothing, and need not: a caller that sets a target has a solution already.
     """
-    with library_threads(problem.n):
-        solver, steps = InteriorPoint(), 0
-        if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
-            rough = _run_in_single_precision(problem, max(tol, SINGLE_PRECISION_GAP), start, target)
-            if rough is not None:
-                if rough.dual > target > -np.inf:
-                    return rough
-                steps, start = rough.iterations, rough.value
-                solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
-        found = run(solver, problem, tol=tol, max_iter=MOST_INTERIOR_STEPS, start=start, target=target)
-        return replace(found, iterations=steps + found.iterations)
+    solver, steps = InteriorPoint(), 0
+    if problem.n >= FEWEST_FOR_SINGLE_PRECISION:
+        rough = _run_in_single_precision(problem, max(tol, SINGLE_PRECISION_GAP), start, target)
+        if rough is not None:
+            if rough.dual > target > -np.inf:
+                return rough
+            steps, start = rough.iterations, rough.value
+            solver = InteriorPoint(continues=rough.status is Status.CONVERGED)
+    found = run(solver, problem, tol=tol, max_iter=MOST_INTERIOR_STEPS, start=start, target=target)
+    return replace(found, iterations=steps + found.iterations)
 
 
 def _run_in_single_precision(
