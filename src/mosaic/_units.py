@@ -179,5 +179,5 @@ def _within_range(X: Any) -> Any:
 
 def has_ordinary_size(X: Any) -> bool:
     """Whether the largest number of an array on a device is so near to 1 that squares need no unit of their own."""
-    largest = float(namespace(X).max(abs(X)))
+    largest = max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
     return largest == 0 or 2.0**-ORDINARY_EXPONENT <= largest <= 2.0**ORDINARY_EXPONENT

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import FloatArray, IntArray, points_on_device, refuse_masked, refuse_missing
+from mosaic._arrays import FloatArray, IntArray, refuse_masked, refuse_missing
 from mosaic._checks import check_seed
-from mosaic._devices import can_be_changed, is_on_device, on_host, rows_of
+from mosaic._devices import is_on_device, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
-from mosaic._units import Prepare, has_ordinary_size
+from mosaic._units import Prepare
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data import is_source
 from mosaic.data.cells import cells_of
@@ -31,7 +31,7 @@ from mosaic.data.sources import is_stream
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.kernels import POINT_KERNELS
+from mosaic.kernels import where_compared
 
 #: What a column is for that an argument of ``fit`` names.
 ROLES = {"groups": "the group of each row", "sample_weight": "how often each row counts"}
@@ -278,12 +278,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows of an array that stays on its device, if the kernel computes there; otherwise as a NumPy array."""
-    kernel = getattr(estimator, "kernel", "rbf")
-    if not (isinstance(kernel, str) and kernel in POINT_KERNELS) or not can_be_changed(X):
-        return read_rows(estimator, on_host(X), reset=reset)
-    X = points_on_device(X)
-    if not has_ordinary_size(X):
-        return read_rows(estimator, on_host(X), reset=reset)
+    X = where_compared(X, getattr(estimator, "kernel", "rbf"))
+    if not is_on_device(X):
+        return read_rows(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_, estimator.table_ = X.shape[1], None
         estimator.__dict__.pop("feature_names_in_", None)

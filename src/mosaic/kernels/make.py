@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import Seed, as_points, subsample
+from mosaic._arrays import Seed, as_points, points_on_device, subsample
 from mosaic._checks import check_kernel, real_number
-from mosaic._devices import on_host
-from mosaic._units import in_unit, unit_of
+from mosaic._devices import can_be_changed, is_on_device, on_host
+from mosaic._units import has_ordinary_size, in_unit, unit_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -93,7 +93,8 @@ def make_kernel(
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
     unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
-        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
+        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows.
+        With a unit, rows on a device stay there whatever their size
 
     Examples
     --------
@@ -103,7 +104,7 @@ def make_kernel(
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
-    X = as_points(X, "K" if kernel == "precomputed" else "X")
+    X = as_points(X if unit is not None else where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     if callable(kernel):
         return FromCallable(X, kernel)
     match kernel:
@@ -124,6 +125,23 @@ def make_kernel(
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
     raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+
+
+def where_compared(X: Any, kernel: Any) -> Any:
+    """X as given, or as a NumPy array if it is on a device and the kernel, the library or its size does not let it stay there.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0]]
+    >>> where_compared(X, "rbf") is X
+    True
+    """
+    if not is_on_device(X):
+        return X
+    if not (isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X)):
+        return on_host(X)
+    X = points_on_device(X)
+    return X if has_ordinary_size(X) else on_host(X)
 
 
 def _polynomial_gamma(X: Any, gamma: Any, unit: int) -> float:
