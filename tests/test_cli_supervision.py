@@ -21,7 +21,7 @@ LINUX = pytest.mark.skipif(
 )
 #: A command whose library does not return, or crashes, with the lock of Python held and a temporary folder open.
 STUCK = """
-import ctypes, sys
+import ctypes, sys, time
 from pathlib import Path
 import mosaic.cli.session as session
 from mosaic.cli import main
@@ -32,6 +32,16 @@ def stuck(path, **options):
     Path("ready").touch()
     if "crash" in path:
         ctypes.string_at(0)
+    if "swallow" in path:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            pass
+        try:
+            time.sleep(1000)
+        finally:
+            time.sleep(1.5)  # the signal comes again, and does not disturb
+            Path("tidy").touch()
     while True:
         ctypes.PyDLL(None).sleep(1000)
 
@@ -75,6 +85,18 @@ def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, nam
     assert child.returncode == code
     assert err.decode().startswith("mosaic: interrupted")
     assert err.count(b"\n") == 1
+    assert not list(Path(tmp_path, "tmp").iterdir())
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_that_a_library_swallows_ends_the_command_and_lets_it_tidy_up(start, tmp_path, name, code):
+    child = start("select", "swallow.csv", "-k", "3")
+    child.send_signal(getattr(signal, name))
+    _, err = child.communicate(timeout=600)
+    assert child.returncode == code
+    assert err.decode().startswith("mosaic: interrupted")
+    assert err.count(b"\n") == 1
+    assert (tmp_path / "tidy").exists()
     assert not list(Path(tmp_path, "tmp").iterdir())
 
 

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import signal
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -225,14 +226,16 @@ def exit_on_signal() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise SystemExit(128 + number), so that temporary files are removed.
 
     SIGINT raises KeyboardInterrupt, as ever; a supervisor is told of all three. Handlers set elsewhere and ignored signals
-    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
+    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing. A signal that comes again is ignored as long as the
+    exception of the first is on its way; it is raised anew where a library has swallowed that.
     """
+    raised: list[BaseException] = []
 
     def leave(number: int, frame: FrameType | None) -> None:
         _tell(b"!")
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise SystemExit(128 + number)
+        if not raised or not _is_under_way(raised[-1]):
+            raised.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+            raise raised[-1]
 
     ours: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
@@ -245,7 +248,16 @@ def exit_on_signal() -> Iterator[None]:
         yield
     finally:
         for number, handler in ours.items():
-            signal.signal(number, handler)
+            # A supervisor sends its signal again until this process ends, which must find time to say why it does.
+            signal.signal(number, signal.SIG_IGN if raised and _supervisor is not None else handler)
+
+
+def _is_under_way(error: BaseException) -> bool:
+    """Whether this exception is being handled, or others are while it is."""
+    handled = sys.exception()
+    while handled is not None and handled is not error:
+        handled = handled.__context__
+    return handled is not None
 
 
 @contextmanager
