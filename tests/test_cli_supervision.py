@@ -33,6 +33,11 @@ def stuck(path, **options):
     Path("ready").touch()
     if "crash" in path:
         ctypes.string_at(0)
+    if "other" in path:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            raise ImportError("initialization failed") from None
     if "swallow" in path:
         try:
             time.sleep(1000)
@@ -87,6 +92,16 @@ def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, nam
     assert err.decode().startswith("mosaic: interrupted")
     assert err.count(b"\n") == 1
     assert not list(Path(tmp_path, "tmp").iterdir())
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_of_which_a_library_makes_another_error_is_told_as_a_signal(start, name, code):
+    child = start("select", "other.csv", "-k", "3")
+    child.send_signal(getattr(signal, name))
+    _, err = child.communicate(timeout=600)
+    assert child.returncode == code
+    assert err.decode().startswith("mosaic: interrupted")
+    assert err.count(b"\n") == 1
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])

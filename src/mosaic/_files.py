@@ -227,7 +227,8 @@ def exit_on_signal() -> Iterator[None]:
 
     SIGINT raises KeyboardInterrupt, as ever; a supervisor is told of all three. Handlers set elsewhere and ignored signals
     (nohup ignores SIGHUP) stay. Outside the main thread this does nothing. A signal that comes again is ignored as long as the
-    exception of the first is on its way; it is raised anew where a library has swallowed that.
+    exception of the first is on its way; it is raised anew where a library has swallowed that. What else is raised after a
+    signal is its consequence, as the ImportError of a module that was interrupted while it was loaded.
     """
     raised: list[BaseException] = []
 
@@ -246,6 +247,10 @@ def exit_on_signal() -> Iterator[None]:
         signal.signal(number, leave)
     try:
         yield
+    except Exception as error:
+        if not raised:
+            raise
+        raise raised[-1] from error
     finally:
         for number, handler in ours.items():
             # A supervisor sends its signal again until this process ends, which must find time to say why it does.

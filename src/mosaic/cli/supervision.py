@@ -21,7 +21,7 @@ from mosaic import _files
 from mosaic.exceptions import InvalidInputError, MosaicError
 
 #: Seconds until a signal is passed on, if the child has not had it itself, as Ctrl-C does; and until a silent child is ended.
-PASSED_ON, ENDED = 0.1, 0.5
+PASSED_ON, ENDED = 0.1, 0.4
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
