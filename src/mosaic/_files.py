@@ -210,6 +210,15 @@ def watched_by(pipe: int) -> None:
     _supervisor = pipe
 
 
+def end_if_watched(code: int) -> None:
+    """End this process at once if a supervisor watches it, who removes what is left. Taking Python down may last a second."""
+    if _supervisor is not None:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
 def announce(path: object) -> None:
     """Tell the supervisor, if there is one, of a temporary file or folder, which it removes after a crash."""
     _tell(b"+" + os.fsencode(str(path)))

@@ -70,7 +70,7 @@ def supervised(args: Namespace) -> int | None:
     os.set_blocking(inward, False)
     watch = _Watch(child, inward)
     code = watch.wait()
-    if code < 0 or watch.signal is not None:
+    if not 0 <= code < 128 or watch.signal is not None:
         watch.clean()
     if code >= 0:
         return code
