@@ -22,7 +22,7 @@ LINUX = pytest.mark.skipif(
 )
 #: A command whose library does not return, or crashes, with the lock of Python held and a temporary folder open.
 STUCK = """
-import ctypes, sys, time
+import atexit, ctypes, sys, time
 from pathlib import Path
 import mosaic.cli.session as session
 from mosaic.cli import main
@@ -34,6 +34,7 @@ def stuck(path, **options):
     if "crash" in path:
         ctypes.string_at(0)
     if "other" in path:
+        atexit.register(time.sleep, 1000)  # Python is not taken down, which may last
         try:
             time.sleep(1000)
         except BaseException:
