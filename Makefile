@@ -21,7 +21,7 @@ $(VENV)/.dev: pyproject.toml
 	touch $(VENV)/.user $@
 
 $(VENV)/.all: $(VENV)/.dev
-	$(PIP) --editable '.[dev,ray,spark,pyod,tables]'
+	$(PIP) --editable '.[dev,ray,spark,pyod,tables,others]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml
@@ -101,6 +101,8 @@ fuzz: $(VENV)/.dev  # kills and a soak (about 10 minutes), then both fuzzers for
 	$(BIN)/python fuzz/soak.py
 	$(BIN)/python fuzz/fuzz_files.py --special
 	$(BIN)/python fuzz/fuzz_files.py --disturbed
+	$(BIN)/python fuzz/fuzz_files.py --kind .mosaic --start $$(date +%Y%j)00000 --cases 300 --out fuzz/found-models.jsonl
+	$(BIN)/python fuzz/fuzz_engines.py --start $$(date +%Y%j)00000 --cases 300
 	$(BIN)/python fuzz/fuzz_files.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-files.jsonl
 	$(BIN)/python fuzz/fuzz_api.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-api.jsonl
 

@@ -2,6 +2,8 @@
 
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --cases 600 --seconds 480 --out found.jsonl     # mutated files, all kinds
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --special                                        # files made by hand
+    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --kind .mosaic --cases 300                       # saved models, asked to predict
+    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --disturbed                                      # files that change
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --case 123 --keep folder                         # one case again, keep its file
 
 An answer is right if the exit code is 0 and the outputs are whole, or 2 to 6 with one line of words on stderr, no traceback, no
@@ -94,6 +96,9 @@ def bases(folder):
         z[:] = X
     except ImportError:
         pass
+    import mosaic
+
+    mosaic.MOSAIC(3).fit(str(folder / "a.csv")).save(folder / "a.mosaic")
     return sorted(p for p in folder.iterdir())
 
 
@@ -281,7 +286,9 @@ def judge(cwd, result, outputs, input_before=None, input_path=None):
         told = [
             line
             for line in text.splitlines()
-            if line.startswith(("mosaic: error", "mosaic select: error", "mosaic outliers: error"))
+            if line.startswith(
+                ("mosaic: error", "mosaic select: error", "mosaic outliers: error", "mosaic predict: error")
+            )
         ]
         if len(told) != 1:
             faults.append(f"{len(told)} lines of error: {text[-200:]!r}")
@@ -308,7 +315,7 @@ def judge(cwd, result, outputs, input_before=None, input_path=None):
     if code == 0 and "out.csv" in outputs and "out.csv" in there:
         with Path(cwd, "out.csv").open(newline="", encoding="utf-8") as f:
             rows = list(csv.reader(f))
-        if not rows or ("mosaic_rank" not in rows[0] and "mosaic_score" not in rows[0]):
+        if not rows or not {"mosaic_rank", "mosaic_score", "representative_row"} & {*rows[0]}:
             faults.append("out.csv has no mosaic columns")
         elif "mosaic_rank" in rows[0] and len(rows) - 1 != 3:
             faults.append(f"{len(rows) - 1} picks instead of 3")
@@ -325,7 +332,10 @@ def case(number, files, keep=None):
         name = base.name if not base.name.endswith(".csv.gz") else "a.csv.gz"
         mutated(rng, base, cwd / name)
         before = (cwd / name).read_bytes() if (cwd / name).is_file() else None
-        if rng.random() < 0.8:
+        if name.endswith(".mosaic"):
+            shutil.copy(base.with_name("a.csv"), cwd / "a.csv")
+            words, outputs = ["predict", name, "a.csv", "-o", "out.csv", "-q"], ["out.csv"]
+        elif rng.random() < 0.8:
             words, outputs = (
                 ["select", name, "-k", "3", "-o", "out.csv", "--report", "r.html", "-q"],
                 ["out.csv", "r.html"],
@@ -697,6 +707,17 @@ def disturbed(seed=0, times=6):
         os.setgid(65534)
         os.setuid(65534)
 
+    def closed(*names):  # for an ordinary user, some of what is there
+        def become():
+            for path in (Path("."), Path(".tmp"), *Path(".").glob("x.*")):
+                os.chmod(path, 0o777)
+            for name in names:
+                os.chmod(name, 0o555 if Path(name).is_dir() else 0o000)
+            if os.getuid() == 0:
+                somebody()
+
+        return become
+
     def cut(path):
         os.truncate(path, path.stat().st_size // 3)
 
@@ -732,7 +753,9 @@ def disturbed(seed=0, times=6):
         for _ in range(times)
     ]
     todo += [("full disk", f"x.{kind}", "1MB", None, small_files) for kind in ("csv", "feather", "parquet")]
-    todo += [("closed folder", "x.csv", "2GiB", None, somebody)] if os.getuid() == 0 else []
+    todo += [("closed folder", f"x.{kind}", "2GiB", None, closed(".")) for kind in ("csv", "npy", "parquet")]
+    todo += [("closed file", f"x.{kind}", "2GiB", None, closed(f"x.{kind}")) for kind in ("csv", "npy", "parquet")]
+    todo += [("closed TMPDIR", f"x.{kind}", "1MB", None, closed(".tmp")) for kind in ("csv", "feather")]
     for name, file, budget, how, before in todo:
         cwd = Path(tempfile.mkdtemp(prefix="fz"))
         try:
@@ -784,8 +807,8 @@ def main():
             os._exit(0)
         os.waitpid(pid, 0)
         files = sorted((Path(folder) / "base").iterdir())
-        if a.kind:
-            files = [f for f in files if f.name.endswith(a.kind)]
+        # Saved models are cases of their own, so that others keep their numbers.
+        files = [f for f in files if (f.name.endswith(a.kind) if a.kind else f.suffix != ".mosaic")]
         if a.case is not None:
             print(json.dumps(case(a.case, files, a.keep), indent=1))
             return None

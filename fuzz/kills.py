@@ -1,15 +1,16 @@
-"""Kill the command at random moments, with SIGKILL and SIGTERM, and see that nothing is lost.
+"""Kill the command at random moments, with SIGKILL, SIGTERM, SIGHUP and SIGINT, and see that nothing is lost.
 
     OPENBLAS_NUM_THREADS=1 python fuzz/kills.py                  # 100 kills with a checkpoint, 100 of writing
     OPENBLAS_NUM_THREADS=1 python fuzz/kills.py --kills 10       # a short look
 
 Passes: ``mosaic select`` with a checkpoint over an array that is read in passes is killed, and started again, five times at most.
-Its output must be that of an undisturbed run, to the last byte. After SIGTERM the last line on stderr names the checkpoint.
+Its output must be that of an undisturbed run, to the last byte. After SIGTERM and its like the last line on stderr names the
+checkpoint.
 
 Outputs: ``mosaic select`` with four outputs, half of the time over old ones, is killed while it writes. Every output must be as
-it was or complete, and after SIGTERM they are all old or all new. Every fifth time it runs to the end.
+it was or complete, and after SIGTERM and its like they are all old or all new. Every fifth time it runs to the end.
 
-No temporary file may be left after SIGTERM, or after a run that ends. Exits with 1 if anything is wrong.
+No temporary file may be left after SIGTERM and its like, or after a run that ends. Exits with 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mosaic.cli import main
 PASSES = "select X.npy -k 8 --strategy sketch --n-initial 60 --n-rounds 2 --tol 1e-9 --checkpoint state -o picks.csv -q"
 OUTPUTS = "select few.npy -k 5 -o picks.csv --labels labels.csv --report report.html --save model.mosaic -q --force"
 NAMES = ("picks.csv", "labels.csv", "report.html", "model.mosaic")
-SENT = (signal.SIGKILL, signal.SIGTERM)
+SENT = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Command:
@@ -50,6 +51,8 @@ class Command:
         try:
             os.chdir(folder)
             tempfile.tempdir = str(folder / "tmp")
+            for number in SENT[1:]:
+                signal.signal(number, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             os.dup2(os.open(self.errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
             sys.argv = ["mosaic", *words]
@@ -104,7 +107,7 @@ class Trials:
 
     def kill(self, process: Command) -> tuple[int | None, str]:
         """Send a signal; which one, None if the command had ended before, and what it said."""
-        sent = self.random.choice(SENT)
+        sent = self.random.choices(SENT, weights=(3, 1, 1, 1))[0]
         if process.returncode is None:
             os.kill(process.pid, sent)
         said = process.said()
@@ -113,11 +116,11 @@ class Trials:
             return None, said
         self.kills[sent] += 1
         expected = -sent if sent == signal.SIGKILL else 128 + sent
-        # Before the command has set its handlers, SIGTERM ends Python itself.
+        # Before the command has set its handlers, a signal ends Python itself.
         self.check(process.returncode in (expected, -sent), f"exit code {process.returncode} after {sent.name}: {said}")
-        if process.returncode == 128 + signal.SIGTERM:
-            self.check(said.count("\n") == 1, f"after SIGTERM it says {said!r}")
-            self.check_tidy("after SIGTERM", but=self.left)
+        if process.returncode == 128 + sent:
+            self.check(said.count("\n") == 1, f"after {sent.name} it says {said!r}")
+            self.check_tidy(f"after {sent.name}", but=self.left)
         self.left = set(self.temporary())
         return sent, said
 
@@ -167,7 +170,7 @@ def passes(trials: Trials, kills: int) -> bool:
         process.ends_within(300 if in_a_row == 5 else trials.random.uniform(0.05, 1.0) * seconds)
         there = (folder / "state").exists()
         sent, said = trials.kill(process)
-        if there and process.returncode == 128 + signal.SIGTERM:
+        if there and sent is not None and process.returncode == 128 + sent:
             last = said.splitlines()[-1] if said else ""
             trials.check("in state; the same command continues" in last, f"the last line is {last!r}")
         if sent is None or (folder / "picks.csv").exists():  # the blow may fall when the file is in place already

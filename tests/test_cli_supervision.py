@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli_runs import default_signals
+from mosaic.cli import main
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="one process only")
 
@@ -21,7 +22,7 @@ LINUX = pytest.mark.skipif(
 )
 #: A command whose library does not return, or crashes, with the lock of Python held and a temporary folder open.
 STUCK = """
-import ctypes, sys
+import atexit, ctypes, sys, time
 from pathlib import Path
 import mosaic.cli.session as session
 from mosaic.cli import main
@@ -32,6 +33,22 @@ def stuck(path, **options):
     Path("ready").touch()
     if "crash" in path:
         ctypes.string_at(0)
+    if "other" in path:
+        atexit.register(time.sleep, 1000)  # Python is not taken down, which may last
+        try:
+            time.sleep(1000)
+        except BaseException:
+            raise ImportError("initialization failed") from None
+    if "swallow" in path:
+        try:
+            time.sleep(1000)
+        except BaseException:
+            pass
+        try:
+            time.sleep(1000)
+        finally:
+            time.sleep(1.5)  # the signal comes again, and does not disturb
+            Path("tidy").touch()
     while True:
         ctypes.PyDLL(None).sleep(1000)
 
@@ -78,6 +95,28 @@ def test_a_signal_ends_a_command_that_is_stuck_in_a_library(start, tmp_path, nam
     assert not list(Path(tmp_path, "tmp").iterdir())
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_of_which_a_library_makes_another_error_is_told_as_a_signal(start, name, code):
+    child = start("select", "other.csv", "-k", "3")
+    child.send_signal(getattr(signal, name))
+    _, err = child.communicate(timeout=600)
+    assert child.returncode == code
+    assert err.decode().startswith("mosaic: interrupted")
+    assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_that_a_library_swallows_ends_the_command_and_lets_it_tidy_up(start, tmp_path, name, code):
+    child = start("select", "swallow.csv", "-k", "3")
+    child.send_signal(getattr(signal, name))
+    _, err = child.communicate(timeout=600)
+    assert child.returncode == code
+    assert err.decode().startswith("mosaic: interrupted")
+    assert err.count(b"\n") == 1
+    assert (tmp_path / "tidy").exists()
+    assert not list(Path(tmp_path, "tmp").iterdir())
+
+
 def test_a_crash_of_a_library_is_told_in_words(start, tmp_path):
     child = start("select", "crash.csv", "-k", "3", "--json")
     out, _ = child.communicate(timeout=600)
@@ -110,3 +149,16 @@ def test_a_killed_command_leaves_no_process_behind(start):
             return
         time.sleep(0.02)
     pytest.fail("the process that did the work is still there")
+
+
+def test_a_signal_before_the_words_are_understood_names_the_checkpoint_too(tmp_path, monkeypatch, capsys):
+    def interrupted(words):
+        raise SystemExit(128 + signal.SIGTERM)
+
+    monkeypatch.setattr("mosaic.cli.parse", interrupted)
+    (tmp_path / "state").touch()
+    words = ["select", "points.npy", "--checkpoint", str(tmp_path / "state")]
+    assert main(words) == 143
+    assert f"in {tmp_path / 'state'}; the same command continues" in capsys.readouterr().err
+    assert main(words[:2]) == 143
+    assert capsys.readouterr().err == "mosaic: interrupted by SIGTERM; no half-written file is left.\n"

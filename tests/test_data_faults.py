@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import struct
 import zipfile
 import zlib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -492,3 +494,37 @@ def test_faults_travel_between_processes():
     assert str(same) == str(fault) == "people.csv, page 2, line 1,234, column 'age': is odd. Mend it."
     assert (same.file, same.where, same.fault, same.remedy) == (fault.file, fault.where, fault.fault, fault.remedy)
     assert (same.line, same.column) == (1234, "age")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "feather", "h5ad", "parquet"])
+def test_a_file_that_is_removed_while_it_is_opened_is_a_fault_of_the_file(tmp_path, monkeypatch, ending):
+    """It is removed before every call of ``os.stat`` in turn, which is how readers ask for its size."""
+    whole, file = tmp_path / "whole", tmp_path / f"rows.{ending}"
+    table = pa.table({"a": [1.0, 2.0, 3.0], "b": [2.0, 1.0, 0.5]})
+    if ending == "csv":
+        whole.write_text("a,b\n1,2\n2,1\n3,0.5\n")
+    elif ending == "jsonl":
+        whole.write_text('{"a": 1, "b": 2}\n{"a": 2, "b": 1}\n')
+    elif ending == "h5ad":
+        pytest.importorskip("anndata").AnnData(np.eye(3)).write_h5ad(whole)
+    else:
+        {"feather": feather.write_feather, "parquet": pq.write_table}[ending](table, str(whole))
+    stat, left = os.stat, [0]
+
+    def removing(path, *args, **options):
+        if path == file:
+            left[0] -= 1
+            if left[0] == 0:
+                file.unlink(missing_ok=True)
+        return stat(path, *args, **options)
+
+    monkeypatch.setattr("os.stat", removing)
+    for calls in range(1, 50):
+        left[0] = 0
+        file.write_bytes(whole.read_bytes())
+        left[0] = calls
+        with suppress(FileFault):
+            open_table(file, progress=lambda done, total: None).close()
+        if left[0] > 0:
+            return
+    pytest.fail("it does not come to an end")

@@ -11,6 +11,7 @@ import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
 from mosaic._devices import is_on_device, on_host
+from mosaic.kernels import make_kernel
 
 KERNELS = ("rbf", "laplacian", "cosine", "linear", "polynomial")
 
@@ -133,6 +134,88 @@ def test_other_kernels_come_to_numpy(other, blobs):
     model = MOSAIC(5, kernel="diffusion").fit(other(blobs))
     np.testing.assert_array_equal(
         on_host(model.representative_indices_), MOSAIC(5, kernel="diffusion").fit(blobs).representative_indices_
+    )
+
+
+def similarities(A, B):
+    """exp(−‖a − b‖²), by functions of NumPy."""
+    assert isinstance(A, np.ndarray)
+    assert isinstance(B, np.ndarray)
+    return np.exp(-np.square(A[:, None] - B).sum(axis=-1))
+
+
+#: For each: the points as given, and the settings of a kernel that does not compute on a device, or not with these points.
+BROUGHT_TO_NUMPY = {
+    "precomputed": (lambda X: similarities(X, X), {"kernel": "precomputed"}),
+    "diffusion": (lambda X: X, {"kernel": "diffusion"}),
+    "a function": (lambda X: X, {"kernel": similarities}),
+    "tiny numbers": (lambda X: X * 1e-165, {}),
+    "huge numbers": (lambda X: X * 1e155, {"kernel": "laplacian"}),
+}
+
+
+@pytest.mark.parametrize("case", BROUGHT_TO_NUMPY)
+def test_solve_brings_what_cannot_be_computed_there_to_numpy(other, blobs, case):
+    points, settings = BROUGHT_TO_NUMPY[case]
+    ours, theirs = (solve(given, alpha=5.0, **settings) for given in (points(blobs), other(points(blobs))))
+    np.testing.assert_array_equal(theirs.influence, ours.influence)
+    assert theirs.certificate == ours.certificate
+
+
+@pytest.mark.parametrize("case", BROUGHT_TO_NUMPY)
+def test_kernels_bring_what_cannot_be_computed_there_to_numpy(other, blobs, case):
+    points, settings = BROUGHT_TO_NUMPY[case]
+    ours, theirs = (make_kernel(given, **settings) for given in (points(blobs), other(points(blobs))))
+    rows = np.arange(20)
+    np.testing.assert_array_equal(theirs.block(rows, rows), ours.block(rows, rows))
+
+
+def test_other_points_stay_where_they_are(other, blobs):
+    assert type(make_kernel(other(blobs)).X) is type(other(blobs))
+    assert type(solve(other(blobs), alpha=5.0).kernel.X) is type(other(blobs))
+
+
+def test_encodings_answer_in_numpy(other, blobs):
+    encoding = solve(other(blobs), alpha=5.0)
+    few = encoding.support[:3]
+    for answer in (
+        encoding.influence,
+        few,
+        encoding.rows(few),
+        encoding.effective_count,
+        encoding.representation_error,
+    ):
+        assert isinstance(answer, np.ndarray)
+
+
+class CannotBeAssigned:
+    """An array as JAX has them, in what matters here: it follows the standard, and its entries cannot be assigned."""
+
+    __module__ = "jaxlib.stand_in"
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array_namespace__(self, api_version=None):
+        raise AssertionError("nothing is computed with this array")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+
+def jax_cpu(A):
+    return pytest.importorskip("jax.numpy").asarray(A)
+
+
+@pytest.mark.parametrize("library", [CannotBeAssigned, jax_cpu])
+def test_arrays_of_jax_come_to_numpy(blobs, library):
+    given = library(blobs.astype(np.float32))
+    ours, theirs = solve(blobs.astype(np.float32), alpha=5.0), solve(given, alpha=5.0)
+    np.testing.assert_array_equal(theirs.influence, ours.influence)
+    assert isinstance(make_kernel(given).X, np.ndarray)
+    np.testing.assert_array_equal(
+        MOSAIC(5).fit(given).representative_indices_,
+        MOSAIC(5).fit(blobs.astype(np.float32)).representative_indices_,
     )
 
 

@@ -154,6 +154,14 @@ def test_a_row_far_outside_hides_nothing(X, size):
     assert len(np.intersect1d(other.representative_indices_, model.representative_indices_)) >= 3
 
 
+@pytest.mark.parametrize("gamma", ["auto", "median"])
+@pytest.mark.parametrize(("kernel", "size"), [("rbf", 1e161), ("laplacian", 1e307)])
+def test_rows_that_are_nothing_beside_others_do_not_set_the_bandwidth(X, kernel, size, gamma):
+    few = X[:19] if kernel == "rbf" else X[:19] * 1e-3
+    model = MOSAIC(2, kernel=kernel, gamma=gamma).fit(np.vstack([few, np.full((21, 3), size)]))
+    assert sorted(model.representative_indices_ >= 19) == [False, True]
+
+
 def test_columns_of_very_different_size_are_divided_by_their_spread(X):
     model = MOSAIC(5, scale=True).fit(X)
     other = MOSAIC(5, scale=True).fit(X * np.array([2.0**900, 1.0, 2.0**-60]))

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import signal
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -209,6 +210,15 @@ def watched_by(pipe: int) -> None:
     _supervisor = pipe
 
 
+def end_if_watched(code: int) -> None:
+    """End this process at once if a supervisor watches it, who removes what is left. Taking Python down may last a second."""
+    if _supervisor is not None:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
 def announce(path: object) -> None:
     """Tell the supervisor, if there is one, of a temporary file or folder, which it removes after a crash."""
     _tell(b"+" + os.fsencode(str(path)))
@@ -225,14 +235,17 @@ def exit_on_signal() -> Iterator[None]:
     """Context in which SIGTERM and SIGHUP raise SystemExit(128 + number), so that temporary files are removed.
 
     SIGINT raises KeyboardInterrupt, as ever; a supervisor is told of all three. Handlers set elsewhere and ignored signals
-    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing.
+    (nohup ignores SIGHUP) stay. Outside the main thread this does nothing. A signal that comes again is ignored as long as the
+    exception of the first is on its way; it is raised anew where a library has swallowed that. What else is raised after a
+    signal is its consequence, as the ImportError of a module that was interrupted while it was loaded.
     """
+    raised: list[BaseException] = []
 
     def leave(number: int, frame: FrameType | None) -> None:
         _tell(b"!")
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        raise SystemExit(128 + number)
+        if not raised or not _is_under_way(raised[-1]):
+            raised.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+            raise raised[-1]
 
     ours: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
@@ -243,9 +256,22 @@ def exit_on_signal() -> Iterator[None]:
         signal.signal(number, leave)
     try:
         yield
+    except Exception as error:
+        if not raised:
+            raise
+        raise raised[-1] from error
     finally:
         for number, handler in ours.items():
-            signal.signal(number, handler)
+            # A supervisor sends its signal again until this process ends, which must find time to say why it does.
+            signal.signal(number, signal.SIG_IGN if raised and _supervisor is not None else handler)
+
+
+def _is_under_way(error: BaseException) -> bool:
+    """Whether this exception is being handled, or others are while it is."""
+    handled = sys.exception()
+    while handled is not None and handled is not error:
+        handled = handled.__context__
+    return handled is not None
 
 
 @contextmanager

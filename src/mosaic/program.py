@@ -23,7 +23,7 @@ from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize
-from mosaic.kernels import Gamma, Kernel, make_kernel
+from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
 from mosaic.posing import Posed, Roles
 from mosaic.problem import MOST_SOLVED_WHOLE, RowNorm
 from mosaic.solvers import SolverName
@@ -127,7 +127,7 @@ def solve(
     one_of("solver", solver, get_args(SolverName))
     if one_of("row_norm", row_norm, get_args(RowNorm)) == "linf":
         _check_linf(solver, sample_weight, must_include)
-    X = as_points(X, "K" if kernel == "precomputed" else "X")
+    X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     roles = Roles.read(X.shape[0], sample_weight, cost, candidates, must_include)
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
     groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or kernel == "diffusion" else equal_rows(X)

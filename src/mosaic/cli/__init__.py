@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from mosaic._files import exit_on_signal
+from mosaic._files import end_if_watched, exit_on_signal
 from mosaic.cli.parser import parse
 from mosaic.cli.terminal import BROKEN_PIPE, first_line, flush_or_leave, leave, prepare_streams
 
@@ -51,4 +51,7 @@ def main(argv: list[str] | None = None) -> int:
     except BaseException as error:
         from mosaic.cli.faults import answer_fault
 
-        return answer_fault(error, args, words)
+        code = answer_fault(error, args, words)
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            end_if_watched(code)
+        return code

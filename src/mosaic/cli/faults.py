@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 
 from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
@@ -138,7 +139,9 @@ def _with_checkpoint(found: Fault, checkpoint: str | None) -> Fault:
 
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
     """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
-    found = _with_checkpoint(fault_of(error, file=getattr(args, "file", None)), getattr(args, "checkpoint", None))
+    named = dict(pairwise(words)) if args is None else vars(args)  # a signal may come before the words are understood
+    checkpoint = named.get("--checkpoint" if args is None else "checkpoint")
+    found = _with_checkpoint(fault_of(error, file=getattr(args, "file", None)), checkpoint)
     if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
         say("".join(traceback.format_exception(error)).rstrip())
     if args.json if args is not None else "--json" in words:

@@ -21,6 +21,7 @@ from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of,
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.data import all_or_none, check_output, csv_bytes, is_source, open_table
+from mosaic.data.faults import there_to_the_end
 from mosaic.data.opening import kind_of
 from mosaic.engines import check_checkpoint
 from mosaic.estimators import MOSAIC
@@ -202,7 +203,7 @@ def opened(
             session.begin(table)
             try:
                 _check_kind(args, table)
-                with all_or_none():
+                with there_to_the_end(table.path), all_or_none():
                     yield session
             except MosaicError as error:
                 raise RefusedError(fault_of(error, session.wording, getattr(args, "file", None))) from error

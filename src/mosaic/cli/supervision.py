@@ -21,7 +21,7 @@ from mosaic import _files
 from mosaic.exceptions import InvalidInputError, MosaicError
 
 #: Seconds until a signal is passed on, if the child has not had it itself, as Ctrl-C does; and until a silent child is ended.
-PASSED_ON, ENDED = 0.1, 0.7
+PASSED_ON, ENDED = 0.1, 0.4
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -70,7 +70,7 @@ def supervised(args: Namespace) -> int | None:
     os.set_blocking(inward, False)
     watch = _Watch(child, inward)
     code = watch.wait()
-    if code < 0 or watch.signal is not None:
+    if not 0 <= code < 128 or watch.signal is not None:
         watch.clean()
     if code >= 0:
         return code
@@ -114,12 +114,17 @@ class _Watch:
             signal.setitimer(signal.ITIMER_REAL, PASSED_ON)
 
     def _later(self, number: int, frame: FrameType | None) -> None:
-        """The child has answered, or gets the signal, or is ended."""
+        """The child gets the signal, and is ended if it does not answer; if it does, it gets the signal until it has ended.
+
+        It may take its time, to save what it has. A library may have swallowed its answer, an exception.
+        """
         self._listen()
-        if self.signal is None or b"!\0" in self._told:
+        if self.signal is None:
             return
-        with suppress(ProcessLookupError):
-            os.kill(self.child, signal.SIGKILL if self._passed_on else self.signal)
+        has_answered = b"!\0" in self._told
+        if self._passed_on or not has_answered:
+            with suppress(ProcessLookupError):
+                os.kill(self.child, signal.SIGKILL if self._passed_on and not has_answered else self.signal)
         self._passed_on = True
         signal.setitimer(signal.ITIMER_REAL, ENDED)
 

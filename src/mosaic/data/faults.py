@@ -86,6 +86,18 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def there_to_the_end(file: Path) -> Iterator[None]:
+    """Turn the error of a file, or of one in a folder, that somebody removes while it is read into a fault of that file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        gone = Path(str(error.filename))
+        if isinstance(error, MosaicError) or not gone.is_relative_to(file):
+            raise
+        raise NoSuchFile(gone, "was removed while it was read", "Put it back, and start again.") from error
+
+
 def not_permitted(file: str | Path) -> FileFault:
     """The fault of a file that only others may read."""
     remedy = f"Ask its owner, or use: chmod u+r {Path(file).name}"

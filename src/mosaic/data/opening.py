@@ -13,7 +13,7 @@ from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.excel import open_workbook
-from mosaic.data.faults import FileFault, check_there, refuse_address
+from mosaic.data.faults import FileFault, check_there, refuse_address, there_to_the_end
 from mosaic.data.features import Progress, Request
 from mosaic.data.images import PICTURES, open_images
 from mosaic.data.mixed import TableEncoder
@@ -276,7 +276,8 @@ def _open(request: Request, ending: str | None = None) -> Table:
     kind = KINDS[ending]
     for package in kind.packages:
         library(package, file)
-    return kind.open(replace(request, kind=FOLDERS.get(ending, kind.name) if file.is_dir() else kind.name))
+    with there_to_the_end(file):
+        return kind.open(replace(request, kind=FOLDERS.get(ending, kind.name) if file.is_dir() else kind.name))
 
 
 def _with_embeddings(table: Table, request: Request) -> Table:

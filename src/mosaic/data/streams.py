@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from mosaic._files import Library
+from mosaic._files import Library, listed
 from mosaic.data.columns import table_in_memory
-from mosaic.data.faults import no_rows, readable
+from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Request, lay_out
 from mosaic.data.guards import valid
 from mosaic.data.parquet import table_by_conversion, without_views
@@ -39,6 +39,9 @@ def _batches(request: Request) -> Iterator[Any]:
     X = request.stream
     with readable(request.path, "Run the query again, or pass a table in memory."):
         tables: Iterator[Any]
+        if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
+            fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
+            raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
         if owner_of(X) == "datasets":
             tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
         elif isinstance(X, pa.RecordBatch):

@@ -14,24 +14,24 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import FloatArray, IntArray, points_on_device, refuse_masked, refuse_missing
+from mosaic._arrays import FloatArray, IntArray, refuse_masked, refuse_missing
 from mosaic._checks import check_seed
-from mosaic._devices import can_be_changed, is_on_device, on_host, rows_of
+from mosaic._devices import is_on_device, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
-from mosaic._units import Prepare, has_ordinary_size
+from mosaic._units import Prepare
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
-from mosaic.data import is_source
+from mosaic.data import is_source, open_source
 from mosaic.data.cells import cells_of
 from mosaic.data.faults import close_to
 from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.data.naming import RowNames, names_of_frame
 from mosaic.data.opening import read_file
-from mosaic.data.sources import is_stream
+from mosaic.data.sources import is_stream, owner_of
 from mosaic.data.table import Table
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.kernels import POINT_KERNELS
+from mosaic.kernels import where_compared
 
 #: What a column is for that an argument of ``fit`` names.
 ROLES = {"groups": "the group of each row", "sample_weight": "how often each row counts"}
@@ -117,11 +117,13 @@ class NamedRows(NamedTuple):
 def rows_of_file(
     file: Any, memory_budget: float | None = None, fitted: Any = None, asked: Asked = NOTHING_ASKED
 ) -> NamedRows | None:
-    """The rows of a path or an open table; None for all else. They are a source where the file is large for the budget.
+    """The rows of a path, an open table or AnnData; None for all else. They are a source where the file is large for the budget.
 
     ``fitted`` is a model that is asked about the rows: columns become numbers as they did in its fit. ``asked`` are groups and
     weights.
     """
+    if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
+        return _rows_of_anndata(file, asked)
     if isinstance(file, Table):
         table = file
         known = {"groups": table.group_name, "sample_weight": table.weight_name}
@@ -148,6 +150,15 @@ def rows_of_file(
     values = replace(asked, **{name: found[name] for name in asked.columns})
     names = NamesInFile(table) if table.has_names else None
     return NamedRows(table.X, table.feature_names, table.encoder, names, values, file=table).with_roles(asked)
+
+
+def _rows_of_anndata(X: Any, asked: Asked) -> NamedRows:
+    """The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs."""
+    _check_columns(asked, [str(name) for name in X.obs.columns])
+    source = open_source(X)
+    values = replace(asked, **{parameter: X.obs[column].to_numpy() for parameter, column in asked.columns.items()})
+    genes = [str(name) for name in X.var_names]
+    return NamedRows(source, genes, None, RowNames(tuple(map(str, X.obs_names)), "obs_names"), values)
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:
@@ -208,12 +219,17 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
 
 def _without_roles(X: Any, there: list[str], asked: Asked) -> tuple[Any, Asked]:
     """A data frame without the columns that groups and weights name, and these with the values of the columns."""
+    _check_columns(asked, there)
+    X, values = split_columns(X, list(asked.columns.values()))
+    return X, replace(asked, **dict(zip(asked.columns, values, strict=True)))
+
+
+def _check_columns(asked: Asked, there: list[str]) -> None:
+    """Refuse a name of a column that is not there."""
     for parameter, column in asked.columns.items():
         if column not in there:
             fault = f"names the column {column!r}, which X does not have"
             raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
-    X, values = split_columns(X, list(asked.columns.values()))
-    return X, replace(asked, **dict(zip(asked.columns, values, strict=True)))
 
 
 def _weights_that_decide(sample_weight: Any, n: int) -> FloatArray | None:
@@ -278,12 +294,9 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Rows of an array that stays on its device, if the kernel computes there; otherwise as a NumPy array."""
-    kernel = getattr(estimator, "kernel", "rbf")
-    if not (isinstance(kernel, str) and kernel in POINT_KERNELS) or not can_be_changed(X):
-        return read_rows(estimator, on_host(X), reset=reset)
-    X = points_on_device(X)
-    if not has_ordinary_size(X):
-        return read_rows(estimator, on_host(X), reset=reset)
+    X = where_compared(X, getattr(estimator, "kernel", "rbf"))
+    if not is_on_device(X):
+        return read_rows(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_, estimator.table_ = X.shape[1], None
         estimator.__dict__.pop("feature_names_in_", None)

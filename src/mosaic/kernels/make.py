@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import Seed, as_points, subsample
+from mosaic._arrays import FloatArray, IntArray, Seed, as_points, points_on_device, subsample
 from mosaic._checks import check_kernel, real_number
-from mosaic._devices import on_host
-from mosaic._units import in_unit, unit_of
+from mosaic._devices import can_be_changed, is_on_device, on_host
+from mosaic._units import has_ordinary_size, in_unit, unit_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -38,6 +38,8 @@ COUNTING_POINTS, COUNTED_POINTS = 512, 2048
 LARGEST_LOG_GAMMA = 80.0
 #: Power of two that a given γ stays below, and above the inverse of, in the unit of the points.
 LARGEST_GAMMA_EXPONENT = 1000
+#: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
+SMALLEST_DISTANCE = 2.0**-LARGEST_GAMMA_EXPONENT
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ def make_kernel(
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
     unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
-        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows
+        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows.
+        With a unit, rows on a device stay there whatever their size
 
     Examples
     --------
@@ -103,7 +106,7 @@ def make_kernel(
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
-    X = as_points(X, "K" if kernel == "precomputed" else "X")
+    X = as_points(X if unit is not None else where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     if callable(kernel):
         return FromCallable(X, kernel)
     match kernel:
@@ -124,6 +127,23 @@ def make_kernel(
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
     raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+
+
+def where_compared(X: Any, kernel: Any) -> Any:
+    """X as given, or as a NumPy array if it is on a device and the kernel, the library or its size does not let it stay there.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0]]
+    >>> where_compared(X, "rbf") is X
+    True
+    """
+    if not is_on_device(X):
+        return X
+    if not (isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X)):
+        return on_host(X)
+    X = points_on_device(X)
+    return X if has_ordinary_size(X) else on_host(X)
 
 
 def _polynomial_gamma(X: Any, gamma: Any, unit: int) -> float:
@@ -167,12 +187,19 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
-            D = kernel.certain_distances(rows, rows)
+            D = _distances(kernel, rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
             return 1.0 / typical if typical > 0 else 1.0
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
         raise InvalidInputError(fault, parameter="gamma", value=gamma)
     return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
+
+
+def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> FloatArray:
+    """D between some points; 0 where it may be rounding, or is too small for a bandwidth."""
+    D = kernel.certain_distances(rows, columns)
+    D[D < SMALLEST_DISTANCE] = 0.0
+    return D
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
@@ -182,7 +209,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = kernel.certain_distances(others, others[centres])
+    D = _distances(kernel, others, others[centres])
     D[centres, np.arange(len(centres))] = np.inf
     scale = (n - 1) / (len(others) - 1)
     positive = D[np.isfinite(D) & (D > 0)]

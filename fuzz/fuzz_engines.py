@@ -1,0 +1,127 @@
+"""Fuzz rows that stay where they are: Ray, Dask, Zarr, HDF5, AnnData, memory maps. Each case is made from its number alone.
+
+    OPENBLAS_NUM_THREADS=1 python fuzz/fuzz_engines.py --start 0 --cases 300 --seconds 480
+    OPENBLAS_NUM_THREADS=1 python fuzz/fuzz_engines.py --case 12            # one case, with its traceback
+
+The same rows, in blocks of random lengths, must have the representatives that they have as an array, or be refused as that is.
+All else is a DEFECT, and the exit status is 1. Libraries that are not installed are left out.
+"""
+
+import argparse
+import collections
+import os
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import numpy as np
+import scipy.sparse as sp
+from fuzz_api import values
+
+import mosaic
+
+HOMES = [name for name in ("ray", "dask", "zarr", "h5py", "anndata", "numpy") if find_spec(name) is not None]
+
+
+def cluster():
+    """Start Ray once, on this machine."""
+    import ray
+
+    if not ray.is_initialized():
+        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+        ray.init(num_cpus=1, object_store_memory=150_000_000, **quiet)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+    return ray
+
+
+def stored(home, A, cuts, folder):
+    """The rows in one of the homes, cut into blocks."""
+    if home == "ray":
+        return cluster().data.from_numpy(np.split(A, cuts))
+    if home == "dask":
+        import dask.array as da
+
+        return da.concatenate([da.from_array(part, chunks=-1) for part in np.split(A, cuts)])
+    if home == "zarr":
+        import zarr
+
+        array = zarr.create_array(
+            str(folder / "x.zarr"), shape=A.shape, chunks=(max(1, len(A) // 3), A.shape[1]), dtype=A.dtype
+        )
+        array[:] = A
+        return array
+    if home == "h5py":
+        import h5py
+
+        file = h5py.File(folder / "x.h5", "w")
+        return file.create_dataset("x", data=A)
+    if home == "anndata":
+        import anndata
+
+        return anndata.AnnData(sp.csr_matrix(A) if cuts.size % 2 else A)
+    np.save(folder / "x.npy", A)
+    return np.load(folder / "x.npy", mmap_mode="r")
+
+
+def answer(X, settings):
+    """The representatives, or the words of a refusal."""
+    try:
+        return mosaic.MOSAIC(**settings).fit(X).representative_indices_.tolist()
+    except mosaic.MosaicError as error:
+        return type(error).__name__
+
+
+def case(number, say=False):
+    """Run the case of this number: what it was, and what is wrong with it."""
+    rng = np.random.default_rng([11, number])
+    n, d = int(rng.integers(2, 400)), int(rng.integers(1, 12))
+    kind, A = values(rng, n, d)
+    A = A.astype(np.float32) if rng.random() < 0.2 and kind not in ("huge", "hugest", "tiny", "denormal") else A
+    home = str(rng.choice(HOMES))
+    cuts = np.sort(rng.integers(0, n + 1, int(rng.integers(0, 5))))  # some blocks are empty
+    settings = {"n_representatives": int(rng.integers(1, min(n, 8) + 1)), "strategy": "sketch"}
+    if rng.random() < 0.3:
+        settings["kernel"] = str(rng.choice(["laplacian", "cosine", "linear"]))
+    label = f"case {number}: {home}, {kind}, {n} x {d} {A.dtype}, cuts {cuts.tolist()}, {settings}"
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            ours, theirs = answer(A, settings), answer(stored(home, A, cuts, Path(folder)), settings)
+        except Exception as error:
+            if say:
+                traceback.print_exc()
+            return label, f"{type(error).__name__}: {str(error)[:200]}"
+    return label, None if ours == theirs else f"{theirs}, as an array {ours}"
+
+
+def main():
+    """Run many cases, or one."""
+    p = argparse.ArgumentParser()
+    p.add_argument("--start", type=int, default=0)
+    p.add_argument("--cases", type=int, default=300)
+    p.add_argument("--seconds", type=float, default=480)
+    p.add_argument("--case", type=int)
+    a = p.parse_args()
+    if a.case is not None:
+        print(*case(a.case, say=True), sep="\n")
+        return 0
+    counts, end = collections.Counter(), time.monotonic() + a.seconds
+    for number in range(a.start, a.start + a.cases):
+        if time.monotonic() > end:
+            break
+        label, fault = case(number)
+        counts["DEFECT" if fault else "ok"] += 1
+        if fault:
+            print(f"DEFECT {label}: {fault}", flush=True)
+    print(sum(counts.values()), "cases", dict(counts), "in", ", ".join(HOMES))
+    return int(counts["DEFECT"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
