@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._devices import is_on_device, on_host
+from mosaic._devices import has_double, is_on_device, on_host
+from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
 
 KERNELS = ("rbf", "laplacian", "cosine", "linear", "polynomial")
@@ -249,3 +250,45 @@ def test_saved_model_of_a_device_is_one_of_numpy(other, blobs, tmp_path):
     model = MOSAIC(5).fit(other(blobs))
     model.save(tmp_path / "a.mosaic")
     np.testing.assert_array_equal(load(tmp_path / "a.mosaic").predict(blobs), on_host(model.predict(other(blobs))))
+
+
+def test_a_device_without_double_precision_is_left_for_the_cpu(monkeypatch, other):
+    """Certificates need double precision, which some GPUs lack; the answer is then that of the CPU."""
+    X = datasets.swiss_roll(400).astype(np.float32)
+    monkeypatch.setattr("mosaic.kernels.make.has_double", lambda _: False)
+    theirs, ours = MOSAIC(5).fit(other(X)), MOSAIC(5).fit(X)
+    assert isinstance(theirs.selection_.kernel.X, np.ndarray)
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+    assert theirs.certificate_.gap == ours.certificate_.gap
+
+
+def test_devices_without_double_precision_are_known():
+    strict = pytest.importorskip("array_api_strict")
+    with_double, without = (
+        strict.asarray([1.0], dtype=strict.float32, device=strict.Device(name)) for name in ("CPU_DEVICE", "no_float64")
+    )
+    assert has_double(with_double)
+    assert not has_double(without)
+
+
+def test_weights_may_be_on_the_device(other):
+    X, weights = datasets.swiss_roll(300), np.arange(1.0, 301.0)
+    ours, theirs = MOSAIC(5).fit(X, sample_weight=weights), MOSAIC(5).fit(other(X), sample_weight=other(weights))
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+
+
+def test_a_device_without_memory_says_what_to_do(monkeypatch):
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def fail(*args, **kwargs):
+        raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
+
+    monkeypatch.setattr("mosaic.estimators._selector.choose", fail)
+    with pytest.raises(MemoryBudgetError, match=r"Tried to allocate 20.00 GiB.*max_rank"):
+        MOSAIC(5).fit(datasets.swiss_roll(100))
+
+
+def test_numbers_that_are_not_real_are_refused(other):
+    with pytest.raises(InvalidInputError, match="real numbers"):
+        MOSAIC(2).fit(other(np.ones((5, 2)) + 1j))

@@ -252,6 +252,7 @@ def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
 def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
     """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
     try:
+        values = on_host(values)
         refuse_masked(values, name)
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -284,7 +285,7 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
 
 def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
     """Distinct row numbers in ``range(length)``; a boolean mask is accepted too."""
-    array = np.asarray(indices)
+    array = np.asarray(on_host(indices))
     if array.dtype == np.bool_:
         if array.shape != (length,):
             raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)

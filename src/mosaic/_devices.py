@@ -8,14 +8,15 @@ a NumPy array. For NumPy arrays and sparse matrices the functions are NumPy's ow
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from mosaic.exceptions import MissingDependencyError
+from mosaic.exceptions import MemoryBudgetError, MissingDependencyError
 
 Values = TypeVar("Values")
 #: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
@@ -32,6 +33,26 @@ def is_on_device(A: Any) -> bool:
 def can_be_changed(A: Any) -> bool:
     """Whether entries of A can be assigned; those of JAX arrays cannot."""
     return type(A).__module__.partition(".")[0] not in ("jax", "jaxlib")
+
+
+def has_double(A: Any) -> bool:
+    """Whether the device of A computes in double precision; some GPUs do not."""
+    known = namespace(A).__array_namespace_info__().dtypes(device=_compat().device(A), kind="real floating")
+    return "float64" in known
+
+
+@contextmanager
+def memory_of_devices() -> Iterator[None]:
+    """Tell that a device has no more memory in our words, with the numbers of its library."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "OutOfMemoryError":  # of PyTorch and of CuPy
+            raise
+        raise MemoryBudgetError(
+            f"the device has no more memory ({str(error).partition(chr(10))[0].strip()})",
+            "Lower `max_rank` or `memory_budget`, pass fewer rows, single precision, or a NumPy array, which stays on the CPU.",
+        ) from error
 
 
 def namespace(A: Any) -> Any:

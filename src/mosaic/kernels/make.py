@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from mosaic._arrays import FloatArray, IntArray, Seed, as_points, points_on_device, subsample
 from mosaic._checks import check_kernel, real_number
-from mosaic._devices import can_be_changed, is_on_device, on_host
+from mosaic._devices import can_be_changed, has_double, is_on_device, on_host
 from mosaic._units import has_ordinary_size, in_unit, unit_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
@@ -130,7 +130,10 @@ def make_kernel(
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
-    """X as given, or as a NumPy array if it is on a device and the kernel, the library or its size does not let it stay there.
+    """X as given, or as a NumPy array if it is on a device and cannot stay there.
+
+    It can if the kernel is computed there, the library can change entries, the device has double precision, which certificates
+    need, and the numbers are of ordinary size.
 
     Examples
     --------
@@ -140,7 +143,7 @@ def where_compared(X: Any, kernel: Any) -> Any:
     """
     if not is_on_device(X):
         return X
-    if not (isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X)):
+    if not (isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X) and has_double(X)):
         return on_host(X)
     X = points_on_device(X)
     return X if has_ordinary_size(X) else on_host(X)
