@@ -91,6 +91,12 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
 
 
+def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
+    """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
+    numbers = 8.0 * n * n_features
+    return numbers <= budget / 4 and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
+
+
 def memory_of_proof(
     n: int,
     rank: int,

@@ -176,12 +176,13 @@ class SelectedRows(LocalSource):
         # For every dropped row, how many of the rows that are left come before it.
         self._kept_before = self._dropped - np.arange(len(dropped))
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """Those of the other source, as far as rows are left in them."""
-        for start, stop in self._source.pieces():
-            first, last = (edge - int(np.searchsorted(self._dropped, edge)) for edge in (start, stop))
-            if last > first:
-                yield first, last
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """Rows of the other source, as far as they are left."""
+        for start, rows in self._source.stream():
+            before, behind = np.searchsorted(self._dropped, [start, start + rows.shape[0]])
+            left = np.delete(rows, self._dropped[before:behind] - start, axis=0)
+            if left.shape[0]:
+                yield start - int(before), left
 
     def read(self, start: int, stop: int) -> Any:
         """Rows of the other source, less those that are left out."""

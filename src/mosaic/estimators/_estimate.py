@@ -153,7 +153,9 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
-    strategy, data = read_for(model, checked, X, None, read_named(model, X, checked.memory_budget))
+    read = read_named(model, X, checked.memory_budget)
+    checked = checked if read is None else read.rest(checked)
+    strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)
