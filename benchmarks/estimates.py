@@ -111,7 +111,8 @@ def main() -> None:
     head = ["data", "rows × columns", "rank", "found", *(h for part in parts for h in (part, "estimate /"))]
     told = (
         "Rise of resident memory and seconds of the processor, and beside each what `mosaic.estimate` said, divided by it; 1 "
-        "where it said a range that holds it. The formulas were chosen with the first four kinds of data and confirmed with the others."
+        "where it said a range that holds it. The formulas were chosen with the first four kinds of data and confirmed with the "
+        "others."
     )
     if not sys.argv[1:]:
         write(

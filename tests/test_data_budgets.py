@@ -88,8 +88,10 @@ def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
     assert mosaic.estimate(X, strategy="exact", memory_budget=budget).strategy == "exact"
     with pytest.raises(MemoryBudgetError):
         mosaic.estimate(tmp_path / "points.parquet", strategy="exact", memory_budget=budget)
-    more = budget + 2.2 * X.nbytes
-    assert mosaic.estimate(tmp_path / "points.parquet", strategy="exact", memory_budget=more).strategy == "exact"
+    more = {"strategy": "exact", "memory_budget": budget + 2.2 * X.nbytes}
+    array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
+    assert file.strategy == "exact"
+    assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
 
 
 def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_in_passes(tmp_path, rng):

@@ -165,11 +165,14 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     checked = Settings.of(model)
     read = read_named(model, X, checked.memory_budget)
     checked = checked if read is None else read.rest(checked)
+    held = (
+        0.0 if read is None or read.file is None or read.file is X else read.file.held
+    )  # the fit reads the file itself
     strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)
-        memory = memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
+        memory = held + memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
         work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
     matrix, prepare = read_prepared(model, data, None, checked)
@@ -185,12 +188,12 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         "exact" if max_rank >= points.n else "low-rank",
         points.n,
         rank_expected,
-        memory_of_fit(points.n, itemsize, n_features, size),
+        held + memory_of_fit(points.n, itemsize, n_features, size),
         work_of_choosing(points.n, entries) / speed,
         *(
             value
             for m in (most, fewest)
-            for value in (expected_work(points.n, rank_expected, m) / speed, proof(members=m))
+            for value in (expected_work(points.n, rank_expected, m) / speed, held + proof(members=m))
         ),
     )
 
