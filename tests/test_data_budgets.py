@@ -107,6 +107,17 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
         assert table.encoder == whole.encoder
 
 
+def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
+    X = rng.normal(size=(20_000, 10))
+    np.save(tmp_path / "points.npy", X)
+    pq.write_table(table_of(X), tmp_path / "points.parquet")
+    array = mosaic.estimate(X, strategy="sketch", memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), strategy="sketch", memory_budget=2e8)
+    assert mapped.memory - array.memory == X.nbytes
+    packed = mosaic.estimate(tmp_path / "points.parquet", strategy="sketch", memory_budget=2e8)
+    assert packed.memory > array.memory
+
+
 # Many columns
 
 

@@ -202,6 +202,7 @@ class ParquetFiles:
     schema : columns of all files, with types that hold the values of each
     n, size : rows, and bytes of them when they are read
     ends : of every row group, the number of the row behind its last one
+    pages : bytes that are unpacked at a time, of all columns
     """
 
     def __init__(self, path: Path, files: Sequence[Path]):
@@ -233,7 +234,8 @@ class ParquetFiles:
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
         self.ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
         sizes = [group.total_byte_size for group in groups]
-        self.n, self.size, self._largest = int(self.ends[-1]), sum(sizes), max(sizes)
+        self.n, self.size = int(self.ends[-1]), sum(sizes)
+        self.pages = float(min(max(sizes), PAGES * len(self.schema)))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Rows from start to stop, in batches of at most a block. Only the row groups that hold them are read."""
@@ -270,7 +272,7 @@ class ParquetFiles:
     def check_room(self, budget: float) -> None:
         """Refuse files of which a single block of rows does not fit into the budget: unpacked pages, columns, and numbers."""
         width, rows = len(self.schema), min(self.n, BLOCK_ROWS)
-        pages, blocks = float(min(self._largest, PAGES * width)), 2.0 * 8 * rows * width
+        pages, blocks = self.pages, 2.0 * 8 * rows * width
         if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
             raise MemoryBudgetError(
                 f"reading {rows:,} rows × {width:,} columns of the Parquet file takes about {readable_size(pages + blocks)}, of "
@@ -334,7 +336,7 @@ class ParquetSource(LocalSource):
 
     def __init__(self, kind: str, files: ParquetFiles, columns: Sequence[str], width: int | None = None):
         self.kind, self.n, self._files, self._columns = kind, files.n, files, list(columns)
-        self.files = files.paths
+        self.files, self.buffers = files.paths, files.pages
         self.names = None if width is not None else list(columns)
         self.n_features = len(columns) if width is None else width
         self._dtype = number_type([files.schema.field(name).type for name in columns])

@@ -170,7 +170,7 @@ class SelectedRows(LocalSource):
 
     def __init__(self, source: LocalSource, dropped: IntArray):
         self.kind, self.names, self.n_jobs = source.kind, source.names, source.n_jobs
-        self.n_features = source.n_features
+        self.n_features, self.buffers = source.n_features, source.buffers
         self.files = source.files
         self.n, self._source, self._dropped = source.n - len(dropped), source, np.asarray(dropped)
         # For every dropped row, how many of the rows that are left come before it.

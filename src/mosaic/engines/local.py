@@ -112,6 +112,7 @@ class ArraySource(LocalSource):
         self.X, self.kind, self.n_jobs = X, kind, n_jobs
         self.n, self.n_features = (int(size) for size in X.shape)
         self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
+        self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0
         self._released = 0
 
     def read(self, start: int, stop: int) -> Any:

@@ -172,7 +172,9 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)
-        memory = held + memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
+        memory = (
+            held + data.buffers + memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
+        )
         work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
     matrix, prepare = read_prepared(model, data, None, checked)
