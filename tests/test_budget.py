@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import mosaic
 from mosaic._arrays import BLOCK_ENTRIES
 from mosaic._files import readable_size
 from mosaic.budget import (
@@ -21,6 +23,7 @@ from mosaic.budget import (
     memory_needed,
     memory_of_fit,
     memory_of_proof,
+    span_of_members,
     useful_rank,
     work_of_choosing,
 )
@@ -111,7 +114,6 @@ def test_memory_of_a_certificate_is_that_of_points_factor_and_the_largest_tempor
 
 def test_a_promise_counts_the_largest_working_set():
     for n, rank in ((5000, 500), (20_000, 70), (200_000, 141)):
-        assert memory_needed(n, rank, 8, 3) >= memory_of_proof(n, rank, 8, 3)
         assert memory_needed(n, rank, 8, 3) >= memory_of_proof(n, rank, 8, 3, members=MOST_MEMBERS)
         assert memory_needed(n, rank, 8, 3) >= memory_of_fit(n, 8, 3)
 
@@ -132,6 +134,8 @@ def test_estimate_reads_as_a_sentence():
     text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 12.34, 56.78, 2**29))
     assert text.startswith("123,456 distinct points, low-rank (rank about 700): about 1.2 GiB and 12 s, ")
     assert text.endswith(", and for the certificate 512 MiB and 57 s")
+    text = str(Estimate("low-rank", 123_456, 700, 1234.5 * 2**20, 12.34, 56.78, 2**29, 11.1, 2**28))
+    assert text.endswith(", and for the certificate 256 MiB to 512 MiB and 11 to 57 s, depending on the data")
     assert "about 512 KiB" in str(Estimate("exact", 100, 100, 2**19, 0.01))
     passes = str(Estimate("sketch", 10**6, 400, 2**30, 60.0))
     assert passes == "1,000,000 rows, in passes (sketch with 400 candidates): about 1.0 GiB and 60 s"
@@ -167,15 +171,39 @@ def test_expected_rank_of_explicit_features_is_their_number(rng):
     assert expected_rank(make_kernel(rng.normal(size=(1500, 6)), "linear"), 700, 1e-3) == 6
 
 
-def test_work_grows_with_points_and_rank():
+def test_work_grows_with_points_rank_and_members():
     for rank in (16, 100, 700):
-        work = [
-            expected_work(n, rank) for n in (10_000, 10**5, 10**6)
-        ]  # up to some thousands, bounds use the kernel itself
+        # Up to some thousands, bounds use the kernel itself.
+        work = [expected_work(n, rank, 300) for n in (10_000, 10**5, 10**6)]
         assert work == sorted(work)
     for n in (5000, 10**6):
-        work = [expected_work(n, rank) for rank in (16, 100, 700)]
+        work = [expected_work(n, rank, 300) for rank in (16, 100, 700)]
         assert work == sorted(work)
+    assert expected_work(5000, 100, 300) < expected_work(5000, 100, 3000)
+
+
+def test_members_of_few_points_are_known_and_those_of_many_depend_on_the_data():
+    assert span_of_members(200, 5) == (200, 200)
+    assert span_of_members(2000, 500) == (2000, 2000)  # few for the rank
+    fewest, most = span_of_members(100_000, 200)
+    assert fewest < most == MOST_MEMBERS
+    assert span_of_members(100_000, 1000)[1] == 4000
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+def test_estimate_of_a_certificate_is_a_range_unless_all_points_are_solved_at_once(n):
+    found = mosaic.estimate(swiss_roll(n))
+    whole = found.least_proof_memory == found.proof_memory and found.least_proof_seconds == found.proof_seconds
+    assert whole == (n == 300)
+    assert 0 < found.least_proof_memory <= found.proof_memory
+    assert 0 < found.least_proof_seconds <= found.proof_seconds
+
+
+def test_estimate_of_sparse_rows_counts_their_entries(rng):
+    few, many = (sp.random_array((3000, 400), density=share, rng=rng, format="csr") for share in (0.01, 0.5))
+    sparse, dense = mosaic.estimate(few), mosaic.estimate(many)
+    assert sparse.seconds < 0.5 * dense.seconds
+    assert sparse.memory < dense.memory
 
 
 def test_work_of_choosing_grows_with_rows_and_columns_and_never_beyond_what_a_sample_and_the_columns_cost():
@@ -200,7 +228,7 @@ def test_useful_rank_is_full_for_few_points_and_falls_with_their_number_from_the
 def test_many_rows_find_a_way_through_a_small_budget(d):
     settings = Settings.of(MOSAIC(20, memory_budget=2e8))
     plan = Plan.of(settings, 200_000, d)
-    assert memory_by_passes(plan.sample, plan.n_initial, d) <= 2e8
+    assert memory_by_passes(200_000, plan.sample, plan.n_initial, d) <= 2e8
     assert plan.sample < Plan.of(Settings.of(MOSAIC(20)), 200_000, d).sample
 
 

@@ -284,11 +284,12 @@ def test_folder_is_single_only_where_all_files_are(tmp_path):
     np.testing.assert_array_equal(rows, np.concatenate([X[:5].astype(np.float32), X[5:9]], dtype=np.float64))
 
 
-def test_small_row_groups_are_read_several_at_a_time_and_large_ones_alone(tmp_path):
-    small = list(open_file(parquet(X, tmp_path, 1000)).pieces())
-    assert small == [(0, 9000), (9000, 18_000), (18_000, 27_000), (27_000, 36_000), (36_000, 40_001)]
-    large = list(open_file(parquet(X, tmp_path, 20_001)).pieces())
-    assert large == [(0, 20_001), (20_001, 40_001)]
+@pytest.mark.parametrize("group", [1000, BLOCK_ROWS, 40_001])
+def test_rows_come_in_parts_of_a_block_at_most_however_large_row_groups_are(group, tmp_path):
+    parts = list(open_file(parquet(X, tmp_path, group)).stream())
+    assert max(len(rows) for _, rows in parts) <= BLOCK_ROWS
+    assert [start for start, _ in parts] == np.cumsum([0, *(len(rows) for _, rows in parts[:-1])]).tolist()
+    np.testing.assert_array_equal(np.concatenate([rows for _, rows in parts]), X)
 
 
 def test_only_row_groups_that_are_asked_for_are_read(tmp_path):

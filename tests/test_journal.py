@@ -365,7 +365,7 @@ def test_results_of_another_task_are_refused(tmp_path, monkeypatch):
 def test_a_budget_that_changes_the_plan_is_refused(tmp_path):
     data, path = datasets.swiss_roll(3000, random_state=0), tmp_path / "state"
     MOSAIC(5, strategy="sketch", checkpoint=path).fit(data)
-    less = memory_by_passes(3000, 300, 3)
+    less = memory_by_passes(3000, 3000, 300, 3)
     with pytest.raises(InvalidInputError, match=r"was written with sample=3000, now it is 2048"):
         MOSAIC(5, strategy="sketch", checkpoint=path, memory_budget=less).fit(data)
 

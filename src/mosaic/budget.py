@@ -32,6 +32,7 @@ DECISION_SAMPLE = 16_384
 MOST_SIMILARITIES = 25_000_000
 #: Up to this many similarities are kept in double precision, more in single.
 MOST_IN_DOUBLE = 1 << 20
+
 #: Bytes of the small programs that count how many points look like each.
 SMALL_PROGRAMS = 1_500_000
 
@@ -74,7 +75,7 @@ def useful_rank(n: int) -> int:
 def memory_needed(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
     """Bytes at the peak of the fit or of the certificate, whichever is higher, with the largest working set; a promise."""
     fit = memory_of_fit(n, itemsize, n_features, size)
-    return max(fit, memory_of_proof(n, rank, itemsize, n_features, size, members=max(MOST_MEMBERS, 4 * rank)))
+    return max(fit, memory_of_proof(n, rank, itemsize, n_features, size))
 
 
 def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
@@ -91,6 +92,12 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
 
 
+def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
+    """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
+    numbers = 8.0 * n * n_features
+    return numbers <= budget / 4 and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
+
+
 def memory_of_proof(
     n: int,
     rank: int,
@@ -102,9 +109,9 @@ def memory_of_proof(
     """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
 
     These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
-    points, three copies of all similarities for their eigenvalues. ``members`` is m, ``expected_members`` by default.
+    points, three copies of all similarities for their eigenvalues. ``members`` is m, the largest that it may be by default.
     """
-    m = float(min(n, expected_members(n, rank) if members is None else members))
+    m = float(span_of_members(n, rank)[1] if members is None else min(n, members))
     solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
     eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
     blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
@@ -121,14 +128,14 @@ def _kept(n: int, points: float) -> float:
     return points + 16.0 * 8 * n
 
 
-def expected_members(n: int, rank: int) -> int:
-    """Members of the working set when it is largest: all points if they are few for the rank, else about √(n·rank).
+def span_of_members(n: int, rank: int) -> tuple[int, int]:
+    """Fewest and most members of the working set: those that it begins with, and those from which on it hardly grows.
 
-    It depends on the data: on those that were measured it is a quarter to twice this, and up to ``MOST_MEMBERS``.
+    How many it has when it is largest depends on the data. Few points are all members from the beginning.
     """
     if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank):
-        return n
-    return min(n, 2 * MOST_MEMBERS // 3, int(1.25 * np.sqrt(float(n) * rank)))
+        return n, n
+    return min(n, MOST_INITIAL_MEMBERS), min(n, max(MOST_MEMBERS, 4 * rank))
 
 
 @dataclass(frozen=True)
@@ -142,8 +149,10 @@ class Estimate:
     rank : expected number of columns of the factor; for a sketch, of candidates at first
     memory : bytes at the peak of the fit, beyond the data that is passed in
     seconds : rough time of the fit on one core of this machine
-    proof_seconds : rough time of the program that the first access to ``certificate_`` solves; 0 if the fit solves it
-    proof_memory : bytes at the peak of that access, with what the fit keeps; 0 if the fit solves it
+    proof_seconds : rough time of the program that the first access to ``certificate_`` solves, at most; 0 if the fit solves it
+    proof_memory : bytes at the peak of that access, with what the fit keeps, at most; 0 if the fit solves it
+    least_proof_seconds, least_proof_memory : the same, at least. How many points the program needs at a time depends on the data,
+        which only solving it shows
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
@@ -153,15 +162,20 @@ class Estimate:
     seconds: float
     proof_seconds: float = 0.0
     proof_memory: float = 0.0
+    least_proof_seconds: float = 0.0
+    least_proof_memory: float = 0.0
 
     def __str__(self) -> str:
         if self.strategy == "sketch":
             what = f"{self.n_points:,} rows, in passes (sketch with {self.rank:,} candidates)"
             return f"{what}: about {readable_size(self.memory)} and {self.seconds:.2g} s"
+        memory, seconds = readable_size(self.proof_memory), f"{self.proof_seconds:.2g} s"
+        if 0 < self.least_proof_memory < self.proof_memory:
+            memory = f"{readable_size(self.least_proof_memory)} to {memory}"
+            seconds = f"{self.least_proof_seconds:.2g} to {seconds}, depending on the data"
         return (
             f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and for the certificate "
-            f"{readable_size(self.proof_memory)} and {self.proof_seconds:.2g} s"
+            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and for the certificate {memory} and {seconds}"
         )
 
 
@@ -174,14 +188,14 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
     return max_rank
 
 
-def expected_work(n: int, rank: int) -> float:
-    """Multiplications of the certificate: steps on the working set, passes over the factor, and the bound for every k.
+def expected_work(n: int, rank: int, members: int) -> float:
+    """Multiplications of the certificate: steps on a working set, passes over the factor, and the bound for every k.
 
     The bound takes some programs on few candidates and, where it uses the kernel itself, a pass over all similarities or their
-    eigenvalues. The time depends on the data: it was between 0.2 and 2 times this.
+    eigenvalues.
     """
-    m, few = float(expected_members(n, rank)), min(n, MOST_INITIAL_MEMBERS)
-    work = 5e8 + 40.0 * m * m * rank + 10.0 * n * float(rank) ** 2 + 300.0 * few * few * min(rank, few)
+    m, few = float(members), min(n, MOST_INITIAL_MEMBERS)
+    work = 5e8 + 30.0 * m * m * rank + 12.0 * n * float(rank) ** 2 + 200.0 * few * few * min(rank, few)
     if float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         work += 2.0 * float(n) ** 3
     if float(n) ** 2 * max(rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS:
@@ -189,12 +203,12 @@ def expected_work(n: int, rank: int) -> float:
     return work
 
 
-def work_of_choosing(n: int, n_features: int) -> float:
-    """Multiplications of a fit without the program: small programs, counts of a sample, similarities and a few passes over them.
+def work_of_choosing(n: int, entries: float) -> float:
+    """Multiplications of a fit without the program: small programs, similarities of pairs, and work on each entry of the data.
 
-    Work on each entry of the data (checks, equal rows, their order) takes as long as 1500 multiplications in a matrix product.
+    Pairs are compared for the bandwidth, for the counts of a sample, and between targets and candidates. A pair takes as long as
+    400 multiplications in a matrix product, and 3.4 for each entry of a row; an entry (checks, equal rows, their order) as 540.
+    ``entries`` is the number of entries of a row; of sparse rows four times the number that is stored, which take longer.
     """
-    sample, pairs = min(n, DECISION_SAMPLE), min(float(n) * n, float(MOST_SIMILARITIES))
-    programs, bandwidth = 3e8 * (4 if n > 128 else 1), min(n, 2048) * 512 * 3000.0
-    counts, similarities = sample * 1024.0 * (n_features + 700.0), pairs * (3.0 * n_features + 450.0)
-    return programs + bandwidth + counts + similarities + 1500.0 * n * n_features
+    pairs = min(n, 2048) * 512.0 + min(n, DECISION_SAMPLE) * 1024.0 + min(float(n) * n, float(MOST_SIMILARITIES))
+    return (1.5e9 if n > 128 else 4e8) + pairs * (400.0 + 3.4 * entries) + 540.0 * n * entries

@@ -234,8 +234,10 @@ class EstimateAnswer:
     rank: Annotated[FromZero, "columns of the factor; for a sketch, number of candidates"]
     memory: Annotated[float, "peak memory of the fit in bytes, without the data"]
     seconds: Annotated[float, "estimated seconds on one core"]
-    proof_seconds: Annotated[float, "the same for the certificate, if it is requested"]
-    proof_memory: Annotated[float, "peak memory of the certificate in bytes, without the data"]
+    proof_seconds: Annotated[float, "the same for the certificate, if it is requested, at most"]
+    proof_memory: Annotated[float, "peak memory of the certificate in bytes, without the data, at most"]
+    least_proof_seconds: Annotated[float, "proof_seconds, at least; it depends on the data"]
+    least_proof_memory: Annotated[float, "proof_memory, at least; it depends on the data"]
     notes: Notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._files import Library, listed
-from mosaic._frames import frame_columns, is_feature_name, row_major
-from mosaic.data.cells import Cells, Values, cells_of
+from mosaic._frames import is_feature_name, row_major
+from mosaic.data.cells import cells_of
+from mosaic.data.encoded import CellsOfTable, EncodedRows
 from mosaic.data.faults import FileFault
 from mosaic.data.features import (
     Layout,
@@ -91,9 +92,10 @@ def table_in_memory(request: Request, records: InMemory, text: TextColumns = NO_
             request, layout, cells, lambda row: place_name(records.place(int(kept[row]))), text=text, weights=weights
         )
     if encoder is not None:
-        return finished_table(
-            request, records, layout, encoder.encode(cells), seen, text.notes, encoder.with_texts(cells)
-        )
+        # Passes take no weights.
+        large = 8.0 * len(kept) * encoder.width > request.budget / 4 and request.weight is None
+        rows = EncodedRows(request.kind, cells, encoder) if large else encoder.encode(cells)
+        return finished_table(request, records, layout, rows, seen, text.notes, encoder.with_texts(cells))
     if not layout.features and not request.elsewhere:
         text.check(layout.found_id)
         raise nothing_left(request, layout)
@@ -115,30 +117,6 @@ def _plain_numbers(request: Request, layout: Layout, memory: Any) -> FloatArray 
         return None
     numbers = matrix_of(memory.select(layout.features))
     return None if np.isnan(numbers).any() else numbers
-
-
-class CellsOfTable(Cells):
-    """The cells of the columns of a ``pyarrow.Table`` that are compared.
-
-    Parameters
-    ----------
-    table : the columns
-    layout : what the columns are for, and which of them hold categories
-    codes : columns of text that are no numbers, whatever they look like
-    """
-
-    def __init__(self, table: Any, layout: Layout, codes: Sequence[str] = ()):
-        there = set(table.column_names)
-        compared = table.select([name for name in layout.compared if name in there])
-        super().__init__({str(column.name): column for column in frame_columns(compared)})
-        self._levels, self._codes = layout.levels, codes
-
-    def read(self, name: str) -> Values:
-        """Those of a column."""
-        values = super().read(name)
-        if name in self._levels:
-            return Values("level", None, *values.as_levels())
-        return replace(values, kind="code") if name in self._codes and values.kind == "text" else values
 
 
 def found_encoder(
@@ -411,6 +389,10 @@ def matrix_of(data: Any) -> FloatArray:
     if data.num_columns == 1 and is_list(data.schema.field(0).type):
         numbers = pc.list_flatten(data.column(0)).cast(kind, safe=False).to_numpy(zero_copy_only=False)
         return np.ascontiguousarray(numbers.reshape(data.num_rows, -1))
+    if data.num_columns > data.num_rows > 0 and all(column_type == kind for column_type in data.schema.types):
+        # Thousands of short columns: one by one they take longer than all that follows.
+        batch = data if isinstance(data, pa.RecordBatch) else data.combine_chunks().to_batches()[0]
+        return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy())
     return row_major(
         data.num_rows,
         data.columns,

@@ -40,8 +40,9 @@ from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_st
 
 pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
 
-#: Bytes that are parsed at a time, unless rows are so long that few would fit.
-PARSED_BYTES = 1 << 22
+#: Bytes that are parsed at a time, unless rows are so long that few would fit; and the share of the budget that they are at most,
+#: since pyarrow reads some blocks ahead, and each takes several times its size while it is parsed.
+PARSED_BYTES, PARSED_SHARE = 1 << 22, 512
 #: Share of the cells of a text column that are numbers, from which on the others are taken for mistakes.
 MOSTLY_NUMBERS = 0.5
 #: Line breaks within a row of the wrong length that show an open quotation mark.
@@ -111,9 +112,10 @@ class TextTable:
 
     def options(self, kinds: dict[str, Any], columns: Sequence[str] | None, threads: bool = True) -> dict[str, Any]:
         """What pyarrow is told: types of columns, and which columns, all if None."""
+        parsed = min(PARSED_BYTES, self.request.budget / PARSED_SHARE)
         return {
             "read_options": arrow.ReadOptions(
-                block_size=int(min(max(PARSED_BYTES, 16 * self.row_bytes), LONGEST_ROW)),
+                block_size=int(min(max(parsed, 16 * self.row_bytes), LONGEST_ROW)),
                 column_names=list(self.names),
                 skip_rows=self.skipped,
                 skip_rows_after_names=int(self.has_header),

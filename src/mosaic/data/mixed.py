@@ -184,7 +184,11 @@ class TableEncoder:
         if not self.columns:
             shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
             raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
-        return np.hstack([column.encode(cells[column.name]) for column in self.columns])
+        # One column after the other into its place: all of them and the whole would take twice the memory.
+        rows = np.empty((len(cells[self.columns[0].name]), self.width))
+        for column, where in zip(self.columns, self.blocks.values(), strict=True):
+            rows[:, where] = column.encode(cells[column.name])
+        return rows
 
     @property
     def unreadable(self) -> list[str]:

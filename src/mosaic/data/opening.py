@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -277,7 +278,10 @@ def _open(request: Request, ending: str | None = None) -> Table:
     for package in kind.packages:
         library(package, file)
     with there_to_the_end(file):
-        return kind.open(replace(request, kind=FOLDERS.get(ending, kind.name) if file.is_dir() else kind.name))
+        table = kind.open(replace(request, kind=FOLDERS.get(ending, kind.name) if file.is_dir() else kind.name))
+    if "pyarrow" in sys.modules:  # it keeps what reading took for a while
+        library("pyarrow", file).default_memory_pool().release_unused()
+    return table
 
 
 def _with_embeddings(table: Table, request: Request) -> Table:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic._files import Library
+from mosaic._files import Library, readable_size
+from mosaic.budget import leaves_room
 from mosaic.data.columns import (
     NO_TEXT,
-    CellsOfTable,
     FeatureRows,
     TextColumns,
     finished_table,
@@ -25,14 +25,16 @@ from mosaic.data.columns import (
     place_name,
     table_in_memory,
 )
+from mosaic.data.encoded import CellsOfTable
 from mosaic.data.faults import FileFault, no_rows, readable
-from mosaic.data.features import Layout, Progress, Request, lay_out, nothing_left
+from mosaic.data.features import Layout, Progress, Request, check_names, lay_out, nothing_left
 from mosaic.data.guards import check_unpacked, valid
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
 from mosaic.data.writing import Scratch
 from mosaic.engines.local import LocalSource
+from mosaic.exceptions import MemoryBudgetError
 from mosaic.passes import BLOCK_ROWS
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
@@ -40,6 +42,8 @@ pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".p
 #: Columns of a row group are read in small parts, not as a whole before the first row is decoded.
 SMALL_READS = {"pre_buffer": False, "buffer_size": 1 << 16}
 
+#: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
+PAGES = 2 << 20
 #: Rows from which the rules of columns are found where not all are in memory, and the stretches of the file that they are in.
 DECIDING_ROWS, STRETCHES = 50_000, 50
 
@@ -47,12 +51,14 @@ DECIDING_ROWS, STRETCHES = 50_000, 50
 def open_parquet(request: Request) -> Table:
     """A Parquet file, or the files of a folder in the order of their names.
 
-    Numbers or columns that take more than a quarter of the budget stay in the file: X is then a source that is read in
-    passes.
+    What leaves too little of the budget for a fit, or takes more than a quarter of it, stays in the file: X is then a source that
+    is read in passes.
     """
     files = ParquetFiles(request.path, _parquet_files(request.path))
     check_unpacked(request.path, 8.0 * files.n * len(files.schema), files.file_bytes(), request.budget)
-    if 8 * files.n * len(files.schema) > request.budget / 4 or files.size > request.budget / 4:
+    check_names(request, list(files.schema.names))
+    if files.size > request.budget / 4 or not leaves_room(files.n, len(files.schema), request.budget, copies=2):
+        files.check_room(request.budget)
         layout = lay_out(request, files.schema)
         return table_of_parquet(request, ParquetRecords(files, progress=request.progress), layout)
     return table_in_memory(request, InMemory(files.read_all()))
@@ -136,7 +142,7 @@ def table_of_parquet(
         X.owner = scratch
         if len(seen.dropped):
             X = SelectedRows(X, seen.dropped)
-        if scratch is not None and 8.0 * X.n * X.n_features <= request.budget / 4:
+        if scratch is not None and leaves_room(X.n, X.n_features, request.budget):
             X = X.read(0, X.n)
     return finished_table(request, records, layout, X, seen, text.notes, encoder, scratch)
 
@@ -196,6 +202,7 @@ class ParquetFiles:
     schema : columns of all files, with types that hold the values of each
     n, size : rows, and bytes of them when they are read
     ends : of every row group, the number of the row behind its last one
+    pages : bytes that are unpacked at a time, of all columns
     """
 
     def __init__(self, path: Path, files: Sequence[Path]):
@@ -226,7 +233,9 @@ class ParquetFiles:
         self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
         groups = [self._files[i][1].row_group(g) for i, g in self._groups]
         self.ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
-        self.n, self.size = int(self.ends[-1]), sum(group.total_byte_size for group in groups)
+        sizes = [group.total_byte_size for group in groups]
+        self.n, self.size = int(self.ends[-1]), sum(sizes)
+        self.pages = float(min(max(sizes), PAGES * len(self.schema)))
 
     def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
         """Rows from start to stop, in batches of at most a block. Only the row groups that hold them are read."""
@@ -243,13 +252,33 @@ class ParquetFiles:
                     if part.num_rows:
                         yield part.select(list(columns)).cast(schema)
 
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        """Rows with these numbers, which are in ascending order, as a ``pyarrow.Table``."""
+        parts = [self.schema.empty_table().select(list(columns))]
+        for group in np.unique(np.searchsorted(self.ends, numbers, "right")):
+            start = int(self.ends[group - 1]) if group else 0
+            last = int(numbers[np.searchsorted(numbers, self.ends[group]) - 1])
+            for batch in self.read(start, last + 1, columns):
+                here = numbers[slice(*np.searchsorted(numbers, [start, start + batch.num_rows]))] - start
+                if len(here):  # a copy, since a slice would keep the whole batch in memory
+                    parts.append(pa.Table.from_batches([batch.take(pa.array(here))]))
+                start += batch.num_rows
+        return pa.concat_tables(parts, promote_options="permissive")
+
     def read_all(self) -> Any:
-        """All rows and columns, as a ``pyarrow.Table``."""
-        tables = []
-        for file, head in self._files:
-            with readable(file), pq.ParquetFile(file, metadata=head) as opened:
-                tables.append(valid(opened.read(use_threads=False)))
-        return pa.concat_tables(tables, promote_options="permissive").cast(self.schema)
+        """All rows and columns, as a ``pyarrow.Table``; batch by batch, which takes less memory than at once."""
+        return pa.Table.from_batches(self.read(0, self.n, self.schema.names), self.schema).unify_dictionaries()
+
+    def check_room(self, budget: float) -> None:
+        """Refuse files of which a single block of rows does not fit into the budget: unpacked pages, columns, and numbers."""
+        width, rows = len(self.schema), min(self.n, BLOCK_ROWS)
+        pages, blocks = self.pages, 2.0 * 8 * rows * width
+        if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
+            raise MemoryBudgetError(
+                f"reading {rows:,} rows × {width:,} columns of the Parquet file takes about {readable_size(pages + blocks)}, of "
+                f"which pages of a row group take {readable_size(pages)}; the budget is {readable_size(budget)}",
+                "Raise `memory_budget`, or write the file with fewer columns or smaller row groups.",
+            )
 
     def file_bytes(self) -> int:
         """Bytes of the files on disk."""
@@ -280,15 +309,7 @@ class ParquetRecords(Records):
     def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
         """By the row groups that they are in."""
         wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        parts = [self.files.schema.empty_table().select(list(columns))]
-        ends = self.files.ends
-        for group in np.unique(np.searchsorted(ends, wanted, "right")):
-            start = int(ends[group - 1]) if group else 0
-            for batch in self.files.read(start, int(ends[group]), columns):
-                here = wanted[(wanted >= start) & (wanted < start + batch.num_rows)] - start
-                parts.append(pa.Table.from_batches([batch.take(pa.array(here))]))
-                start += batch.num_rows
-        table = pa.concat_tables(parts, promote_options="permissive").take(pa.array(order.ravel())).combine_chunks()
+        table = self.files.take(wanted, columns).take(pa.array(order.ravel())).combine_chunks()
         return table if self._shown is None else self._shown(table)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -315,24 +336,24 @@ class ParquetSource(LocalSource):
 
     def __init__(self, kind: str, files: ParquetFiles, columns: Sequence[str], width: int | None = None):
         self.kind, self.n, self._files, self._columns = kind, files.n, files, list(columns)
-        self.files = files.paths
+        self.files, self.buffers = files.paths, files.pages
         self.names = None if width is not None else list(columns)
         self.n_features = len(columns) if width is None else width
         self._dtype = number_type([files.schema.field(name).type for name in columns])
         #: What keeps a temporary file in its place; it does not travel to other processes.
         self.owner: Any = None
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """Whole row groups, as many as make a block."""
-        begin = 0
-        for end in self._files.ends.tolist():
-            if end - begin >= BLOCK_ROWS or end == self.n > begin:
-                yield begin, end
-                begin = end
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """One batch after the other: a row group may be larger than memory allows."""
+        known = 0
+        for batch in self._files.read(0, self.n, self._columns):
+            yield known, self.matrix(batch)
+            known += batch.num_rows
+        for start in range(known, self.n, BLOCK_ROWS):  # what a damaged file holds back is missing
+            yield start, np.full((min(BLOCK_ROWS, self.n - start), self.n_features), np.nan, self._dtype)
 
     def read(self, start: int, stop: int) -> Any:
         """Rows of the groups that hold them."""
-        # What a damaged file holds back is missing.
         rows, known = np.full((stop - start, self.n_features), np.nan, self._dtype), 0
         for batch in self._files.read(start, stop, self._columns):
             rows[known : known + batch.num_rows] = self.matrix(batch)
@@ -378,11 +399,9 @@ def _spread_rows(files: ParquetFiles, columns: Sequence[str], dropped: IntArray)
     if files.n > DECIDING_ROWS:
         length = DECIDING_ROWS // STRETCHES
         starts = np.linspace(0, files.n - length, STRETCHES).astype(np.int64)
-    batches = [batch for start in starts for batch in files.read(int(start), int(start) + length, columns)]
     numbers = (starts[:, None] + np.arange(length)).ravel()
-    kept = np.flatnonzero(~np.isin(numbers, dropped))
-    table = pa.Table.from_batches(batches)
-    return (table if len(kept) == len(numbers) else table.take(kept)), numbers[kept]
+    kept = np.setdiff1d(numbers, dropped)
+    return files.take(kept, columns), kept
 
 
 def without_views(schema: Any) -> Any:

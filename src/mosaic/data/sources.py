@@ -170,18 +170,19 @@ class SelectedRows(LocalSource):
 
     def __init__(self, source: LocalSource, dropped: IntArray):
         self.kind, self.names, self.n_jobs = source.kind, source.names, source.n_jobs
-        self.n_features = source.n_features
+        self.n_features, self.buffers = source.n_features, source.buffers
         self.files = source.files
         self.n, self._source, self._dropped = source.n - len(dropped), source, np.asarray(dropped)
         # For every dropped row, how many of the rows that are left come before it.
         self._kept_before = self._dropped - np.arange(len(dropped))
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """Those of the other source, as far as rows are left in them."""
-        for start, stop in self._source.pieces():
-            first, last = (edge - int(np.searchsorted(self._dropped, edge)) for edge in (start, stop))
-            if last > first:
-                yield first, last
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """Rows of the other source, as far as they are left."""
+        for start, rows in self._source.stream():
+            before, behind = np.searchsorted(self._dropped, [start, start + rows.shape[0]])
+            left = np.delete(rows, self._dropped[before:behind] - start, axis=0)
+            if left.shape[0]:
+                yield start - int(before), left
 
     def read(self, start: int, stop: int) -> Any:
         """Rows of the other source, less those that are left out."""

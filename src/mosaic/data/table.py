@@ -55,6 +55,11 @@ class Records(ABC):
         """Where a row is, as arguments of a fault: its line in a text file, otherwise its number."""
         return place_of(number, self._line)
 
+    @property
+    def held(self) -> float:
+        """Bytes that are in memory."""
+        return 0.0
+
 
 class InMemory(Records):
     """A ``pyarrow.Table``."""
@@ -72,6 +77,11 @@ class InMemory(Records):
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """All of them at once."""
         yield self.table.select(list(columns))
+
+    @property
+    def held(self) -> float:
+        """Bytes of the table; to ask thousands of short columns takes long, and they hold little."""
+        return 8.0 * self.n * self.table.num_columns if self.n < self.table.num_columns else float(self.table.nbytes)
 
 
 class Bare(Records):
@@ -191,6 +201,12 @@ class Table:
         self._dropped = np.sort(np.zeros(0, np.intp) if dropped is None else dropped)
         self._cleaners: list[Callable[[], None]] = [] if clean is None else [clean]
         self._finalizer = weakref.finalize(self, _let_go, self._cleaners)
+
+    @property
+    def held(self) -> float:
+        """Bytes of the file that are in memory: of its columns, and of the numbers made from them."""
+        X = self.X.data if hasattr(self.X, "indptr") else self.X
+        return self._records.held + (0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0)))
 
     @property
     def has_names(self) -> bool:

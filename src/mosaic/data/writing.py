@@ -312,12 +312,12 @@ def inert(table: Any) -> tuple[Any, int]:
     (["'=1+1", '-', '-5', 'Ada'], [-1, 2, 3, 4], 1)
     """
     changed, names = 0, list(table.column_names)
-    for i, column in enumerate(table.columns):
+    for i, kind in enumerate(table.schema.types):
         if names[i][:1] and names[i][0] in "=+-@\t\r":
             names[i], changed = "'" + names[i], changed + 1
-        if not is_text(column.type):
+        if not is_text(kind):
             continue
-        cells = without_categories(column).cast(pa.large_string())
+        cells = without_categories(table.column(i)).cast(pa.large_string())
         computed = pc.fill_null(pc.match_substring_regex(cells, COMPUTED), False)
         if pc.any(computed).as_py():
             computed = pc.and_(computed, pc.invert(pc.match_substring_regex(pc.fill_null(cells, ""), SIGNED_NUMBER)))

@@ -29,6 +29,7 @@ class Source(ABC):
     n_features : number of columns
     names : names of the columns, if they have any
     files : files that hold the rows, if any; if one changes between passes, the fit raises an error
+    buffers : bytes that reading takes in this process beside the blocks of rows, for estimates
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Source(ABC):
     n_features: int
     names: Sequence[str] | None = None
     files: Sequence[Path] = ()
+    buffers: float = 0.0
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:

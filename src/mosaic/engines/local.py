@@ -22,17 +22,29 @@ MAPPED_BYTES = 1 << 26
 
 
 class LocalSource(Source):
-    """Rows that this machine can read in pieces. Subclasses for file formats define ``pieces`` and ``read``."""
+    """Rows that this machine can read in pieces. Subclasses for file formats define ``read``, and ``pieces`` or ``stream``."""
 
     n_jobs: int | None = None
 
-    @abstractmethod
     def pieces(self) -> Iterator[tuple[int, int]]:
-        """First row and row after the last of every piece, in order: about a block, or the unit in which the file is read."""
+        """First row and row after the last of every piece, in order: a block, or the unit in which the file is read."""
+        for start in range(0, self.n, BLOCK_ROWS):
+            yield start, min(start + BLOCK_ROWS, self.n)
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Any:
-        """One of the pieces, as a dense float array."""
+        """Some rows, as a dense float array."""
+
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """All rows in pieces, in order, each with the number of its first row."""
+        for first, last in self.pieces():
+            rows = self.read(first, last)
+            if rows.shape[0] != last - first:
+                raise InvalidInputError(
+                    f"rows {first} … {last - 1} of the {self.kind} are {rows.shape[0]} now; it has changed since it was opened",
+                    "Open it again when no process writes to it.",
+                )
+            yield first, rows
 
     def release(self, n_rows: int) -> None:
         """Release the memory that reading this many rows has taken, if any."""
@@ -63,14 +75,8 @@ class LocalSource(Source):
     def _blocks(self) -> Iterator[tuple[int, Any]]:
         """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""
         waiting: list[Any] = []
-        for first, last in self.pieces():
-            rows = self.read(first, last)
-            if rows.shape[0] != last - first:
-                raise InvalidInputError(
-                    f"rows {first} … {last - 1} of the {self.kind} are {rows.shape[0]} now; it has changed since it was opened",
-                    "Open it again when no process writes to it.",
-                )
-            cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, last - first, BLOCK_ROWS)
+        for first, rows in self.stream():
+            cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, rows.shape[0], BLOCK_ROWS)
             for start, part in zip([first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True):
                 stop = start + part.shape[0]
                 if stop % BLOCK_ROWS and stop < self.n:
@@ -101,12 +107,8 @@ class ArraySource(LocalSource):
         self.X, self.kind, self.n_jobs = X, kind, n_jobs
         self.n, self.n_features = (int(size) for size in X.shape)
         self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
+        self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0
         self._released = 0
-
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """First row and row after the last of every block."""
-        for start in range(0, self.n, BLOCK_ROWS):
-            yield start, min(start + BLOCK_ROWS, self.n)
 
     def read(self, start: int, stop: int) -> Any:
         """A slice of the array."""

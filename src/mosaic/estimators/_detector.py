@@ -142,6 +142,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         with Narrator(self) as narrator:
             read = read_named(self, X, settings.memory_budget, Asked(sample_weight=sample_weight))
             sample_weight, told = (sample_weight, ()) if read is None else (read.asked.sample_weight, read.told)
+            settings = settings if read is None else read.rest(settings)
             material = read_material(
                 self, X if read is None else read, settings, "auto", sample_weight, {}, narrator, told
             )

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
 from mosaic._files import html_card, html_table
-from mosaic.budget import Estimate, expected_rank, expected_work, memory_of_fit, memory_of_proof, work_of_choosing
+from mosaic.budget import (
+    Estimate,
+    expected_rank,
+    expected_work,
+    memory_of_fit,
+    memory_of_proof,
+    span_of_members,
+    work_of_choosing,
+)
 from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
 from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
@@ -153,11 +163,18 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
-    strategy, data = read_for(model, checked, X, None, read_named(model, X, checked.memory_budget))
+    read = read_named(model, X, checked.memory_budget)
+    checked = checked if read is None else read.rest(checked)
+    held = (
+        0.0 if read is None or read.file is None or read.file is X else read.file.held
+    )  # the fit reads the file itself
+    strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)
-        memory = memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=False)
+        memory = (
+            held + data.buffers + memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
+        )
         work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
     matrix, prepare = read_prepared(model, data, None, checked)
@@ -166,14 +183,20 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     max_rank = rank_for(checked, strategy, points.n, matrix)
     kernel = geometry_of(matrix, points, checked, prepare, None, seed_of(model.random_state)).kernel
     rank_expected, speed = expected_rank(kernel, max_rank, model.tol), _speed()
+    entries = 4.0 * matrix.nnz / matrix.shape[0] if sp.issparse(matrix) else n_features
+    fewest, most = span_of_members(points.n, rank_expected)
+    proof = partial(memory_of_proof, points.n, rank_expected, itemsize, n_features, size)
     return Estimate(
         "exact" if max_rank >= points.n else "low-rank",
         points.n,
         rank_expected,
-        memory_of_fit(points.n, itemsize, n_features, size),
-        work_of_choosing(points.n, n_features) / speed,
-        expected_work(points.n, rank_expected) / speed,
-        memory_of_proof(points.n, rank_expected, itemsize, n_features, size),
+        held + memory_of_fit(points.n, itemsize, n_features, size),
+        work_of_choosing(points.n, entries) / speed,
+        *(
+            value
+            for m in (most, fewest)
+            for value in (expected_work(points.n, rank_expected, m) / speed, held + proof(members=m))
+        ),
     )
 
 

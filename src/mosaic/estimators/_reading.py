@@ -20,6 +20,7 @@ from mosaic._devices import is_on_device, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic._units import Prepare
+from mosaic.budget import DEFAULT_BUDGET
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data import is_source, open_source
 from mosaic.data.cells import cells_of
@@ -108,6 +109,12 @@ class NamedRows(NamedTuple):
             shown = listed([f"{column.name} ({column.why})" for column in given.left_out])
             return self._replace(told=(f"Not compared: {shown}.",))
         return self._replace(table=replace(self.table, left_out=(*self.table.left_out, *given.left_out)))
+
+    def rest(self, settings: Settings) -> Settings:
+        """The settings, with what a file in memory leaves of the memory budget."""
+        held = 0.0 if self.file is None else self.file.held
+        budget = DEFAULT_BUDGET if settings.memory_budget is None else settings.memory_budget
+        return replace(settings, memory_budget=max(budget - held, 1.0)) if held else settings
 
     def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some of a file."""

@@ -176,7 +176,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         with Narrator(self) as narrator:
             read = read_named(self, X, settings.memory_budget, Asked(groups, sample_weight))
             if read is not None:
-                groups, sample_weight = read.asked.groups, read.asked.sample_weight
+                groups, sample_weight, settings = read.asked.groups, read.asked.sample_weight, read.rest(settings)
             told = () if read is None else read.told
             names = None if read is None else read.row_names
             constraints = {name: as_rows(value, names, name) for name, value in rows.items()} | {"groups": groups}

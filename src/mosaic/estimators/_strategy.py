@@ -26,6 +26,7 @@ from mosaic.budget import (
     memory_needed,
     memory_of_fit,
     memory_of_proof,
+    span_of_members,
     useful_rank,
 )
 from mosaic.choosing import Settings
@@ -107,7 +108,7 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    in_passes = memory_by_passes(n, SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # If passes exceed the budget too, the rank is lowered instead.
     return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
 
@@ -195,12 +196,12 @@ class Plan:
         usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
         r, sample = min(int(usual) if n_initial is None else int(n_initial), n), min(sample, n)
         least = max(SMALLEST_SAMPLE, SAMPLE_A_PICK * k)
-        while sample > least and memory_by_passes(sample, r, n_features) > budget:
+        while sample > least and memory_by_passes(n, sample, r, n_features) > budget:
             sample = max(least, sample // 2)
         fewest = min(FEWEST_FIRST_CANDIDATES, n) if n_initial is None else r
-        while r > fewest and memory_by_passes(sample, r, n_features) > budget:
+        while r > fewest and memory_by_passes(n, sample, r, n_features) > budget:
             r = max(fewest, int(0.9 * r))
-        needed = memory_by_passes(sample, r, n_features)
+        needed = memory_by_passes(n, sample, r, n_features)
         if needed > budget:
             raise MemoryBudgetError(
                 f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
@@ -218,13 +219,14 @@ class Plan:
         return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
 
 
-def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
+def memory_by_passes(n: int, sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
     """Bytes at the peak: those of a fit of the points in memory, one more copy of these, sums in the tree, and blocks of rows.
 
-    The solver's working set is the largest that it may be if this is ``promised``, otherwise the expected one.
+    The first pass, which draws the points, has as many in each level of the tree, and one more while two levels are merged. The
+    solver's working set is the largest that it may be if this is ``promised``, otherwise that which it begins with.
     """
-    if promised:
-        fit = memory_needed(sample, r, 8, n_features)
-    else:
-        fit = max(memory_of_fit(sample, 8, n_features), memory_of_proof(sample, r, 8, n_features))
-    return fit + 8.0 * sample * n_features + 16.0 * 8 * r * r + 4.0 * 8 * BLOCK_ROWS * n_features
+    members = None if promised else span_of_members(sample, r)[0]
+    fit = max(memory_of_fit(sample, 8, n_features), memory_of_proof(sample, r, 8, n_features, members=members))
+    points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    levels = 1 + max(0.0, np.log2(n / max(sample, BLOCK_ROWS)))
+    return float(max(fit + points + 16.0 * 8 * r * r, points * (levels + 1)) + blocks)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray
+from mosaic._arrays import FloatArray, IntArray
 from mosaic._codes import row_codes
 from mosaic._units import Prepare
-from mosaic.passes import Small, Task
+from mosaic.passes import Small, TakeRows, Task
 
 #: Raises an error if rows are not valid; the number is that of the first row.
 Check: TypeAlias = Callable[[Any, int], None]
@@ -74,12 +74,11 @@ class Sample:
 def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check: Check | None = None) -> Sample:
     """A random sample of the distinct points among n rows, including all points with at least n/size copies.
 
-    It takes two passes: one draws, one counts the copies. The weight of a frequent point is the number of its copies; the other
-    points stand for all other rows, in proportion to their copies.
+    It takes two passes: one draws, one counts the copies; and a third one where frequent points were not drawn. The weight of a
+    frequent point is the number of its copies; the other points stand for all other rows, in proportion to their copies.
     """
     found = run("look", FirstPass(size, seed, check))
-    codes, where = np.unique(np.concatenate([found["codes"], found["often_codes"]]), return_index=True)
-    rows = np.concatenate([found["rows"], found["often_rows"]])[where]
+    codes = np.union1d(found["codes"], found["often_codes"])
     drawn = np.isin(codes, found["codes"])
     copies = run("copies", Copies(codes))
     counts, first = copies["counts"], copies["first"]
@@ -89,7 +88,13 @@ def draw(run: Callable[[str, Task], Small], n: int, size: int, seed: int, check:
     others = kept & ~frequent
     if others.any():
         weights[others] *= (n - counts[frequent].sum()) / counts[others].sum()
-    return Sample(rows[kept], codes[kept], first[kept], counts[kept], weights[kept])
+    rows, missing = found["rows"], np.flatnonzero(frequent & ~drawn)
+    if len(missing):
+        order = np.argsort(first[missing])
+        taken = run("frequent points", TakeRows(first[missing][order]))["rows"]
+        both = np.concatenate([np.flatnonzero(drawn), missing[order]])
+        rows = np.concatenate([rows, taken])[np.argsort(both)]
+    return Sample(rows, codes[kept], first[kept], counts[kept], weights[kept])
 
 
 def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int64]) -> Sample:
@@ -133,26 +138,34 @@ class FirstPass:
         if self.check is not None:
             self.check(rows, start)
         codes, first, counts = np.unique(row_codes(rows), return_index=True, return_counts=True)
-        return self._kept(codes, counts, np.asarray(rows[first]), codes, np.asarray(rows[first]))
+        drawn = self._drawn(codes)
+        return {"codes": codes[drawn], "rows": np.asarray(rows[first[drawn]]), **self._often(codes, counts)}
 
     def merge(self, left: Small, right: Small) -> Small:
         """Merge the samples and the counters."""
-        often = np.concatenate([left["often_codes"], right["often_codes"]])
-        often, where, back = np.unique(often, return_index=True, return_inverse=True)
+        often, back = np.unique(np.concatenate([left["often_codes"], right["often_codes"]]), return_inverse=True)
         counts = np.bincount(back, np.concatenate([left["often_counts"], right["often_counts"]])).astype(np.int64)
-        often_rows = np.concatenate([left["often_rows"], right["often_rows"]])[where]
         codes, where = np.unique(np.concatenate([left["codes"], right["codes"]]), return_index=True)
-        return self._kept(often, counts, often_rows, codes, np.concatenate([left["rows"], right["rows"]])[where])
+        drawn = self._drawn(codes)
+        # Only rows that stay are copied, the left ones first: all rows of both would take twice the memory.
+        codes, where, n_left = codes[drawn], where[drawn], len(left["codes"])
+        rows = np.empty((len(where), *left["rows"].shape[1:]), np.result_type(left["rows"], right["rows"]))
+        rows[where < n_left] = left["rows"][where[where < n_left]]
+        rows[where >= n_left] = right["rows"][where[where >= n_left] - n_left]
+        return {"codes": codes, "rows": rows, **self._often(often, counts)}
 
-    def _kept(self, often: Any, counts: Any, often_rows: Any, codes: Any, rows: Any) -> Small:
+    def _drawn(self, codes: NDArray[np.uint64]) -> IntArray:
+        """Places of the codes with the smallest random numbers, in their order."""
+        if len(codes) <= self.size:
+            return np.arange(len(codes))
+        return np.sort(np.argpartition(priority(codes, self.seed), self.size - 1)[: self.size])
+
+    def _often(self, codes: NDArray[np.uint64], counts: IntArray) -> Small:
+        """The largest counters, decreased by the others."""
         if len(codes) > self.size:
-            lowest = np.argpartition(priority(codes, self.seed), self.size - 1)[: self.size]
-            codes, rows = codes[np.sort(lowest)], rows[np.sort(lowest)]
-        if len(often) > self.size:
             counts = counts - np.partition(counts, len(counts) - self.size - 1)[len(counts) - self.size - 1]
-            left = counts > 0
-            often, counts, often_rows = often[left], counts[left], often_rows[left]
-        return {"codes": codes, "rows": rows, "often_codes": often, "often_counts": counts, "often_rows": often_rows}
+            codes, counts = codes[counts > 0], counts[counts > 0]
+        return {"often_codes": codes, "often_counts": counts}
 
 
 @dataclass(frozen=True)

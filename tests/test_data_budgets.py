@@ -1,0 +1,173 @@
+"""Files are read within the memory budget: wide ones, those in one row group, mixed ones; and CSV files of very many columns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mosaic
+from mosaic.budget import memory_needed
+from mosaic.data import open_table
+from mosaic.data.encoded import EncodedRows
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.passes import BLOCK_ROWS, PerRow
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow.csv")
+
+#: Opens a file, passes over its rows, and prints the rise of resident memory in bytes.
+RISE = """
+import sys
+from pathlib import Path
+from mosaic.data import open_table
+from mosaic.passes import PerRow
+
+def resident(key):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
+
+with open_table(sys.argv[1]) as small:  # what is loaded at the first use is no part of the rise
+    small.rows([0])
+before = resident("VmRSS:")
+with open_table(sys.argv[2], memory_budget=float(sys.argv[3])) as table:
+    assert table.X.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
+    table.rows([0, table.n - 1])
+print(resident("VmHWM:") - before)
+"""
+
+
+def table_of(X):
+    return pa.table({f"x{j}": column for j, column in enumerate(X.T)})
+
+
+# Many rows
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process as Linux tells it")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_wide_file_of_many_rows_is_opened_and_passed_over_within_the_budget(ending, tmp_path, rng):
+    table = table_of(rng.normal(size=(100_000, 64)).round(3))  # 51 MB of numbers
+    for name, rows in (("small", table.slice(0, 50)), ("large", table)):
+        if ending == "csv":
+            pa.csv.write_csv(rows, tmp_path / f"{name}.csv")
+        else:
+            pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=len(table))
+    files = [str(tmp_path / f"{name}.{ending}") for name in ("small", "large")]
+    done = subprocess.run([sys.executable, "-c", RISE, *files, "120e6"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1.1 * 120e6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["wide CSV file", "wide Parquet file", "Parquet file", "mixed CSV file"])
+def test_fit_and_certificate_of_a_file_stay_within_the_budget(shape):
+    script = Path(__file__).parents[1] / "benchmarks" / "budgets.py"
+    done = subprocess.run([sys.executable, str(script), shape], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[-1].split("|")[-2]) <= 1.1
+
+
+def test_a_block_of_rows_that_is_larger_than_the_budget_is_refused_with_the_sizes(tmp_path, rng):
+    pq.write_table(table_of(rng.normal(size=(BLOCK_ROWS, 200))), tmp_path / "wide.parquet")
+    with pytest.raises(MemoryBudgetError, match=r"8,192 rows × 200 columns .* takes about .* MiB.*budget is 19 MiB"):
+        open_table(tmp_path / "wide.parquet", memory_budget=2e7)
+    with open_table(tmp_path / "wide.parquet", memory_budget=6e7) as table:
+        assert table.n == BLOCK_ROWS
+
+
+def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
+    X = rng.normal(size=(400, 200))
+    pq.write_table(table_of(X), tmp_path / "points.parquet")
+    budget = memory_needed(400, 400, 8, 200)
+    with open_table(tmp_path / "points.parquet", memory_budget=budget) as table:
+        assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
+    assert mosaic.estimate(X, strategy="exact", memory_budget=budget).strategy == "exact"
+    with pytest.raises(MemoryBudgetError):
+        mosaic.estimate(tmp_path / "points.parquet", strategy="exact", memory_budget=budget)
+    more = {"strategy": "exact", "memory_budget": budget + 2.2 * X.nbytes}
+    array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
+    assert file.strategy == "exact"
+    assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
+
+
+def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_in_passes(tmp_path, rng):
+    n = 20_000
+    kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
+    pa.csv.write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
+    with open_table(tmp_path / "mixed.csv") as whole, open_table(tmp_path / "mixed.csv", memory_budget=3e7) as table:
+        assert isinstance(table.X, EncodedRows)
+        assert table.X.n_features == whole.X.shape[1] > 100
+        np.testing.assert_array_equal(table.X.read(0, n), whole.X)
+        rows = table.X.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
+        np.testing.assert_array_equal(rows, whole.X)
+        assert table.encoder == whole.encoder
+
+
+def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
+    X = rng.normal(size=(20_000, 10))
+    np.save(tmp_path / "points.npy", X)
+    pq.write_table(table_of(X), tmp_path / "points.parquet")
+    array = mosaic.estimate(X, strategy="sketch", memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), strategy="sketch", memory_budget=2e8)
+    assert mapped.memory - array.memory == X.nbytes
+    packed = mosaic.estimate(tmp_path / "points.parquet", strategy="sketch", memory_budget=2e8)
+    assert packed.memory > array.memory
+
+
+# Many columns
+
+
+def write_wide(path, rows):
+    """A CSV file of many more columns than rows."""
+    names = ",".join(f"x{j}" for j in range(len(rows[0])))
+    path.write_text("\n".join([names, *(",".join(row) for row in rows)]) + "\n")
+    return path
+
+
+def test_a_csv_file_of_many_columns_gives_its_numbers(tmp_path, rng):
+    X = rng.normal(size=(5, 3000)).round(4)
+    with open_table(write_wide(tmp_path / "wide.csv", [[repr(float(x)) for x in row] for row in X])) as table:
+        np.testing.assert_array_equal(table.X, X)
+        assert table.X.flags.c_contiguous
+        assert table.feature_names == [f"x{j}" for j in range(3000)]
+        assert table.rows([1]).column("x7").to_pylist() == [X[1, 7]]
+
+
+def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path):
+    cells = [[f"{i}.{j}" for j in range(40)] for i in range(1, 6)]
+    cells[3][5] = "red"  # a text below fractions
+    cells[2][6] = "7"  # a whole number below fractions
+    cells[4][8] = ""  # missing
+    for row in cells:
+        row[9] = f"00{row[9][0]}"  # codes
+    cells[0][5] = cells[1][5] = cells[2][5] = cells[4][5] = "blue"
+    cells[0][5] = "1.5"
+    with open_table(write_wide(tmp_path / "wide.csv", cells)) as table:
+        shown = table.rows(range(5))
+    assert shown.column("x5").to_pylist() == ["1.5", "blue", "blue", "red", "blue"]
+    assert shown.column("x6").to_pylist() == [1.6, 2.6, 7.0, 4.6, 5.6]
+    assert shown.column("x8").to_pylist() == [1.8, 2.8, 3.8, 4.8, None]
+    assert shown.column("x9").to_pylist() == ["001", "002", "003", "004", "005"]
+
+
+def test_missing_numbers_of_a_wide_file_are_left_out_with_their_rows(tmp_path, rng):
+    cells = [[repr(float(x)) for x in row] for row in rng.normal(size=(6, 50)).round(3)]
+    cells[2][17] = ""
+    file = write_wide(tmp_path / "wide.csv", cells)
+    with open_table(file, drop_missing=True) as table:
+        assert table.n == 5
+        assert table.X[2, 17] == float(cells[3][17])
+
+
+def test_columns_of_lists_and_texts_in_a_wide_table_do_not_disturb_its_numbers(tmp_path, rng):
+    X = rng.normal(size=(4, 30)).astype(np.float32)
+    wide = table_of(X).append_column("name", pa.array(["Ada", "Max", "Eva", "Tom"]))
+    pq.write_table(wide, tmp_path / "wide.parquet")
+    with open_table(tmp_path / "wide.parquet", id="name") as table:
+        assert table.X.dtype == np.float32
+        np.testing.assert_array_equal(table.X, X)
+        assert table.names([2]) == ["Eva"]
