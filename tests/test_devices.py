@@ -292,3 +292,23 @@ def test_a_device_without_memory_says_what_to_do(monkeypatch):
 def test_numbers_that_are_not_real_are_refused(other):
     with pytest.raises(InvalidInputError, match="real numbers"):
         MOSAIC(2).fit(other(np.ones((5, 2)) + 1j))
+
+
+def test_products_are_not_rounded_to_tf32(monkeypatch):
+    torch = pytest.importorskip("torch")
+    seen = []
+
+    def watch(*args, **kwargs):
+        seen.append(torch.get_float32_matmul_precision())
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr("mosaic.estimators._selector.choose", watch)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        with pytest.raises(RuntimeError, match="enough"):
+            MOSAIC(5).fit(torch.rand(100, 3))
+        assert seen == ["highest"]
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -8,6 +8,7 @@ a NumPy array. For NumPy arrays and sparse matrices the functions are NumPy's ow
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -42,9 +43,15 @@ def has_double(A: Any) -> bool:
 
 
 @contextmanager
-def memory_of_devices() -> Iterator[None]:
-    """Tell that a device has no more memory in our words, with the numbers of its library."""
+def work_on_devices() -> Iterator[None]:
+    """PyTorch multiplies in single precision and not in TF32, which certificates do not allow for; and if a device has no more
+    memory, the error is ours, with the numbers of its library.
+    """
+    torch = sys.modules.get("torch")
+    precision = "highest" if torch is None else torch.get_float32_matmul_precision()
     try:
+        if torch is not None and precision != "highest":
+            torch.set_float32_matmul_precision("highest")
         yield
     except Exception as error:
         if type(error).__name__ != "OutOfMemoryError":  # of PyTorch and of CuPy
@@ -53,6 +60,9 @@ def memory_of_devices() -> Iterator[None]:
             f"the device has no more memory ({str(error).partition(chr(10))[0].strip()})",
             "Lower `max_rank` or `memory_budget`, pass fewer rows, single precision, or a NumPy array, which stays on the CPU.",
         ) from error
+    finally:
+        if torch is not None and precision != "highest":
+            torch.set_float32_matmul_precision(precision)
 
 
 def namespace(A: Any) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from mosaic._arrays import Seed, as_points
 from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic._codes import EqualRows, equal_rows
-from mosaic._devices import memory_of_devices, on_host
+from mosaic._devices import on_host, work_on_devices
 from mosaic._threads import using_threads
 from mosaic.certifying import CertifiedRun, Progress
 from mosaic.encoding import Encoding
@@ -141,7 +141,7 @@ def solve(
         time=time,
         random_state=random_state,
     )  # bandwidth rules count all points, copies included
-    with memory_of_devices(), using_threads():
+    with work_on_devices(), using_threads():
         encoding = encode(
             similarity if groups.is_trivial else similarity.take(groups.first),
             alpha=alpha,

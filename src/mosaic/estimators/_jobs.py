@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from joblib import effective_n_jobs
 
 from mosaic._checks import check_jobs
-from mosaic._devices import memory_of_devices
+from mosaic._devices import work_on_devices
 from mosaic._threads import using_threads
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -21,7 +21,7 @@ def in_threads(method: Method) -> Method:
     @wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         n_jobs = check_jobs(getattr(self, "n_jobs", None))
-        with memory_of_devices(), using_threads(None if n_jobs is None else effective_n_jobs(n_jobs)):
+        with work_on_devices(), using_threads(None if n_jobs is None else effective_n_jobs(n_jobs)):
             return method(self, *args, **kwargs)
 
     return cast(Method, run)

@@ -439,7 +439,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     checkpoint : path, optional
         For passes: a file that keeps finished passes. After an interruption the same fit resumes from it, with the same answer.
     n_jobs : int, optional
-        For passes on one machine: threads, -1 for all cores.
+        Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
+        would use, and one for passes over files.
     random_state : int, generator or None, default 0
         Equal seeds give equal answers, whatever the order of the rows.
     verbose : bool, default False
