@@ -1,5 +1,7 @@
 """Threads: the same answers for every number of them, errors that arrive, and a linear algebra library that is left as it was."""
 
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -118,3 +120,22 @@ def test_solve_uses_threads_too():
     with using_threads(3):
         three = solve(X, tol=1e-2)
     assert three.certificate.primal == one.certificate.primal
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    script = """
+import os, time
+from mosaic._threads import each, using_threads
+def work(_): time.sleep(0.002)
+with using_threads(3):
+    each(work, range(20))
+child = os.fork()
+if child == 0:
+    with using_threads(3):
+        each(work, range(20))
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+raise SystemExit(os.waitstatus_to_exitcode(status))
+"""
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

@@ -138,5 +138,12 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _begin_anew() -> None:
+    """Threads do not survive a fork, and a lock that one of them held would stay locked."""
+    global _lock
+    _lock = threading.Lock()
+    _pool.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_begin_anew)

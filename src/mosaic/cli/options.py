@@ -245,7 +245,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option(
             "--checkpoint", metavar="FILE", help="passes: file that saves finished work; the same command continues from it"
         ),
-        _option("--n-jobs", type=int, metavar="N", help="passes: threads, -1 for all cores"),
+        _option("--n-jobs", type=int, metavar="N", help="threads, -1 for all cores"),
     ),
 }  # fmt: skip
 #: Options of which at most one in each group may be given.
@@ -298,7 +298,7 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in found if name not in but)
 
 
-_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds", "checkpoint", "n_jobs")
+_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds", "checkpoint")
 _OF_BOTH = ("outliers", "similarity", "program", "size and speed")
 #: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.data.open_table``.
 SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))

@@ -42,7 +42,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     max_samples : int, optional
         Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
     alpha, lam, solver, tol, max_iter, max_rank : the program of all rows, which ``certificate_`` certifies, as in ``MOSAIC``
-    memory_budget, random_state, verbose : as in ``MOSAIC``
+    memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 
     Attributes
     ----------
@@ -96,6 +96,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         max_iter: int = 10_000,
         max_rank: int | None = None,
         memory_budget: Any = None,
+        n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
     ):
@@ -116,6 +117,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         self.max_iter = max_iter
         self.max_rank = max_rank
         self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
