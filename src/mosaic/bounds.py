@@ -48,8 +48,9 @@ OPERATIONS_OF_A_SIMILARITY = 100
 EXACT_FACTOR_ERROR = 1e-9
 #: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
 EPS_OF_A_BOUND = 50.0
-#: Relative gap to which the program behind a bound is solved. It costs 0.02 to 0.2 percent of the bound.
-BOUND_TOLERANCE = 1e-3
+#: Relative gap to which the program behind a bound is solved, which costs 0.02 to 0.2 percent of the bound; and for so few points
+#: that the kernel itself is used, where a finer one costs little.
+BOUND_TOLERANCE, TOLERANCE_FOR_FEW = 1e-3, 1e-4
 #: Number of candidates on which the best strength for k is searched.
 STRENGTH_CANDIDATES = 300
 
@@ -317,8 +318,9 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
     """
     n, F = kernel.n, factor.F
     C, whole = weighted_gram(F, weights), factor.error <= EXACT_FACTOR_ERROR * factor.trace
-    residual = not whole and float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
-    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, initial=factor.pivots)
+    few = float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
+    tol = TOLERANCE_FOR_FEW if few else BOUND_TOLERANCE
+    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
     rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
@@ -326,7 +328,7 @@ def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int,
         G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
         spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
     bound = replace(best.bounds(ridge, -rounding), spectrum=spectrum)
-    if not residual:
+    if whole or not few:
         return bound
     at, eta = DesignProblem(F, C, best.lam), best.solution.value
     used = np.flatnonzero(eta)

@@ -209,7 +209,7 @@ def unexplained_at(
     >>> import numpy as np
     >>> from mosaic.kernels import make_kernel
     >>> kernel = make_kernel(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear")
-    >>> [left.tolist() for left in unexplained_at(kernel, [0], [0.0, 1.0])]
+    >>> [left.round(9).tolist() for left in unexplained_at(kernel, [0], [0.0, 1.0])]
     [[0.0, 4.0], [0.5, 4.0]]
     """
     chosen = _members(kernel, chosen)
