@@ -337,6 +337,13 @@ def test_prox_matches_brute_force(rng, norm):
             assert value(w, v) <= value(w + rng.normal(size=6) * 10 ** rng.uniform(-6, 0), v) + 1e-12
 
 
+def test_prox_of_rows_that_are_almost_nothing_is_zero():
+    program = RowProgram(np.eye(3), np.eye(3), 1.0)
+    V = np.array([[0.0, 0.0, 0.0], [1e-310, 0.0, 0.0], [0.0, 30.0, 40.0]])
+    np.testing.assert_allclose(program.prox(V, 10.0), [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 24.0, 32.0]])
+    np.testing.assert_array_equal(program.prox(V, 0.0), V)
+
+
 def test_clipping_level_removes_the_given_mass(rng):
     V = rng.normal(size=(50, 7))
     level = clipping_level(V, 0.5)

@@ -456,7 +456,7 @@ class RowProgram:
         """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""
         if self.norm == "l2":
             norms = np.sqrt(row_norms_squared(V))
-            keep = np.maximum(1.0 - t / np.maximum(norms, np.finfo(np.float64).tiny), 0.0)
+            keep = 1.0 - t / np.maximum(norms, max(t, float(np.finfo(np.float64).tiny)))  # 0 where norms ≤ t
             return np.asarray(V * keep[:, None])
         level = clipping_level(V, t)
         return np.asarray(np.clip(V, -level[:, None], level[:, None]))
