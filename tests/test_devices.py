@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._devices import has_double, is_on_device, on_host
+from mosaic._devices import descending, has_double, highest, is_on_device, largest_of, on_host, ordered, sums_by_group
+from mosaic._linear import cholesky, solve_lower, solve_with, with_diagonal
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
 
@@ -312,3 +313,47 @@ def test_products_are_not_rounded_to_tf32(monkeypatch):
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@pytest.fixture(params=[np.asarray, *LIBRARIES], ids=lambda library: library.__name__)
+def somewhere(request):
+    """NumPy and every other library."""
+    request.param(np.zeros((1, 1)))
+    return request.param
+
+
+def test_order_by_two_keys(somewhere, rng):
+    first, then = rng.integers(0, 40, 300).astype(float), rng.integers(0, 3, 300).astype(float)
+    found = on_host(ordered(somewhere(first), somewhere(then)))
+    np.testing.assert_array_equal(found, np.lexsort((then, first)))
+
+
+def test_sums_by_group_with_groups_that_are_empty(somewhere, rng):
+    group, weights, A = rng.choice([1, 2, 5], 50), rng.random(50), rng.random((4, 50))
+    expected = np.stack([(A * weights)[:, group == g].sum(axis=1) for g in range(7)], axis=1)
+    found = sums_by_group(somewhere(group), somewhere(weights), 7)(somewhere(A))
+    np.testing.assert_allclose(on_host(found), expected, atol=1e-12)
+
+
+def test_largest_entries(somewhere, rng):
+    values = rng.permutation(100.0 * np.arange(30))
+    assert sorted(values[largest_of(somewhere(values), 5)]) == [2500.0, 2600.0, 2700.0, 2800.0, 2900.0]
+    assert descending(somewhere(values), 3).tolist() == [2900.0, 2800.0, 2700.0]
+    assert len(descending(somewhere(values), 50)) == 30
+    assert highest(somewhere(values)) == 2900.0
+    assert highest(np.zeros(0)) == 0.0
+
+
+def test_linear_algebra_where_the_matrices_are(somewhere, rng):
+    A, B = rng.normal(size=(20, 8)), rng.normal(size=(8, 3))
+    M = A.T @ A
+    L = cholesky(somewhere(M.copy()))
+    np.testing.assert_allclose(on_host(solve_with(L, somewhere(B))), np.linalg.solve(M, B), rtol=1e-9)
+    np.testing.assert_allclose(
+        on_host(solve_with(L, somewhere(B[:, 0].copy()))), np.linalg.solve(M, B[:, 0]), rtol=1e-9
+    )
+    lower = np.linalg.cholesky(M)
+    np.testing.assert_allclose(on_host(solve_lower(L, somewhere(B))), np.linalg.solve(lower, B), rtol=1e-9)
+    np.testing.assert_allclose(on_host(with_diagonal(somewhere(M.copy()), np.arange(8.0))), M + np.diag(np.arange(8.0)))
+    with pytest.raises(np.linalg.LinAlgError):
+        cholesky(somewhere(-np.eye(4)))

@@ -201,3 +201,19 @@ def test_sample_hardly_changes_when_one_row_in_a_hundred_leaves(seed):
         return {tuple(row) for row in Y[points.first[points.sample(np.arange(points.n), 500)]]}
 
     assert len(sampled(X) & sampled(some)) >= 0.97 * 500
+
+
+@pytest.mark.parametrize("heavy", [0, 3, 400])
+def test_a_sample_has_the_frequent_points_and_those_with_the_lowest_numbers(rng, heavy):
+    X, weights = rng.normal(size=(5000, 3)), np.ones(5000)
+    weights[:heavy] = 1000.0
+    points = Points.of(X, weights)
+    everyone, size = np.arange(points.n), 500
+    priority = points.priority.copy()
+    priority[points.weights * size >= points.weights.sum()] = 0
+    expected = np.sort(np.argsort(priority, kind="stable")[:size])
+    np.testing.assert_array_equal(points.sample(everyone, size), expected)
+    among = everyone[1::2]
+    np.testing.assert_array_equal(
+        points.sample(among, size), among[np.sort(np.argsort(points.sampling_order(among, size), kind="stable")[:size])]
+    )
