@@ -357,3 +357,11 @@ def test_linear_algebra_where_the_matrices_are(somewhere, rng):
     np.testing.assert_allclose(on_host(with_diagonal(somewhere(M.copy()), np.arange(8.0))), M + np.diag(np.arange(8.0)))
     with pytest.raises(np.linalg.LinAlgError):
         cholesky(somewhere(-np.eye(4)))
+
+
+def test_rows_of_zeros_among_directions(other, rng):
+    X = rng.normal(size=(300, 64))
+    X[7] = 0.0
+    ours, theirs = MOSAIC(5).fit(X), MOSAIC(5).fit(other(X))
+    assert ours.selection_.material.geometry.prepare.directions
+    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import mosaic
 from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, metrics, solve
+from mosaic._units import with_lengths
 from mosaic.kernels import RBF, make_kernel
 
 UNIT_FREE = [
@@ -291,3 +292,14 @@ def test_metrics_of_points_of_any_size(X, power):
     assert metrics.explained_share(kernel, [0, 1]) == metrics.explained_share(make_kernel(X, "rbf"), [0, 1])
     heavy = np.full(120, 1e308)
     assert metrics.explained_share(kernel, [0, 1], sample_weight=heavy) == metrics.explained_share(kernel, [0, 1])
+
+
+def test_directions_of_tiny_rows_in_single_precision(rng):
+    """The inverse of a length may be no number of single precision, and rows of zeros have none."""
+    X = rng.normal(size=(40, 5))
+    tiny = (X * 1e-39).astype(np.float32)
+    found = solve(tiny, kernel="cosine").kernel.X
+    np.testing.assert_allclose(
+        found, tiny.astype(float) / np.linalg.norm(tiny.astype(float), axis=1, keepdims=True), rtol=1e-6
+    )
+    np.testing.assert_array_equal(with_lengths(np.zeros((2, 3), np.float32))[1], 0.0)

@@ -23,6 +23,8 @@ from mosaic._devices import (
 ORDINARY_EXPONENT = 50
 #: Power of two that entries stay below: squares of differences of such rows can be added.
 LARGEST_EXPONENT = 500
+#: The same for the lengths of rows in single precision, whose inverse must be in its range, too.
+LARGEST_IN_SINGLE = 100
 #: Rows from which the size of a typical row is taken.
 UNIT_ROWS = 1001
 
@@ -81,10 +83,13 @@ def in_unit(X: Any, unit: int) -> Any:
 
 
 def with_lengths(X: Any) -> tuple[Any, FloatArray]:
-    """Rows and their lengths ‖x_i‖₂ in float64; rows whose square is no float are divided by powers of two of their own."""
+    """Rows and their lengths ‖x_i‖₂ in float64; rows of which a square or inverse is no float are divided by powers of two."""
     with np.errstate(over="ignore"):
         lengths = _lengths(X)
-    odd = ~((lengths > 2.0**-LARGEST_EXPONENT) & (lengths < 2.0**LARGEST_EXPONENT))
+    most = LARGEST_EXPONENT if numpy_dtype(X) == np.float64 else LARGEST_IN_SINGLE
+    odd = ~((lengths > 2.0**-most) & (lengths < 2.0**most))
+    if is_on_device(X):  # where no row is large; those that are nothing beside others are nothing
+        return X, np.where(odd, 0.0, lengths)
     if not odd.any():
         return X, lengths
     X = _rows_shifted(X, np.where(odd, -np.frexp(_row_sizes(X))[1], 0))
