@@ -328,10 +328,11 @@ def test_order_by_two_keys(somewhere, rng):
     np.testing.assert_array_equal(found, np.lexsort((then, first)))
 
 
-def test_sums_by_group_with_groups_that_are_empty(somewhere, rng):
+@pytest.mark.parametrize("count", [7, 100])
+def test_sums_by_group_with_groups_that_are_empty(somewhere, rng, count):
     group, weights, A = rng.choice([1, 2, 5], 50), rng.random(50), rng.random((4, 50))
-    expected = np.stack([(A * weights)[:, group == g].sum(axis=1) for g in range(7)], axis=1)
-    found = sums_by_group(somewhere(group), somewhere(weights), 7)(somewhere(A))
+    expected = np.stack([(A * weights)[:, group == g].sum(axis=1) for g in range(count)], axis=1)
+    found = sums_by_group(somewhere(group), somewhere(weights), count)(somewhere(A))
     np.testing.assert_allclose(on_host(found), expected, atol=1e-12)
 
 

@@ -22,6 +22,8 @@ from mosaic.exceptions import MemoryBudgetError, MissingDependencyError
 Values = TypeVar("Values")
 #: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
 DEVICE_BLOCK_ENTRIES = 1 << 26
+#: Up to this many groups, sums over each are a matrix product; for more, entries are sorted by their group first.
+FEW_GROUPS = 32
 
 
 def is_on_device(A: Any) -> bool:
@@ -255,6 +257,13 @@ def with_entries(A: Any, columns: Any, values: Any) -> Any:
     return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A) + values, A)
 
 
+def zeros_beside(A: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros in the precision of A, where A is."""
+    if not is_on_device(A):
+        return np.zeros(shape, A.dtype)
+    return namespace(A).zeros(shape, dtype=A.dtype, device=_compat().device(A))
+
+
 def with_some_entries(A: Any, rows: NDArray[np.intp], columns: NDArray[np.intp], values: NDArray[Any]) -> Any:
     """A with some entries changed, at most one of every row unless A is a NumPy array."""
     if isinstance(A, np.ndarray):
@@ -272,10 +281,8 @@ def sums_of_products(A: Any, B: Any) -> Any:
 
 def sums_by_group(group: Any, weights: Any, count: int) -> Callable[[Any], Any]:
     """A function of matrices with a column for each entry of ``group``: their sums, times ``weights``, over each group."""
-    if is_on_device(group):  # a product with the indicator of the groups
-        xp = namespace(group)
-        zeros = xp.zeros((group.shape[0], count), dtype=weights.dtype, device=_compat().device(group))
-        indicator = with_entries(zeros, group, weights)
+    if is_on_device(group) or count <= FEW_GROUPS:  # a product with the indicator of the groups
+        indicator = with_entries(zeros_beside(weights, (group.shape[0], count)), group, weights)
         return lambda A: A @ indicator
     order = np.argsort(group.astype(np.uint16 if count <= 1 << 16 else group.dtype), kind="stable")
     sizes = np.bincount(group, minlength=count)
