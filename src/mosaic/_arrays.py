@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from mosaic.exceptions import InvalidInputError
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
 Seed: TypeAlias = int | np.random.Generator | None
+Result = TypeVar("Result")
 #: Rows × columns of one temporary block: 2 MB of float64, which stays in the cache of one core.
 BLOCK_ENTRIES = 1 << 18
 #: The smallest weight that differs from others, as a share of the largest.
@@ -35,24 +36,20 @@ def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least:
 
 
 def in_blocks(
-    function: Callable[[slice], object],
+    function: Callable[[slice], Result],
     n_rows: int,
     n_columns: int,
     entries: int = BLOCK_ENTRIES,
     *,
     least: int = 64,
     alone: bool = False,
-) -> None:
-    """Call the function for every slice of ``row_blocks``, in threads if there are any (``_threads.using_threads``).
+) -> list[Result]:
+    """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any.
 
-    ``alone`` calls it in this thread only: a device has cores of its own.
+    ``alone`` calls it in this thread only: a device has cores of its own. See ``_threads.using_threads``.
     """
     blocks = row_blocks(n_rows, n_columns, entries, least)
-    if not alone:
-        each(function, blocks)
-        return
-    for rows in blocks:
-        function(rows)
+    return [function(rows) for rows in blocks] if alone else each(function, blocks)
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:

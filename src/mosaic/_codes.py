@@ -141,13 +141,12 @@ def _codes(X: Any) -> Any:
 
 def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
     """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to integers."""
-    parts: dict[int, Any] = {}
 
-    def add(part: slice) -> None:
-        parts[part.start] = namespace(X).sum(of(rows_of(X, part)), axis=1)
+    def add(part: slice) -> Any:
+        return namespace(X).sum(of(rows_of(X, part)), axis=1)
 
-    in_blocks(add, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES), alone=is_on_device(X))
-    return namespace(X).concat([parts[start] for start in sorted(parts)])
+    entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+    return namespace(X).concat(in_blocks(add, X.shape[0], X.shape[1], entries, alone=alone))
 
 
 def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.uint64]:
@@ -178,25 +177,21 @@ def row_priorities(X: Any) -> Any:
 def _unit_shift(X: Any) -> int:
     """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
     values, most, entries = X.data if sp.issparse(X) else X, namespace(X).max, block_entries(X, BLOCK_ENTRIES)
-    sizes, lengths = [0.0], [0.0]
-    in_blocks(
-        lambda part: sizes.append(float(most(abs(rows_of(values, part))))),
-        values.shape[0],
-        1 if sp.issparse(X) else X.shape[1],
-        entries,
-        alone=is_on_device(X),
-    )
-    shift = -int(np.frexp(max(sizes))[1])  # squares stay within the range of floats
+    alone, columns = is_on_device(X), 1 if sp.issparse(X) else X.shape[1]
 
-    def measure(part: slice) -> None:
+    def size(part: slice) -> float:
+        return float(most(abs(rows_of(values, part))))
+
+    sizes = in_blocks(size, values.shape[0], columns, entries, alone=alone)
+    shift = -int(np.frexp(max(sizes, default=0.0))[1])  # squares stay within the range of floats
+
+    def length(part: slice) -> float:
         if sp.issparse(X):
             block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
-            lengths.append(float(block.power(2).sum(axis=1).max()))
-        else:
-            lengths.append(float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift)))))
+            return float(block.power(2).sum(axis=1).max())
+        return float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift))))
 
-    in_blocks(measure, X.shape[0], X.shape[1], entries, alone=is_on_device(X))
-    longest = max(lengths)
+    longest = max(in_blocks(length, X.shape[0], X.shape[1], entries, alone=alone), default=0.0)
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
     return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
 

@@ -1,8 +1,8 @@
 """Arrays of other libraries: PyTorch tensors, CuPy arrays, and whatever else follows the array API standard, on any device.
 
-Matrices with a row for each point (the points, a factor of their kernel, their similarities to a few others) stay where the
-points are, and the functions here compute on them there. Everything else, a few thousand numbers or one number for each point, is
-a NumPy array. For NumPy arrays and sparse matrices the functions are NumPy's own, so one algorithm serves all libraries.
+What has a row or a number for each point (the points, a factor of their kernel, similarities, scores) and the matrices of the
+solver's steps stay where the points are, and the functions here compute on them there. The results are NumPy arrays. For NumPy
+arrays and sparse matrices the functions are NumPy's own, so one algorithm serves all libraries.
 """
 
 from __future__ import annotations

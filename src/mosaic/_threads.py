@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 #: Seconds of work that make it worth while to wake another thread.
 SECONDS_OF_A_HELPER = 5e-4
@@ -79,39 +80,42 @@ def one_thread() -> Iterator[None]:
                 _limits.pop().restore_original_limits()
 
 
-def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
-    """Call the function for every part, in the threads of ``using_threads``. Calls must not depend on one another.
+def each(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+    """What the function returns for every part, in their order. It is called in the threads of ``using_threads``, in any order.
 
     Examples
     --------
-    >>> squares = [0] * 4
     >>> with using_threads(2):
-    ...     each(lambda i: squares.__setitem__(i, i * i), range(4))
-    >>> squares
+    ...     each(lambda i: i * i, range(4))
     [0, 1, 4, 9]
     """
-    left, most = deque(parts), _threads.get() or 1
+    left, most = deque(enumerate(parts)), _threads.get() or 1
+    found: dict[int, Result] = {}
+
+    def call(number: int, part: Part) -> None:
+        found[number] = function(part)
+
     code = getattr(function, "__code__", None)
     if most > 1 and len(left) > 1 and code not in _seconds:  # how long does a part take?
         started = time.perf_counter()
-        function(left.popleft())
+        call(*left.popleft())
         _seconds[code] = time.perf_counter() - started
     helpers = min(most - 1, len(left) - 1, int(_seconds.get(code, 0.0) * len(left) / SECONDS_OF_A_HELPER))
     if helpers < 1:
-        for part in left:
-            function(part)
-        return
+        for numbered in left:
+            call(*numbered)
+        return [found[number] for number in range(len(found))]
     started, parts_left = time.perf_counter(), len(left)
 
     def work() -> None:
         _threads.set(1)  # parts of parts are not divided again
         while True:
             try:
-                part = left.popleft()
+                numbered = left.popleft()
             except IndexError:
                 return
             try:
-                function(part)
+                call(*numbered)
             except BaseException:
                 left.clear()
                 raise
@@ -125,6 +129,7 @@ def each(function: Callable[[Part], object], parts: Iterable[Part]) -> None:
     for helper in waking:
         helper.result()
     _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / parts_left
+    return [found[number] for number in range(len(found))]
 
 
 @cache

@@ -354,16 +354,15 @@ def critical_strength(lengths: Any) -> float:
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64."""
     roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
-    grams: dict[int, FloatArray] = {}
 
-    def gram(rows: slice) -> None:
+    def gram(rows: slice) -> FloatArray:
         block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
-        grams[rows.start] = on_host(block.T @ block)
+        return on_host(block.T @ block)
 
-    in_blocks(gram, F.shape[0], F.shape[1], block_entries(F, GRAM_ENTRIES), alone=is_on_device(F))
     C = np.zeros((F.shape[1], F.shape[1]))
-    for start in sorted(grams):  # rounding must not depend on which was computed first
-        C += grams[start]
+    entries, alone = block_entries(F, GRAM_ENTRIES), is_on_device(F)
+    for part in in_blocks(gram, F.shape[0], F.shape[1], entries, alone=alone):
+        C += part
     return C
 
 

@@ -184,13 +184,12 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
 
     def over_rows(of: Callable[[Any, slice], Any]) -> NDArray[Any]:
         """What a function finds for each block of rows, in their order."""
-        found: dict[int, Any] = {}
 
-        def call(part: slice) -> None:
-            found[part.start] = on_host(of(as_double(rows_of(X, part)), part))
+        def call(part: slice) -> Any:
+            return on_host(of(as_double(rows_of(X, part)), part))
 
-        in_blocks(call, X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES), alone=is_on_device(X))
-        return np.array([found[start] for start in sorted(found)])
+        entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+        return np.array(in_blocks(call, X.shape[0], X.shape[1], entries, alone=alone))
 
     xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())
     ends = over_rows(lambda Y, _: xp.stack([xp.min(Y, axis=0), xp.max(Y, axis=0)]))

@@ -292,15 +292,15 @@ class _Nearest(NamedTuple):
     @classmethod
     def of(cls, S: Any, picks: Sequence[int], weights: Any) -> _Nearest:
         """From similarities, targets × candidates, and the candidates that are picks."""
-        chosen, xp, found = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S), {}
+        chosen, xp = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S)
 
-        def compare(targets: slice) -> None:
+        def compare(targets: slice) -> tuple[Any, Any, Any]:
             T = contiguous(chosen[:, targets].T)
             nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
-            found[targets.start] = nearest, first, xp.max(with_entries(T, nearest, 0.0), axis=1)
+            return nearest, first, xp.max(with_entries(T, nearest, 0.0), axis=1)
 
-        in_blocks(compare, S.shape[0], len(picks), block_entries(S, CACHED_SIMILARITIES), alone=is_on_device(S))
-        parts = zip(*(found[start] for start in sorted(found)), strict=True)
+        entries, alone = block_entries(S, CACHED_SIMILARITIES), is_on_device(S)
+        parts = zip(*in_blocks(compare, S.shape[0], len(picks), entries, alone=alone), strict=True)
         nearest, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
         lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
         return cls(weights, first, second, sums_by_group(nearest, weights, len(picks)), np.asarray(lost, np.float64))
