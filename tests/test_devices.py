@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._devices import descending, has_double, highest, is_on_device, largest_of, on_host, ordered, sums_by_group
+from mosaic._devices import descending, has_double, highest, is_on_device, largest_of, on_host, ordered
 from mosaic._linear import cholesky, solve_lower, solve_with, with_diagonal
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
@@ -326,14 +326,6 @@ def test_order_by_two_keys(somewhere, rng):
     first, then = rng.integers(0, 40, 300).astype(float), rng.integers(0, 3, 300).astype(float)
     found = on_host(ordered(somewhere(first), somewhere(then)))
     np.testing.assert_array_equal(found, np.lexsort((then, first)))
-
-
-@pytest.mark.parametrize("count", [7, 100])
-def test_sums_by_group_with_groups_that_are_empty(somewhere, rng, count):
-    group, weights, A = rng.choice([1, 2, 5], 50), rng.random(50), rng.random((4, 50))
-    expected = np.stack([(A * weights)[:, group == g].sum(axis=1) for g in range(count)], axis=1)
-    found = sums_by_group(somewhere(group), somewhere(weights), count)(somewhere(A))
-    np.testing.assert_allclose(on_host(found), expected, atol=1e-12)
 
 
 def test_largest_entries(somewhere, rng):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,8 +22,6 @@ from mosaic.exceptions import MemoryBudgetError, MissingDependencyError
 Values = TypeVar("Values")
 #: Entries of one temporary block on a device: 512 MB of float64. Large blocks keep a GPU busy.
 DEVICE_BLOCK_ENTRIES = 1 << 26
-#: Up to this many groups, sums over each are a matrix product; for more, entries are sorted by their group first.
-FEW_GROUPS = 32
 
 
 def is_on_device(A: Any) -> bool:
@@ -277,24 +275,6 @@ def with_some_entries(A: Any, rows: NDArray[np.intp], columns: NDArray[np.intp],
 def sums_of_products(A: Any, B: Any) -> Any:
     """Σ_j a_ij b_ij for every row, where the matrices are."""
     return np.einsum("ij,ij->i", A, B) if isinstance(A, np.ndarray) else namespace(A).sum(A * B, axis=1)
-
-
-def sums_by_group(group: Any, weights: Any, count: int) -> Callable[[Any], Any]:
-    """A function of matrices with a column for each entry of ``group``: their sums, times ``weights``, over each group."""
-    if is_on_device(group) or count <= FEW_GROUPS:  # a product with the indicator of the groups
-        indicator = with_entries(zeros_beside(weights, (group.shape[0], count)), group, weights)
-        return lambda A: A @ indicator
-    order = np.argsort(group.astype(np.uint16 if count <= 1 << 16 else group.dtype), kind="stable")
-    sizes = np.bincount(group, minlength=count)
-    filled = np.flatnonzero(sizes)
-    starts = np.cumsum(np.append(0, sizes[:-1]))[filled]
-
-    def sums(A: Any) -> Any:
-        found = np.zeros((len(A), count), A.dtype)
-        found[:, filled] = np.add.reduceat((A * weights).take(order, axis=1), starts, axis=1)
-        return found
-
-    return sums
 
 
 def bits(A: Any) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from mosaic import MOSAIC, datasets
 from mosaic.choosing.choose import in_order
-from mosaic.choosing.objectives import Explained, Similar, Slots, similarities
+from mosaic.choosing.objectives import Explained, Similar, Slots, _Nearest, similarities
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained
 
@@ -291,6 +291,25 @@ def test_no_exchange_betters_the_result_for_many_candidates_in_either_precision(
     found = improve(S.astype(dtype), weights, [0, 1, 2, 3], Slots.free(600, 4))
     best = max(value(S, weights, other) for other in exchanges(found, Slots.free(600, 4), np.arange(600), (), 600))
     assert best <= value(S, weights, found) * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("n_picks", [1, 2, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gains_of_exchanges_are_what_each_exchange_changes_whatever_exchanges_were_made_before(rng, n_picks, dtype):
+    """Similarities in tenths have many ties and zeros; places of picks after an exchange are those of comparing anew."""
+    S = np.asfortranarray(np.maximum(rng.integers(-5, 11, (70, 60)) / 10.0, 0.0), dtype)
+    weights, picks = rng.integers(1, 4, 70).astype(dtype), rng.permutation(60)[:n_picks].tolist()
+    nearest = _Nearest.of(S, picks, weights)
+    for _ in range(12):
+        candidates = np.setdiff1d(np.arange(60), picks)
+        gains = nearest.exchange_gains(S.T[candidates])
+        for place in range(n_picks):
+            others = picks[:place] + picks[place + 1 :]
+            expected = [value(S, weights, [*others, c]) - value(S, weights, picks) for c in candidates]
+            np.testing.assert_allclose(gains[:, place], expected, atol=1e-4 if dtype == np.float32 else 1e-10)
+        nearest = nearest.after_exchange(S, picks, int(rng.integers(n_picks)), int(rng.choice(candidates)))
+        for ours, anew in zip(nearest, _Nearest.of(S, picks, weights), strict=True):
+            np.testing.assert_array_equal(ours, anew)
 
 
 def test_those_that_are_barred_are_never_taken_in_and_may_stay():

@@ -15,7 +15,7 @@ Picks are taken from *candidates* for *targets*, points with weights ω. There a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
@@ -38,8 +38,8 @@ from mosaic._devices import (
     numpy_dtype,
     on_host,
     rows_of,
-    sums_by_group,
     with_entries,
+    zeros_beside,
 )
 from mosaic.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel
@@ -48,6 +48,8 @@ from mosaic.kernels import Kernel
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
 CACHED_SIMILARITIES = 1 << 17
+#: Up to this many picks, exchanges are evaluated by matrix products over all targets; for more, over the few that they change.
+FEW_PICKS = 32
 #: Candidates whose outdated gains are recomputed together, and the fewest whose exchanges are evaluated together.
 GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
 #: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
@@ -198,31 +200,32 @@ class Similar:
         best, maximum = like(S, np.zeros(S.shape[0])), namespace(S).maximum
         grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
 
-        def choose(candidate: int) -> Pick:
+        def choose(candidate: int, gain: float) -> Pick:
             nonlocal best
-            gain = float(weights @ at_least_zero(S[:, candidate] - best))
             best = maximum(best, S[:, candidate])
             openings.fill(candidate)
             return Pick(candidate, gain)
 
         for candidate in slots.forced:
-            yield choose(candidate)
+            yield choose(candidate, float(_gains(S.T, np.array([candidate]), weights, best)[0]))
         at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
-        gains = np.rint(_gains(S.T, weights, best) / grain)  # now, or before the last picks
+        gains = _gains(S.T, slice(None), weights, best)  # now, or before the last picks
+        steps = np.rint(gains / grain)
         is_known = np.ones(len(gains), dtype=bool)
         while (free := openings.free()).any():
             if not slots.last[free].all():
                 free &= ~slots.last
-            candidate = int(np.where(free, gains, -np.inf).argmax())
+            candidate = int(np.where(free, steps, -np.inf).argmax())
             if is_known[candidate]:
-                yield choose(candidate)
+                yield choose(candidate, float(gains[candidate]))
                 is_known[:] = False
                 continue
-            least = gains[free & is_known].max(initial=-np.inf)
-            asked = np.flatnonzero(free & ~is_known & (gains >= least))
+            least = steps[free & is_known].max(initial=-np.inf)
+            asked = np.flatnonzero(free & ~is_known & (steps >= least))
             if len(asked) > at_once:
-                asked = asked[largest_of(gains[asked], at_once)]
-            gains[asked] = np.rint(_gains(rows_of(S.T, asked), weights, best) / grain)
+                asked = asked[largest_of(steps[asked], at_once)]
+            gains[asked] = _gains(S.T, asked, weights, best)
+            steps[asked] = np.rint(gains[asked] / grain)
             is_known[asked] = True
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
@@ -259,70 +262,120 @@ class Similar:
                 candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
                 unchanged += 1
                 if gains[candidate, place] > least:
-                    picks[place] = block.start + int(candidate)
-                    nearest = _Nearest.of(S, picks, weights)
+                    nearest = nearest.after_exchange(S, picks, int(place), block.start + int(candidate))
                     unchanged = 0
         return picks
 
 
-def _gains(C: Any, weights: Any, best: Any) -> FloatArray:
-    """Σ_i ω_i (s_ci − best_i)₊ for every candidate c."""
-    gains = np.empty(C.shape[0])
+def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> FloatArray:
+    """Σ_i ω_i (s_ci − best_i)₊ for some of the candidates c, the rows of C."""
+    count = len(candidates) if isinstance(candidates, np.ndarray) else C.shape[0]
+    gains = np.empty(count)
 
     def gain(part: slice) -> None:
-        gains[part] = on_host(at_least_zero(rows_of(C, part) - best) @ weights)
+        rows = part if isinstance(candidates, slice) else candidates[part]
+        gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
 
-    alone = is_on_device(C)
-    in_blocks(gain, C.shape[0], C.shape[1], block_entries(C, BLOCK_ENTRIES), alone=alone)
+    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), alone=is_on_device(C))
     return gains
 
 
 class _Nearest(NamedTuple):
-    """The similarity of every target to its nearest pick, s¹, and to the second nearest, s² (0 if none).
+    """For every target the place of its nearest pick, its similarity to that pick, s¹, and to the second nearest, s² (0 if none).
 
-    ``sums`` adds up rows of numbers, times ω, over the targets that are nearest to each pick; ``lost`` are these sums of s¹ − s².
+    ``lost`` are the sums of ω (s¹ − s²) over the targets that are nearest to each pick.
     """
 
     weights: Any
+    place: Any
     first: Any
     second: Any
-    sums: Callable[[Any], Any]
     lost: FloatArray
 
     @classmethod
     def of(cls, S: Any, picks: Sequence[int], weights: Any) -> _Nearest:
         """From similarities, targets × candidates, and the candidates that are picks."""
-        chosen, xp = rows_of(S.T, np.asarray(picks, np.intp)), namespace(S)
+        return cls._from(weights, len(picks), *_two_nearest(rows_of(S.T, np.asarray(picks, np.intp))))
 
-        def compare(targets: slice) -> tuple[Any, Any, Any]:
-            T = contiguous(chosen[:, targets].T)
-            nearest, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
-            return nearest, first, xp.max(with_entries(T, nearest, 0.0), axis=1)
+    @classmethod
+    def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
+        lost = np.bincount(on_host(place), weights=on_host(weights * (first - second)), minlength=count)
+        return cls(weights, place, first, second, np.asarray(lost, np.float64))
 
-        entries, alone = block_entries(S, CACHED_SIMILARITIES), is_on_device(S)
-        parts = zip(*in_blocks(compare, S.shape[0], len(picks), entries, alone=alone), strict=True)
-        nearest, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
-        lost = np.bincount(on_host(nearest), weights=on_host(weights * (first - second)), minlength=len(picks))
-        return cls(weights, first, second, sums_by_group(nearest, weights, len(picks)), np.asarray(lost, np.float64))
+    def after_exchange(self, S: Any, picks: list[int], place: int, candidate: int) -> _Nearest:
+        """What is nearest once a candidate has taken the place of a pick, in the list as well.
+
+        Only targets that had the pick among their two nearest are compared with all picks again.
+        """
+        old, picks[place] = picks[place], candidate
+        if is_on_device(S):  # it has no use for fewer numbers
+            return self.of(S, picks, self.weights)
+        new, again = S[:, candidate], np.flatnonzero((S[:, old] >= self.second) & (S[:, old] > 0))
+        wins = (new > self.first) | ((new == self.first) & (place < self.place))
+        places, first = np.where(wins, place, self.place), np.where(wins, new, self.first)
+        second = np.where(wins, self.first, np.maximum(new, self.second))
+        if len(again):
+            places[again], first[again], second[again] = _two_nearest(S[np.ix_(again, np.array(picks))].T)
+        return self._from(self.weights, len(picks), places, first, second)
 
     def exchange_gains(self, C: Any) -> FloatArray:
         """Gain of putting candidate c in the place of pick m, candidates × picks, all at once:
 
         Σ_i ω_i (s_ci − s¹_i)₊ − Σ_{i nearest to m} ω_i (s¹_i − s²_i) + Σ_{i nearest to m} ω_i (clip(s_ci, s²_i, s¹_i) − s²_i).
+
+        Only targets with s_ci > s²_i add to the two sums that depend on c: few of them, if there are many picks.
         """
-        gains, xp = np.empty((C.shape[0], len(self.lost))), namespace(C)
+        gains, on_device = np.empty((C.shape[0], len(self.lost))), is_on_device(C)
+        if on_device or len(self.lost) <= FEW_PICKS:
+            nearest = with_entries(zeros_beside(self.weights, (C.shape[1], len(self.lost))), self.place, self.weights)
 
-        def gain(rows: slice) -> None:
-            inside = xp.maximum(rows_of(C, rows), self.second)
-            kept = xp.minimum(inside, self.first)
-            inside -= kept  # (s_ci − s¹_i)₊
-            kept -= self.second
-            gains[rows] = on_host(self.sums(kept))
-            gains[rows] += on_host(inside @ self.weights)[:, None]
+            def gain(rows: slice) -> None:
+                gains[rows] = self._gains_of_all(rows_of(C, rows), nearest)
+        else:
 
-        entries, alone = block_entries(C, CACHED_SIMILARITIES), is_on_device(C)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=alone)
+            def gain(rows: slice) -> None:
+                gains[rows] = self._gains_of_few(C[rows])
+
+        entries = block_entries(C, CACHED_SIMILARITIES)
+        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=on_device)
         return gains - self.lost
+
+    def _gains_of_all(self, C: Any, nearest: Any) -> FloatArray:
+        """Both sums from all targets; ``nearest`` has ω_i in the column of the pick that target i is nearest to."""
+        inside = namespace(C).maximum(C, self.second)
+        kept = namespace(C).minimum(inside, self.first)
+        inside -= kept  # (s_ci − s¹_i)₊
+        kept -= self.second
+        return np.asarray(on_host(kept @ nearest) + on_host(inside @ self.weights)[:, None])
+
+    def _gains_of_few(self, C: FloatArray) -> FloatArray:
+        """Both sums from the targets with s_ci > s²_i."""
+        (count, n), k = C.shape, len(self.lost)
+        where = np.flatnonzero(self.second < C)
+        candidate, target = np.divmod(where, n)
+        values, first, weights = C.ravel()[where], self.first[target], self.weights[target]
+        kept = (np.minimum(values, first) - self.second[target]) * weights
+        gained = np.bincount(candidate, np.maximum(values - first, 0.0) * weights, count)
+        by_pick = np.bincount(candidate * k + self.place[target], kept, count * k).reshape(count, k)
+        return np.asarray(by_pick + gained[:, None], np.float64)
+
+
+def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
+    """For every target the number of the pick with the largest similarity, that similarity, and the second largest.
+
+    ``chosen`` are similarities, picks × targets.
+    """
+    xp, on_device = namespace(chosen), is_on_device(chosen)
+
+    def compare(targets: slice) -> tuple[Any, Any, Any]:
+        T = contiguous(chosen[:, targets].T)
+        place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
+        return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
+
+    entries = block_entries(chosen, CACHED_SIMILARITIES)
+    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, alone=on_device), strict=True)
+    place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
+    return place, first, second
 
 
 @dataclass(frozen=True)
