@@ -192,7 +192,7 @@ def needed(model):
     """Bytes of picks, references and factors that predictions are computed from."""
     counting = model.selection_.material.counting
     arrays = [counting.reference.X, model.selection_.chosen_kernel.X]
-    arrays += [part for program in counting.programs for part in (program.P, program.R, program.weights)]
+    arrays += [part for program in counting.programs for part in (program.strengths, program.R, program.weights)]
     return sum(array.nbytes for array in arrays)
 
 

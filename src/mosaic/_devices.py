@@ -113,6 +113,11 @@ def rows_of(A: Any, rows: Any) -> Any:
     return xp.take(A, numbers_of(rows) if rows.dtype == xp.bool else rows, axis=0)
 
 
+def columns_of(A: Any, columns: NDArray[np.intp]) -> Any:
+    """Columns by their numbers, where A is."""
+    return A.take(columns, axis=1) if not is_on_device(A) else rows_of(A.T, columns).T
+
+
 def numbers_beside(A: Any, count: int) -> Any:
     """0, 1, …, count − 1, where A is."""
     return namespace(A).arange(count, device=_compat().device(A)) if is_on_device(A) else np.arange(count)
@@ -229,6 +234,11 @@ def at_least_zero(A: Any) -> Any:
     return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)
 
 
+def absolute(A: Any) -> Any:
+    """|A|, in the memory of A where that is possible."""
+    return np.abs(A, out=A) if isinstance(A, np.ndarray) else namespace(A).abs(A)
+
+
 def squares_of_rows(A: Any) -> Any:
     """‖a_i‖₂² for every row, where A is."""
     if isinstance(A, np.ndarray):
@@ -270,11 +280,6 @@ def with_some_entries(A: Any, rows: NDArray[np.intp], columns: NDArray[np.intp],
     places, new = np.full(A.shape[0], -1), np.zeros(A.shape[0])
     places[rows], new[rows] = columns, values
     return with_entries(A, beside(A, places), beside(A, new))
-
-
-def sums_of_products(A: Any, B: Any) -> Any:
-    """Σ_j a_ij b_ij for every row, where the matrices are."""
-    return np.einsum("ij,ij->i", A, B) if isinstance(A, np.ndarray) else namespace(A).sum(A * B, axis=1)
 
 
 def bits(A: Any) -> Any:

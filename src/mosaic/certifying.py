@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic._codes import EqualRows
 from mosaic._devices import (
     as_double,
@@ -258,10 +258,12 @@ def _kernel_excess(
     bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
     if bound <= room or factor.error > room:
         return bound
-    cross = 0.0
-    for targets in row_blocks(kernel.n, len(exposed), kernel.block_entries):
+
+    def across(targets: slice) -> float:
         F = as_double(rows_of(factor.F, targets))
         Δ = kernel.block_beside(targets, chosen) - F @ beside(F, F_chosen.T)
         products = Δ * rows.columns_beside(F, exposed, targets)
-        cross += float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
+        return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
+
+    cross = sum(in_blocks(across, kernel.n, len(exposed), kernel.block_entries, alone=kernel.on_device))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

@@ -49,7 +49,7 @@ from scipy.stats import binom
 
 from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic._codes import BoolArray
-from mosaic._devices import beside, host_rows, namespace, on_host, rows_of, sums_of_products, with_some_entries
+from mosaic._devices import absolute, beside, columns_of, host_rows, namespace, on_host, rows_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.problem import DesignProblem, critical_lam, weighted_gram
@@ -112,24 +112,24 @@ MOST_GROUPED_OUTLIERS = 5000
 
 @dataclass(frozen=True)
 class SmallProgram:
-    """One small program: its points among the reference points, their weights, S, P, and P K_S."""
+    """One small program: its points among the reference points, their weights, lam η, S, and R = P K_S."""
 
     points: slice
     weights: FloatArray
+    strengths: FloatArray
     support: IntArray
-    P: FloatArray
     R: FloatArray
 
     def log_counts(self, K: Any, own: FloatArray, diagonal: FloatArray) -> FloatArray:
         """Log m of points with similarities K to the program's points and ``own`` to themselves."""
-        at_support = rows_of(K.T, self.support).T
-        explained = sums_of_products(at_support @ beside(K, self.P), at_support)
+        at_support = K if len(self.support) == K.shape[1] else columns_of(K, self.support)
+        left = K - at_support @ beside(K, self.R)
+        # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
+        explained = (left * K) @ beside(K, self.strengths)
         itself = np.maximum(own - on_host(explained), 0.0)
-        Q = abs(K - at_support @ beside(K, self.R))
         known, place = _same(K, own, diagonal)
-        Q = with_some_entries(
-            Q, known, place, itself[known]
-        )  # similarity to itself, which a given kernel need not hold
+        # The similarity to itself, which a given kernel need not hold.
+        Q = with_some_entries(absolute(left), known, place, itself[known])
         is_new = np.ones(K.shape[0])
         is_new[known] = 0.0
         largest = np.maximum(on_host(namespace(Q).max(Q, axis=1)), itself)
@@ -139,8 +139,11 @@ class SmallProgram:
 
 def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
     """Pairs of a row and a program's point that are the same; rows that are near no point are ruled out first."""
-    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal), axis=1))
-    rows = np.flatnonzero(own - 2.0 * nearest <= SAME_POINT * (own + diagonal.max(initial=0.0)))
+    longest = diagonal.max(initial=0.0)
+    varies = bool((diagonal != longest).any())
+    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal) if varies else K, axis=1))
+    apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
+    rows = np.flatnonzero(apart <= SAME_POINT * (own + longest))
     lengths = own[rows, None] + diagonal
     found, place = np.nonzero(lengths - 2.0 * host_rows(K, rows) <= SAME_POINT * lengths)
     return rows[found], place
@@ -254,9 +257,9 @@ def _solve(reference: Kernel, part: slice, weights: FloatArray, tol: float) -> S
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support = np.flatnonzero(eta)
-    eta, K = eta[support], K[support]
-    P = np.linalg.inv(K[:, support] + np.diag(1.0 / (lam * eta))) if len(support) else np.zeros((0, 0))
-    return SmallProgram(part, weights, support, P, P @ K)
+    K, prices = K[support], np.diag(1.0 / (lam * eta[support]))
+    R = np.linalg.solve(K[:, support] + prices, K) if len(support) else np.zeros_like(K)
+    return SmallProgram(part, weights, lam * eta, support, R)
 
 
 def _factor(K: FloatArray) -> FloatArray:

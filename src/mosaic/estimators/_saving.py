@@ -232,7 +232,7 @@ def _counting_fits(counting: EffectiveCounts, n: int, width: int) -> bool:
         if (
             program.weights.shape != (size,)
             or program.R.shape != (support, size)
-            or program.P.shape != (support, support)
+            or program.strengths.shape != (size,)
         ):
             return False
         if support and not 0 <= program.support.min() <= program.support.max() < size:
