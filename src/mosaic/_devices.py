@@ -250,19 +250,14 @@ def squares_of_rows(A: Any) -> Any:
     return namespace(A).concat([namespace(A).sum(part * part, axis=1) for part in parts])
 
 
-def contiguous(A: Any) -> Any:
-    """A with its rows one after another in memory; a new array that may be changed."""
-    return np.array(A, order="C") if isinstance(A, np.ndarray) else namespace(A).asarray(A, copy=True)
-
-
 def with_entries(A: Any, columns: Any, values: Any) -> Any:
     """A with one entry changed in every row i: that in column ``columns[i]`` becomes ``values`` or ``values[i]``."""
     if isinstance(A, np.ndarray):
         A[np.arange(len(A)), columns] = values
         return A
     xp = namespace(A)
-    here = xp.arange(A.shape[1], device=_compat().device(A))[None, :] == columns[:, None]
-    return xp.where(here, values[:, None] if hasattr(values, "shape") else xp.zeros_like(A) + values, A)
+    here = numbers_beside(A, A.shape[1])[None, :] == columns[:, None]
+    return xp.where(here, values[:, None] if hasattr(values, "shape") else zeros_beside(A, ()) + values, A)
 
 
 def zeros_beside(A: Any, shape: tuple[int, ...]) -> Any:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -289,13 +290,14 @@ def best_for_k(
     lam_crit = critical_lam(problem)
     few = problem.restrict(_some_candidates(problem.n, initial))
 
+    @cache
     def excess(log_alpha: float) -> float:
         lam = float(np.exp(log_alpha)) * lam_crit
         total = float(solve_design(few.with_lam(lam), tol=0.01, thin=False).row_norms.sum())
         return float(np.log(max(lam * ridge * total, 1e-12 * k) / k))
 
     low, high = np.log(1.05), np.log(1e4)
-    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.02)
+    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.1)
     at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
     solution = solve_design(at, tol=tol, initial=initial, thin=False)
     return _path_point(at, lam_crit, solution)

@@ -309,7 +309,7 @@ def test_gains_of_exchanges_are_what_each_exchange_changes_whatever_exchanges_we
             np.testing.assert_allclose(gains[:, place], expected, atol=1e-4 if dtype == np.float32 else 1e-10)
         nearest = nearest.after_exchange(S, picks, int(rng.integers(n_picks)), int(rng.choice(candidates)))
         for ours, anew in zip(nearest, _Nearest.of(S, picks, weights), strict=True):
-            np.testing.assert_array_equal(ours, anew)
+            np.testing.assert_array_equal(ours, anew)  # None is equal to None
 
 
 def test_those_that_are_barred_are_never_taken_in_and_may_stay():

@@ -28,7 +28,6 @@ from mosaic._devices import (
     at_least_zero,
     beside,
     block_entries,
-    contiguous,
     empty_beside,
     in_precision_of,
     is_on_device,
@@ -248,6 +247,7 @@ class Similar:
         start = float(weights @ nearest.first)
         least = (1e-9 if numpy_dtype(S) == np.float64 else 1e-6) * start
         blocks = [slice(at, min(at + EXCHANGE_BLOCK, n_candidates)) for at in range(0, n_candidates, EXCHANGE_BLOCK)]
+        twins = np.unique(slots.twins, return_inverse=True)[1]
         unchanged = 0
         for _ in range(MOST_SWEEPS):
             for block in blocks:
@@ -257,7 +257,9 @@ class Similar:
                 if worth is not None:
                     gains += worth[block, None] - worth[picks]
                 gains[:, stays] = -np.inf
-                gains[slots.last[block] | np.isin(slots.twins[block], slots.twins[picks])] = -np.inf
+                is_taken = np.zeros(n_candidates, dtype=bool)
+                is_taken[twins[picks]] = True
+                gains[slots.last[block] | is_taken[twins[block]]] = -np.inf
                 gains[slots.of[block, None] != slots.of[picks]] = -np.inf
                 candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
                 unchanged += 1
@@ -283,13 +285,15 @@ def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> Flo
 class _Nearest(NamedTuple):
     """For every target the place of its nearest pick, its similarity to that pick, s¹, and to the second nearest, s² (0 if none).
 
-    ``lost`` are the sums of ω (s¹ − s²) over the targets that are nearest to each pick.
+    ``lost`` are the sums of ω (s¹ − s²) over the targets that are nearest to each pick. ``indicator`` has ω_i in row i, in the
+    column of the pick that target i is nearest to; None for many picks on a CPU.
     """
 
     weights: Any
     place: Any
     first: Any
     second: Any
+    indicator: Any
     lost: FloatArray
 
     @classmethod
@@ -299,8 +303,14 @@ class _Nearest(NamedTuple):
 
     @classmethod
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
-        lost = np.bincount(on_host(place), weights=on_host(weights * (first - second)), minlength=count)
-        return cls(weights, place, first, second, np.asarray(lost, np.float64))
+        indicator = None
+        if is_on_device(weights) or count <= FEW_PICKS:
+            indicator = with_entries(zeros_beside(weights, (weights.shape[0], count)), place, weights)
+        if is_on_device(weights):
+            lost = on_host((first - second) @ indicator)
+        else:
+            lost = np.bincount(place, weights=weights * (first - second), minlength=count)
+        return cls(weights, place, first, second, indicator, np.asarray(lost, np.float64))
 
     def after_exchange(self, S: Any, picks: list[int], place: int, candidate: int) -> _Nearest:
         """What is nearest once a candidate has taken the place of a pick, in the list as well.
@@ -325,28 +335,24 @@ class _Nearest(NamedTuple):
 
         Only targets with s_ci > s²_i add to the two sums that depend on c: few of them, if there are many picks.
         """
-        gains, on_device = np.empty((C.shape[0], len(self.lost))), is_on_device(C)
-        if on_device or len(self.lost) <= FEW_PICKS:
-            nearest = with_entries(zeros_beside(self.weights, (C.shape[1], len(self.lost))), self.place, self.weights)
+        gains = np.empty((C.shape[0], len(self.lost)))
 
-            def gain(rows: slice) -> None:
-                gains[rows] = self._gains_of_all(rows_of(C, rows), nearest)
-        else:
-
-            def gain(rows: slice) -> None:
-                gains[rows] = self._gains_of_few(C[rows])
+        def gain(rows: slice) -> None:
+            gains[rows] = (
+                self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
+            )
 
         entries = block_entries(C, CACHED_SIMILARITIES)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=on_device)
+        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=is_on_device(C))
         return gains - self.lost
 
-    def _gains_of_all(self, C: Any, nearest: Any) -> FloatArray:
-        """Both sums from all targets; ``nearest`` has ω_i in the column of the pick that target i is nearest to."""
+    def _gains_of_all(self, C: Any) -> FloatArray:
+        """Both sums from all targets."""
         inside = namespace(C).maximum(C, self.second)
         kept = namespace(C).minimum(inside, self.first)
         inside -= kept  # (s_ci − s¹_i)₊
         kept -= self.second
-        return np.asarray(on_host(kept @ nearest) + on_host(inside @ self.weights)[:, None])
+        return np.asarray(on_host(kept @ self.indicator + (inside @ self.weights)[:, None]))
 
     def _gains_of_few(self, C: FloatArray) -> FloatArray:
         """Both sums from the targets with s_ci > s²_i."""
@@ -368,7 +374,7 @@ def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
     xp, on_device = namespace(chosen), is_on_device(chosen)
 
     def compare(targets: slice) -> tuple[Any, Any, Any]:
-        T = contiguous(chosen[:, targets].T)
+        T = chosen[:, targets].T if on_device else np.array(chosen[:, targets].T, order="C")
         place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 

@@ -229,11 +229,7 @@ def _counting_fits(counting: EffectiveCounts, n: int, width: int) -> bool:
         return False
     for program in counting.programs:
         size, support = len(range(reference.n)[program.points]), len(program.support)
-        if (
-            program.weights.shape != (size,)
-            or program.R.shape != (support, size)
-            or program.strengths.shape != (size,)
-        ):
+        if program.weights.shape != (size,) or program.R.shape != (support, size) or program.strengths.shape != (size,):
             return False
         if support and not 0 <= program.support.min() <= program.support.max() < size:
             return False
