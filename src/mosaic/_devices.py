@@ -113,11 +113,6 @@ def rows_of(A: Any, rows: Any) -> Any:
     return xp.take(A, numbers_of(rows) if rows.dtype == xp.bool else rows, axis=0)
 
 
-def columns_of(A: Any, columns: NDArray[np.intp]) -> Any:
-    """Columns by their numbers, where A is."""
-    return A.take(columns, axis=1) if not is_on_device(A) else rows_of(A.T, columns).T
-
-
 def numbers_beside(A: Any, count: int) -> Any:
     """0, 1, …, count − 1, where A is."""
     return namespace(A).arange(count, device=_compat().device(A)) if is_on_device(A) else np.arange(count)

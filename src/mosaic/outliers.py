@@ -49,7 +49,7 @@ from scipy.stats import binom
 
 from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic._codes import BoolArray
-from mosaic._devices import absolute, beside, columns_of, host_rows, namespace, on_host, rows_of, with_some_entries
+from mosaic._devices import absolute, beside, namespace, on_host, rows_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.problem import DesignProblem, critical_lam, weighted_gram
@@ -111,45 +111,6 @@ MOST_GROUPED_OUTLIERS = 5000
 
 
 @dataclass(frozen=True)
-class SmallProgram:
-    """One small program: its points among the reference points, their weights, lam η, S, and R = P K_S."""
-
-    points: slice
-    weights: FloatArray
-    strengths: FloatArray
-    support: IntArray
-    R: FloatArray
-
-    def log_counts(self, K: Any, own: FloatArray, diagonal: FloatArray) -> FloatArray:
-        """Log m of points with similarities K to the program's points and ``own`` to themselves."""
-        at_support = K if len(self.support) == K.shape[1] else columns_of(K, self.support)
-        left = K - at_support @ beside(K, self.R)
-        # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
-        explained = (left * K) @ beside(K, self.strengths)
-        itself = np.maximum(own - on_host(explained), 0.0)
-        known, place = _same(K, own, diagonal)
-        # The similarity to itself, which a given kernel need not hold.
-        Q = with_some_entries(absolute(left), known, place, itself[known])
-        is_new = np.ones(K.shape[0])
-        is_new[known] = 0.0
-        largest = np.maximum(on_host(namespace(Q).max(Q, axis=1)), itself)
-        total = on_host(Q @ beside(Q, self.weights)) + is_new * itself
-        return np.asarray(np.log(np.divide(total, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)))
-
-
-def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of a row and a program's point that are the same; rows that are near no point are ruled out first."""
-    longest = diagonal.max(initial=0.0)
-    varies = bool((diagonal != longest).any())
-    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal) if varies else K, axis=1))
-    apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
-    rows = np.flatnonzero(apart <= SAME_POINT * (own + longest))
-    lengths = own[rows, None] + diagonal
-    found, place = np.nonzero(lengths - 2.0 * host_rows(K, rows) <= SAME_POINT * lengths)
-    return rows[found], place
-
-
-@dataclass(frozen=True)
 class EffectiveCounts:
     """Effective counts of any points, by programs on random parts of the data.
 
@@ -157,7 +118,9 @@ class EffectiveCounts:
     ----------
     reference : the similarity over the points of all programs, one program after the other
     places : the numbers of these points among the points that they were drawn from
-    programs : the solved programs
+    weights : ω_i, programs × points
+    strengths : lam η_i, programs × points
+    R : the rows r_j of the solutions, programs × points × points
     total : weight of the points that a point could resemble, the mean over the programs
 
     Examples
@@ -173,7 +136,9 @@ class EffectiveCounts:
 
     reference: Kernel
     places: IntArray
-    programs: tuple[SmallProgram, ...]
+    weights: FloatArray
+    strengths: FloatArray
+    R: FloatArray
     total: float
 
     @classmethod
@@ -210,12 +175,11 @@ class EffectiveCounts:
         places = np.concatenate([some for some, _ in drawn])
         reference = kernel.take(places)
         check_similarities(float(reference.diagonal().max()), kernel.dtype)
-        programs, start = [], 0
-        for some, counted in drawn:
-            part = slice(start, start + len(some))
-            programs.append(_solve(reference, part, counted, tol))
-            start = part.stop
-        return cls(reference, places, tuple(programs), float(np.mean([program.weights.sum() for program in programs])))
+        counted = np.array([stands for _, stands in drawn])  # every draw has the same number of points
+        parts = np.arange(len(places)).reshape(counted.shape)
+        solved = [_solve(reference, part, stands, tol) for part, stands in zip(parts, counted, strict=True)]
+        strengths, R = (np.array(found) for found in zip(*solved, strict=True))
+        return cls(reference, places, counted, strengths, R, float(counted.sum(axis=1).mean()))
 
     def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
         """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
@@ -241,25 +205,61 @@ class EffectiveCounts:
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
-        diagonal = self.reference.diagonal()
-        logs = [p.log_counts(K[:, p.points], own, diagonal[p.points]) for p in self.programs]
-        return np.asarray(np.exp(np.mean(logs, axis=0)))
+        """Counts of rows with similarities K to the reference and ``own`` to themselves."""
+        xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
+        K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
+        left = K @ beside(K, -self.R)
+        left += K
+        # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
+        explained = (left * K) @ beside(K, self.strengths[:, :, None])
+        itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
+        known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
+        # The similarity to itself, which a given kernel need not hold.
+        Q = with_some_entries(xp.reshape(absolute(left), (programs * rows, size)), known, place, itself[known])
+        is_new = np.ones(programs * rows)
+        is_new[known] = 0.0
+        largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
+        total = on_host(xp.reshape(Q, (programs, rows, size)) @ beside(Q, self.weights[:, :, None])).ravel()
+        counts = np.divide(total + is_new * itself, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)
+        return np.asarray(np.exp(np.log(counts).reshape(programs, rows).mean(axis=0)))
 
 
-def _solve(reference: Kernel, part: slice, weights: FloatArray, tol: float) -> SmallProgram:
-    """The program on one part of the reference points."""
-    members = np.arange(part.start, part.stop)
+def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+    """Pairs of a row and a program's point that are the same, rows counted through all programs; rows that are near no point are
+    ruled out first. K is programs × rows × points, ``diagonal`` programs × points.
+    """
+    longest = float(diagonal.max())
+    varies = bool((diagonal != longest).any())
+    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
+    apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
+    program, row = np.nonzero(apart <= SAME_POINT * (own + longest))
+    lengths = own[row, None] + diagonal[program]
+    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= SAME_POINT * lengths)
+    return (program * K.shape[1] + row)[found], place
+
+
+def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
+    """Similarities of some rows to the points of a program each."""
+    if not len(row):
+        return np.zeros((0, K.shape[2]))
+    some, back = np.unique(row, return_inverse=True)
+    return np.asarray(on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program])
+
+
+def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
+    """Lam η and R of the program on some of the reference points."""
     kernel = reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
-    K = kernel.block(members - part.start, members - part.start)
+    everyone = np.arange(len(members))
+    K = kernel.block(everyone, everyone)
     F = _factor(K)
     problem = DesignProblem(F, weighted_gram(F, weights), lam)
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
-    support = np.flatnonzero(eta)
-    K, prices = K[support], np.diag(1.0 / (lam * eta[support]))
-    R = np.linalg.solve(K[:, support] + prices, K) if len(support) else np.zeros_like(K)
-    return SmallProgram(part, weights, lam * eta, support, R)
+    support, R = np.flatnonzero(eta), np.zeros_like(K)
+    if len(support):
+        R[support] = np.linalg.solve(K[np.ix_(support, support)] + np.diag(1.0 / (lam * eta[support])), K[support])
+    return lam * eta, R
 
 
 def _factor(K: FloatArray) -> FloatArray:

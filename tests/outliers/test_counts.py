@@ -102,9 +102,9 @@ def test_same_seed_gives_the_same_counts_and_another_one_similar_ones(rng):
 def test_up_to_the_size_of_a_program_one_is_asked_and_the_seed_does_not_matter(rng):
     X = rng.normal(size=(PROGRAM_SIZE, 3))
     one, counting = counts_of(X, gamma=0.2, seed=1)
-    assert len(counting.programs) == 1
+    assert len(counting.weights) == 1
     np.testing.assert_array_equal(one, counts_of(X, gamma=0.2, seed=2)[0])
-    assert len(counts_of(rng.normal(size=(PROGRAM_SIZE + 1, 3)))[1].programs) == PROGRAMS
+    assert len(counts_of(rng.normal(size=(PROGRAM_SIZE + 1, 3)))[1].weights) == PROGRAMS
 
 
 def test_order_of_the_points_does_not_matter_where_all_of_them_are_asked(rng):

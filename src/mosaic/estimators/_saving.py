@@ -48,7 +48,7 @@ from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
 from mosaic.kernels.precomputed import Whole
-from mosaic.outliers import Cut, EffectiveCounts, KeptGroups, SmallProgram
+from mosaic.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.solvers.base import Status
 
 #: The format that is written. Older ones are read, newer ones are refused.
@@ -60,7 +60,7 @@ CLASSES: dict[str, type[Any]] = {
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
-        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings, SmallProgram,
+        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
         Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip
@@ -225,12 +225,11 @@ def _groups_fit(groups: KeptGroups, n: int, width: int) -> bool:
 
 def _counting_fits(counting: EffectiveCounts, n: int, width: int) -> bool:
     reference, places = counting.reference, counting.places
-    if reference.n != len(places) or _width(reference) != width or not counting.programs or places.max() >= n:
+    if reference.n != len(places) or _width(reference) != width or places.max() >= n or counting.weights.ndim != 2:
         return False
-    for program in counting.programs:
-        size, support = len(range(reference.n)[program.points]), len(program.support)
-        if program.weights.shape != (size,) or program.R.shape != (support, size) or program.strengths.shape != (size,):
-            return False
-        if support and not 0 <= program.support.min() <= program.support.max() < size:
-            return False
+    programs, size = counting.weights.shape
+    if programs * size != len(places) or counting.R.shape != (programs, size, size):
+        return False
+    if counting.strengths.shape != (programs, size):
+        return False
     return bool(places.min() >= 0)
