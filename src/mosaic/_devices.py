@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,9 +27,14 @@ DEVICE_BLOCK_ENTRIES = 1 << 26
 
 def is_on_device(A: Any) -> bool:
     """Whether A is an array of another library than NumPy, one that follows the array API standard or is a PyTorch tensor."""
-    if isinstance(A, np.ndarray | np.generic):
+    return _is_foreign(type(A))  # type: ignore[arg-type]
+
+
+@cache
+def _is_foreign(kind: type) -> bool:
+    if issubclass(kind, np.ndarray | np.generic):
         return False
-    return hasattr(A, "__array_namespace__") or type(A).__module__.partition(".")[0] in ("torch", "cupy")
+    return hasattr(kind, "__array_namespace__") or kind.__module__.partition(".")[0] in ("torch", "cupy")
 
 
 def can_be_changed(A: Any) -> bool:

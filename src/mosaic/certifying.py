@@ -173,7 +173,7 @@ class CertifiedRun:
                 dual, lost = _lower_bound(problem, solution.value, posed.hidden), 0.0
             if is_delicate or len(anchors):
                 members = np.concatenate([anchors, members])
-                squares = np.maximum(np.diagonal(rows.products(self.weights, np.arange(len(members)))), 0.0)
+                squares = np.maximum(rows.squares(self.weights), 0.0)
                 norms = np.sqrt(squares)
                 # Coefficients of must-include points have no price and may be large; their squares multiply the rounding of K.
                 free = float(squares[: len(anchors)].sum() * self.kernel.diagonal().max())
@@ -253,8 +253,9 @@ def _kernel_excess(
         return factor.error
     chosen = members[exposed]
     F_chosen = host_rows(factor.F, chosen)
-    Δ = kernel.block(chosen, chosen) - F_chosen @ F_chosen.T
-    inside = max(float(np.vdot(Δ, rows.products(weights, exposed))), 0.0)
+    Δ = kernel.block_beside(chosen, chosen)
+    Δ = Δ - beside(Δ, F_chosen) @ beside(Δ, F_chosen.T)
+    inside = max(rows.quadratic(Δ, weights, exposed), 0.0)
     bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
     if bound <= room or factor.error > room:
         return bound

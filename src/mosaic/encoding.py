@@ -162,12 +162,19 @@ class DesignRows:
         left = np.eye(self.F.shape[1]) - host_rows(self.F, used).T @ self.maps
         return max(float(np.einsum("ij,ij->", left @ weighted_gram(self.F, weights), left)), 0.0)
 
-    def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
-        """Σ_i ω_i r_ji r_ki between some rows."""
-        C = weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
+    def squares(self, weights: FloatArray) -> FloatArray:
+        """Σ_i ω_i r_ji² of every row."""
+        return np.asarray(np.einsum("ij,ij->i", self.maps @ self._gram(weights), self.maps))
+
+    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
+        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
         few = "maps" not in self.__dict__ and not len(self.anchors)  # the other rows may never be needed
         maps = self._priced(places) if few else self.maps[places]
-        return np.asarray(maps @ C @ maps.T)
+        return float(np.vdot(on_host(A @ beside(A, maps)), maps @ self._gram(weights)))
+
+    def _gram(self, weights: FloatArray) -> FloatArray:
+        """Σ_i ω_i t_i t_iᵀ."""
+        return weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
 
 
 @dataclass(frozen=True)
@@ -189,9 +196,10 @@ class GivenRows:
         """Some rows at some points, targets × places."""
         return self.part(places, targets).T
 
-    def products(self, weights: FloatArray, places: IntArray) -> FloatArray:
-        """Σ_i ω_i r_ji r_ki between some rows."""
-        return np.asarray((self.R[places] * weights) @ self.R[places].T)
+    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
+        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A."""
+        R = self.R[places]
+        return float(np.vdot(on_host(A), (R * weights) @ R.T))
 
 
 @dataclass(frozen=True)
