@@ -1,7 +1,7 @@
 """Points as arrays of other libraries: the same answers, where the arrays are.
 
 Arrays of array-api-strict have what the standard has and nothing else; PyTorch and a GPU are tried where they are installed. On a
-machine with a GPU: ``pytest tests/test_devices.py``.
+machine with a GPU: ``pytest -m gpu`` (and ``pytest tests/test_devices.py`` for all).
 """
 
 from __future__ import annotations
@@ -9,8 +9,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._devices import descending, has_double, highest, is_on_device, largest_of, on_host, ordered
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, _parked, datasets, program, solve
+from mosaic._devices import (
+    descending,
+    has_double,
+    highest,
+    is_on_device,
+    largest_of,
+    on_host,
+    ordered,
+    rows_of,
+    squares_of_rows,
+)
 from mosaic._linear import cholesky, solve_lower, solve_with, with_diagonal
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
@@ -39,10 +49,13 @@ def cupy_gpu(A):
     return pytest.importorskip("cupy").asarray(A)
 
 
-LIBRARIES = [strict, torch_cpu, torch_gpu, cupy_gpu]
+LIBRARIES = [
+    pytest.param(library, id=library.__name__, marks=[pytest.mark.gpu] if library.__name__.endswith("gpu") else [])
+    for library in (strict, torch_cpu, torch_gpu, cupy_gpu)
+]
 
 
-@pytest.fixture(params=LIBRARIES, ids=lambda library: library.__name__)
+@pytest.fixture(params=LIBRARIES)
 def other(request):
     request.param(np.zeros((1, 1)))  # skips where the library is not installed
     return request.param
@@ -51,6 +64,37 @@ def other(request):
 @pytest.fixture(scope="module")
 def blobs():
     return datasets.blobs_with_gross_outliers().X
+
+
+PROBLEMS = {
+    "swiss roll": lambda: datasets.swiss_roll(700),
+    "trefoil": lambda: datasets.trefoil(700, width=0.3),
+    "sphere": lambda: datasets.sphere(700),
+    "union": lambda: datasets.union([datasets.sphere(400), datasets.swiss_roll(300) / 10.0])[0],
+    "embedded, with noise": lambda: datasets.embed(datasets.swiss_roll(700), 40, noise=0.05),
+    "uniform outliers": lambda: datasets.contaminate(datasets.swiss_roll(600), 60).X,
+    "clustered outliers": lambda: datasets.contaminate(datasets.sphere(600), 60, kind="clustered").X,
+    "far outliers": lambda: datasets.contaminate(datasets.trefoil(600), 60, kind="far").X,
+    "gross outliers": lambda: datasets.blobs_with_gross_outliers().X,
+    "copies": lambda: np.repeat(datasets.swiss_roll(200), 4, axis=0),
+    "one column": lambda: np.random.default_rng(0).normal(size=(500, 1)),
+    "more columns than rows": lambda: np.random.default_rng(0).normal(size=(60, 200)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_picks_and_certificates_are_those_of_numpy_on_every_kind_of_data(other, name):
+    X = PROBLEMS[name]()
+    ours, theirs = MOSAIC(15, random_state=0).fit(X), MOSAIC(15, random_state=0).fit(other(X))
+    for attribute in ("representative_indices_", "labels_", "is_outlier_"):
+        np.testing.assert_array_equal(on_host(getattr(theirs, attribute)), getattr(ours, attribute))
+    assert theirs.certificate_.gap <= max(1.001 * ours.certificate_.gap, 1e-3)
+    assert theirs.certificate_.error == pytest.approx(ours.certificate_.error, rel=1e-9)
+    assert theirs.certificate_.bound == pytest.approx(ours.certificate_.bound, rel=1e-3)
+    solved, encoded = solve(X, tol=1e-5), solve(other(X), tol=1e-5)
+    assert encoded.certificate.gap <= 1e-5
+    assert encoded.certificate.primal == pytest.approx(solved.certificate.primal, rel=2e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -358,3 +402,49 @@ def test_rows_of_zeros_among_directions(other, rng):
     ours, theirs = MOSAIC(5).fit(X), MOSAIC(5).fit(other(X))
     assert ours.selection_.material.geometry.prepare.directions
     np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+
+
+# A factor that is larger than the memory of the device
+
+
+@pytest.fixture(scope="module")
+def many():
+    return datasets.swiss_roll(1500, random_state=0)
+
+
+def test_factor_that_the_device_has_no_room_for_gives_the_same_answer(other, many, monkeypatch):
+    monkeypatch.setattr(program, "MOST_SOLVED_WHOLE", 1000)  # factors of fewer points go to the host
+    there = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
+    assert not isinstance(there.factor.F, _parked.Parked)
+    asked = []
+
+    def room_for_40_columns(Ft):
+        asked.append(Ft.shape[0])
+        return 1.5 * 8 * 40 * Ft.shape[1]
+
+    monkeypatch.setattr(_parked, "free_memory", room_for_40_columns)
+    parked = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
+    assert isinstance(parked.factor.F, _parked.Parked)
+    assert parked.factor.F.shape == (1500, parked.factor.rank)
+    assert 0 < max(asked) < 40 < parked.factor.rank  # some columns were on the device before they were moved
+    np.testing.assert_allclose(parked.factor.F.get(), on_host(there.factor.F), atol=1e-12)
+    assert parked.certificate.gap == pytest.approx(there.certificate.gap, rel=1e-3)
+    np.testing.assert_allclose(parked.influence, there.influence, atol=1e-4)
+
+
+def test_parked_rows_are_those_of_the_matrix_in_any_order(other, rng):
+    A = rng.normal(size=(50, 12))
+    parked = _parked.Parked(other(A), 50)
+    for first, last in ((0, 5), (5, 7), (7, 12)):
+        parked.add(last - first)
+        for at in range(0, 50, 20):
+            parked.put(slice(at, min(at + 20, 50)), other(A)[at : min(at + 20, 50), first:last])
+        np.testing.assert_array_equal(on_host(parked[10:20]), A[10:20, :last])
+        np.testing.assert_array_equal(on_host(parked[20:30]), A[20:30, :last])  # was fetched in advance
+    for rows in (slice(0, 30), slice(30, 50), slice(5, 6), slice(6, 7), slice(0, 50)):
+        np.testing.assert_array_equal(on_host(rows_of(parked, rows)), A[rows])
+    np.testing.assert_array_equal(on_host(rows_of(parked, np.array([3, 1, 49]))), A[[3, 1, 49]])
+    some = rows_of(parked, other(A)[:, 0] > 0)
+    assert isinstance(some, _parked.Parked)
+    np.testing.assert_array_equal(some.get(), A[A[:, 0] > 0])
+    np.testing.assert_allclose(on_host(squares_of_rows(some)), (A[A[:, 0] > 0] ** 2).sum(axis=1))

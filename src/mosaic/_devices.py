@@ -112,6 +112,8 @@ def rows_of(A: Any, rows: Any) -> Any:
         return A[rows]
     if isinstance(rows, slice):
         return A[rows, ...]
+    if hasattr(A, "take_rows"):  # mosaic._parked
+        return A.take_rows(rows)
     if not is_on_device(rows):
         rows = np.asarray(rows)
         rows = beside(A, rows if rows.dtype == np.bool_ else rows.astype(np.int64))
@@ -244,11 +246,10 @@ def squares_of_rows(A: Any) -> Any:
     """‖a_i‖₂² for every row, where A is."""
     if isinstance(A, np.ndarray):
         return np.einsum("ij,ij->i", A, A)
-    step = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1)
-    if A.shape[0] <= step:
-        return namespace(A).sum(A * A, axis=1)
-    parts = [A[at : min(at + step, A.shape[0]), :] for at in range(0, A.shape[0], step)]
-    return namespace(A).concat([namespace(A).sum(part * part, axis=1) for part in parts])
+    step, xp = max(DEVICE_BLOCK_ENTRIES // max(A.shape[1], 1), 1), namespace(A)
+    parts = (A[at : min(at + step, A.shape[0]), :] for at in range(0, max(A.shape[0], 1), step))
+    sums = [xp.sum(part * part, axis=1) for part in parts]
+    return sums[0] if len(sums) == 1 else xp.concat(sums)
 
 
 def with_entries(A: Any, columns: Any, values: Any) -> Any:

@@ -20,18 +20,17 @@ from mosaic._devices import (
     at_least_zero,
     beside,
     cumulated,
-    empty_beside,
     host_rows,
     in_precision_of,
     is_on_device,
     like,
-    longer,
     namespace,
     on_host,
     places_among,
     squares_of_rows,
     zero_at,
 )
+from mosaic._parked import Columns
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
@@ -157,7 +156,9 @@ def factorize(
             break
         if callback is not None:
             callback(state.rank, state.error / trace)
-    return Factor(state.Ft.T, np.array(state.pivots, np.intp), on_host(state.residual), trace, state.error, stopped)
+    return Factor(
+        state.columns.F, np.array(state.pivots, np.intp), on_host(state.residual), trace, state.error, stopped
+    )
 
 
 def nothing_to_compare() -> InvalidInputError:
@@ -198,11 +199,9 @@ class _Pivoting:
     ):
         self.kernel, self.method, self.rng = kernel, method, rng
         self.largest = float(diagonal.max())
-        self.Ft = empty_beside(
-            kernel.block_beside(slice(0, 1), np.zeros(1, np.intp)), (0, kernel.n), kernel.dtype
-        )  # Fᵀ
+        self.columns = Columns(kernel.block_beside(slice(0, 1), np.zeros(1, np.intp)), kernel.n, kernel.dtype)
         self.residual, self.ω, self.rows_matter = (
-            beside(self.Ft, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
+            beside(self.columns.near, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
         )
         self.pivots: list[int] = []
 
@@ -247,7 +246,9 @@ class _Pivoting:
 
     def _residual_gram(self, drawn: IntArray) -> FloatArray:
         gram = self.kernel.block(drawn, drawn)
-        chosen = host_rows(self.Ft.T, drawn)
+        if not self.rank:
+            return gram
+        chosen = host_rows(self.columns.F, drawn)
         return np.asarray(gram - chosen @ chosen.T)
 
     def _reject(self, gram: FloatArray, chance: FloatArray) -> list[int]:
@@ -272,17 +273,17 @@ class _Pivoting:
             L = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
             L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
-        rank = self.rank
-        at_pivots = like(self.Ft, host_rows(self.Ft.T, pivots))
-        self.Ft = longer(self.Ft, len(pivots))
-        inverse = like(self.Ft, np.linalg.inv(L))
+        rank, columns = self.rank, self.columns
+        at_pivots = like(columns.near, host_rows(columns.F, pivots) if rank else np.zeros((len(pivots), 0)))
+        columns.add(len(pivots))
+        inverse = like(columns.near, np.linalg.inv(L))
 
         def extend(rows: slice) -> None:
-            part = in_precision_of(self.Ft, self.kernel.block_beside(rows, pivots).T)
+            part = in_precision_of(columns.near, self.kernel.block_beside(rows, pivots).T)
             if rank:
-                part = part - at_pivots @ self.Ft[:rank, rows]
+                part = part - at_pivots @ columns.before(rows, rank)
             new = inverse @ part
-            self.Ft[rank:, rows] = new
+            columns.put(rows, rank, new)
             self.residual[rows] -= as_double(squares_of_rows(new.T))
 
         entries, alone = self.kernel.block_entries, self.kernel.on_device

@@ -149,10 +149,12 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
 
 
 def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
-    """Columns of the factor on a device, where work costs little and memory is the limit: three quarters of what is free."""
+    """Columns of the factor on a device, where work costs little and memory is the limit: the budget, or most of what is free.
+
+    With a budget above that, the factor is kept in the memory of the host (``mosaic._parked``).
+    """
     free = free_memory(matrix)
-    limit = DEVICE_SHARE * free if free is not None else DEFAULT_BUDGET
-    budget = min(limit, settings.memory_budget or limit)
+    budget = settings.memory_budget or (DEFAULT_BUDGET if free is None else DEVICE_SHARE * free)
     wanted = settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK)
     return affordable_rank(n, numpy_dtype(matrix).itemsize, matrix.shape[1], budget, wanted)
 
