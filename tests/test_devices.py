@@ -97,6 +97,13 @@ def test_picks_and_certificates_are_those_of_numpy_on_every_kind_of_data(other, 
     assert encoded.certificate.primal == pytest.approx(solved.certificate.primal, rel=2e-5)
 
 
+def test_rows_of_the_largest_entry_norm(other):
+    X = datasets.swiss_roll(120)
+    ours, theirs = (solve(A, row_norm="linf", alpha=5.0, tol=1e-3) for A in (X, other(X)))
+    assert theirs.certificate.gap <= 1e-3
+    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-3)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, kernel):
     X = blobs + 1.0 if kernel == "cosine" else blobs

@@ -15,6 +15,7 @@ from mosaic._devices import (
     beside,
     highest,
     host_rows,
+    is_on_device,
     namespace,
     numpy_dtype,
     on_host,
@@ -261,8 +262,9 @@ def _kernel_excess(
         return bound
 
     def across(targets: slice) -> float:
-        F = as_double(rows_of(factor.F, targets))
-        Δ = kernel.block_beside(targets, chosen) - F @ beside(F, F_chosen.T)
+        Δ, F = kernel.block_beside(targets, chosen), as_double(rows_of(factor.F, targets))
+        F = F if is_on_device(F) else beside(Δ, F)  # the factor of few points on a device is not there
+        Δ = Δ - F @ beside(F, F_chosen.T)
         products = Δ * rows.columns_beside(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 

@@ -193,8 +193,8 @@ class GivenRows:
         return self.R[places][:, targets]
 
     def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
-        """Some rows at some points, targets × places."""
-        return self.part(places, targets).T
+        """Some rows at some points, targets × places, where F is."""
+        return beside(F, self.part(places, targets).T)
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
         """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A."""
