@@ -24,7 +24,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 #: Seconds of work that make it worth while to wake another thread.
-SECONDS_OF_A_HELPER = 5e-4
+SECONDS_OF_A_HELPER = 2e-3
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
 _lock = threading.Lock()
