@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, _parked, datasets, program, solve
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, _parked, datasets, estimate, program, solve
 from mosaic._devices import (
     descending,
     has_double,
@@ -409,6 +409,14 @@ def test_rows_of_zeros_among_directions(other, rng):
     ours, theirs = MOSAIC(5).fit(X), MOSAIC(5).fit(other(X))
     assert ours.selection_.material.geometry.prepare.directions
     np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+
+
+def test_estimate_is_of_the_device(other, rng):
+    X = rng.normal(size=(2000, 4))
+    on_cpu, there = estimate(X), estimate(other(X))  # blocks are larger there, and the factor is copied
+    assert (there.strategy, there.n_points) == (on_cpu.strategy, on_cpu.n_points)
+    assert there.proof_memory >= 2.5 * X.itemsize * len(X) * there.rank
+    assert 0 < there.seconds < there.proof_seconds
 
 
 # A factor that is larger than the memory of the device

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mosaic._arrays import BLOCK_ENTRIES, subsample
+from mosaic._devices import DEVICE_BLOCK_ENTRIES
 from mosaic._files import readable_size
 from mosaic.bounds import MOST_BOUND_OPERATIONS, OPERATIONS_OF_A_SIMILARITY
 from mosaic.exceptions import MemoryBudgetError
@@ -92,6 +93,16 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
 
 
+def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
+    """Bytes at the peak on a device: of the fit, and of the certificate, which has the factor and up to one and a half copies.
+
+    Blocks are larger there than on a CPU, and there are four of them.
+    """
+    kept = 2.0 * n * n_features * itemsize + 16.0 * 8 * n
+    blocks = [4.0 * 8 * min(n * columns, DEVICE_BLOCK_ENTRIES) for columns in (512, rank)]
+    return kept + blocks[0], kept + 2.5 * itemsize * n * rank + blocks[1]
+
+
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
     """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
     numbers = 8.0 * n * n_features
@@ -147,8 +158,8 @@ class Estimate:
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
     n_points : number of distinct points; for a sketch, of rows
     rank : expected number of columns of the factor; for a sketch, of candidates at first
-    memory : bytes at the peak of the fit, beyond the data that is passed in
-    seconds : rough time of the fit on one core of this machine
+    memory : bytes at the peak of the fit, beyond the data that is passed in; on the device, if the points are on one
+    seconds : rough time of the fit on one core of this machine, or on the device of the points
     proof_seconds : rough time of the program that the first access to ``certificate_`` solves, at most; 0 if the fit solves it
     proof_memory : bytes at the peak of that access, with what the fit keeps, at most; 0 if the fit solves it
     least_proof_seconds, least_proof_memory : the same, at least. How many points the program needs at a time depends on the data,
@@ -212,3 +223,12 @@ def work_of_choosing(n: int, entries: float) -> float:
     """
     pairs = min(n, 2048) * 512.0 + min(n, DECISION_SAMPLE) * 1024.0 + min(float(n) * n, float(MOST_SIMILARITIES))
     return (1.5e9 if n > 128 else 4e8) + pairs * (400.0 + 3.4 * entries) + 540.0 * n * entries
+
+
+def work_on_device(n: int) -> tuple[float, float]:
+    """Multiplications of one core that take as long as a fit with its points on a device, and as its certificate.
+
+    Most of the time the device waits for the host, which starts small steps and keeps numbers of all points. Measured on one
+    card.
+    """
+    return 8e9 + 2000.0 * n, 1.6e10 + 3500.0 * n

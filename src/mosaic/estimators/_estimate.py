@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
+from mosaic._devices import numpy_dtype
 from mosaic._files import html_card, html_table
 from mosaic.budget import (
     Estimate,
@@ -19,8 +20,10 @@ from mosaic.budget import (
     expected_work,
     memory_of_fit,
     memory_of_proof,
+    memory_on_device,
     span_of_members,
     work_of_choosing,
+    work_on_device,
 )
 from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
 from mosaic.estimators._reading import read_named, read_prepared, seed_of
@@ -179,15 +182,19 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
     matrix, prepare = read_prepared(model, data, None, checked)
     points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
-    itemsize, n_features, size = matrix.dtype.itemsize, matrix.shape[1], size_of(matrix)
+    itemsize, n_features, size = numpy_dtype(matrix).itemsize, matrix.shape[1], size_of(matrix)
     max_rank = rank_for(checked, strategy, points.n, matrix)
     kernel = geometry_of(matrix, points, checked, prepare, None, seed_of(model.random_state)).kernel
     rank_expected, speed = expected_rank(kernel, max_rank, model.tol), _speed()
+    how: Literal["exact", "low-rank"] = "exact" if max_rank >= points.n else "low-rank"
+    if kernel.on_device:
+        memory, seconds = memory_on_device(points.n, rank_expected, itemsize, n_features), work_on_device(points.n)
+        return Estimate(how, points.n, rank_expected, memory[0], seconds[0] / speed, seconds[1] / speed, memory[1])
     entries = 4.0 * matrix.nnz / matrix.shape[0] if sp.issparse(matrix) else n_features
     fewest, most = span_of_members(points.n, rank_expected)
     proof = partial(memory_of_proof, points.n, rank_expected, itemsize, n_features, size)
     return Estimate(
-        "exact" if max_rank >= points.n else "low-rank",
+        how,
         points.n,
         rank_expected,
         held + memory_of_fit(points.n, itemsize, n_features, size),
