@@ -84,6 +84,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     """A row of the table."""
     X = points(n, d)
     for _ in range(2):  # the second run counts
+        model = encoding = certificate = None
         torch.cuda.reset_peak_memory_stats()
         fit, model = seconds(lambda: MOSAIC(K, max_rank=rank, random_state=0).fit(X))
         program, encoding = seconds(lambda model=model: model.selection_.encoding)

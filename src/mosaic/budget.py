@@ -94,13 +94,15 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
 
 
 def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
-    """Bytes at the peak on a device: of the fit, and of the certificate, which has the factor and up to one and a half copies.
+    """Bytes at the peak on a device, of the fit and of the certificate, within a third of what was measured on one card.
 
-    Blocks are larger there than on a CPU, and there are four of them.
+    The fit keeps a copy of the points, and its largest blocks are rows in double precision, similarities to the points of the
+    small programs, or similarities of candidates; the certificate holds the factor twice while it grows.
     """
-    kept = 2.0 * n * n_features * itemsize + 16.0 * 8 * n
-    blocks = [4.0 * 8 * min(n * columns, DEVICE_BLOCK_ENTRIES) for columns in (512, rank)]
-    return kept + blocks[0], kept + 2.5 * itemsize * n * rank + blocks[1]
+    entries, copy = DEVICE_BLOCK_ENTRIES, float(n) * n_features * itemsize
+    blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
+    proof = 2.0 * itemsize * n * rank + 128.0 * n + 16 * min(n * rank, entries)
+    return copy + 600.0 * n + max(blocks), copy + proof
 
 
 def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
@@ -231,4 +233,4 @@ def work_on_device(n: int) -> tuple[float, float]:
     Most of the time the device waits for the host, which starts small steps and keeps numbers of all points. Measured on one
     card.
     """
-    return 8e9 + 2000.0 * n, 1.6e10 + 3500.0 * n
+    return 9e9 + 2500.0 * n, 1.1e10 + 4500.0 * n
