@@ -244,7 +244,7 @@ def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> Fl
 
 def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
     """k_ii − ‖Bᵀ k_iS‖² ≥ 0 for rows with similarities K to the chosen and ``own`` to themselves; B is ``root_of_inverse``."""
-    return np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0)
+    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0))
 
 
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:

@@ -287,8 +287,9 @@ class Selection:
     def _known(self) -> KnownRows | None:
         """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
         kernel = self.chosen_kernel
-        is_of_rows = isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion)
-        return KnownRows.of(row_codes(kernel.X)) if is_of_rows else None
+        if isinstance(kernel, Diffusion) or not isinstance(kernel, PointKernel):
+            return None
+        return KnownRows.of(row_codes(kernel.X))
 
     @cached_property
     def _root(self) -> FloatArray:
