@@ -235,3 +235,19 @@ def test_many_rows_find_a_way_through_a_small_budget(d):
 def test_a_budget_that_holds_no_passes_is_refused_with_the_least():
     with pytest.raises(MemoryBudgetError, match=r"need about .* at the least"):
         Plan.of(Settings.of(MOSAIC(20, memory_budget=2e7)), 200_000, 64)
+
+
+def test_passes_use_no_more_threads_than_the_budget_has_room_for():
+    def threads(budget, r, d=16):
+        settings = Settings.of(MOSAIC(20, memory_budget=budget))
+        plan = Plan.of(settings, 200_000, d, n_initial=r)
+        one = 8.0 * (8192 * d + r * r)  # at least a block of rows and a sum
+        found = plan.threads(settings, 200_000, d)
+        assert found == 1 or memory_by_passes(200_000, plan.sample, plan.n_initial, d) + found * one <= budget
+        return found
+
+    assert threads(2e9, 500) > 16
+    assert threads(2e9, 2000) < threads(4e9, 2000) < threads(4e9, 500)
+    assert threads(4e9, 500, d=2000) < threads(4e9, 500)
+    enough = memory_by_passes(200_000, 2048, 500, 16)
+    assert threads(1.001 * enough, 500) == 1

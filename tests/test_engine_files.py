@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from joblib import parallel_config
 
 from mosaic.data import FileFault, open_source, open_table
 from mosaic.engines.local import ArraySource
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.passes import BLOCK_ROWS, TakeRows
+from mosaic.passes import BLOCK_ROWS
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -173,14 +172,6 @@ def reopened(dataset):
     path = dataset.file.filename
     dataset.file.close()
     return path
-
-
-@pytest.mark.parametrize("store", [parquet, zarr_path, h5ad_sparse])
-def test_processes_read_for_themselves(store, tmp_path):
-    source = open_file(store(X, tmp_path, 5000), 2)
-    numbers = np.array([0, 8191, 8192, 40_000])
-    with parallel_config(backend="loky"):
-        np.testing.assert_array_equal(source.run(TakeRows(numbers))["rows"], X[numbers])
 
 
 # ------------------------------------------------------------------------------------------------ NumPy

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mosaic._threads import using_threads
 from mosaic.data import open_source
 from mosaic.engines.base import map_run, merge_last, merge_runs
 from mosaic.engines.local import LocalSource
@@ -78,6 +82,51 @@ def test_one_row_is_a_block():
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_threads_do_not_matter(n_jobs):
     assert_identical(open_source(X, n_jobs).run(Sums()), WHOLE)
+
+
+class AtOnce(Sums):
+    """Sums, for which three blocks must be at work at the same time."""
+
+    def __init__(self):
+        self.arrived = threading.Barrier(3)
+
+    def map_block(self, rows, start):
+        if start < 3 * BLOCK_ROWS:
+            self.arrived.wait(30)
+        return super().map_block(rows, start)
+
+
+def test_without_a_number_of_jobs_blocks_are_mapped_in_the_threads_of_the_caller():
+    with using_threads(3):
+        assert_identical(open_source(X).run(AtOnce()), WHOLE)
+
+
+class Counted(Sums):
+    """Sums, with the largest number of blocks that were mapped at the same time."""
+
+    def __init__(self):
+        self.now, self.most, self.lock = 0, 0, threading.Lock()
+
+    def map_block(self, rows, start):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+        return {"rows": np.asarray(len(rows))}
+
+    def merge(self, left, right):
+        return {"rows": left["rows"] + right["rows"]}
+
+
+@pytest.mark.parametrize(("columns", "limit", "most"), [(3, None, 4), (3, 2, 2), (3, 1, 1), (2048, None, 2)])
+def test_threads_hold_few_blocks_of_wide_rows_and_no_more_than_the_source_allows(columns, limit, most):
+    source, task = open_source(np.broadcast_to(np.float64(1.0), (N, columns))), Counted()
+    source.most_threads = limit
+    with using_threads(4):
+        assert source.run(task)["rows"] == N
+    assert task.most == most
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -7,10 +7,11 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
+from mosaic._linear import add_gram, times_triangle
 from mosaic._units import Prepare
 from mosaic.data import open_source
 from mosaic.encoding import DesignRows
-from mosaic.kernels import RBF, Cosine, Laplacian, Linear, Polynomial, make_kernel
+from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial, make_kernel
 from mosaic.posing import Roles
 from mosaic.program import encode
 from mosaic.sketch import (
@@ -22,6 +23,7 @@ from mosaic.sketch import (
     draw,
     first_candidates,
     run_sketch,
+    symmetric,
     triangle,
 )
 from mosaic.sketch.rounds import _needed, _solve
@@ -87,6 +89,32 @@ def test_sums_are_those_of_all_rows():
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
     assert sums["trace"] == pytest.approx(700.0)
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 1), (1, 7), (9, 4), (300, 65)])
+def test_gram_sums_and_triangles_are_those_of_numpy(rng, n, p):
+    rows, T = rng.normal(size=(n, p)), np.asfortranarray(np.tril(rng.normal(size=(p, p))))
+    G = np.asfortranarray(np.tril(rng.normal(size=(p, p))))
+    expected = G + np.tril(rows.T @ rows)
+    add_gram(G, rows)
+    np.testing.assert_allclose(G, expected, atol=1e-12)
+    for transposed, expected in ((False, rows @ T.T), (True, rows @ T)):
+        found = rows.copy()
+        times_triangle(T, found, transposed=transposed)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_sums_of_a_function_that_returns_what_it_may_not_lose():
+    K = np.exp(-0.01 * ((X[:, None] - X[None, ::10]) ** 2).sum(axis=2))
+    K.flags.writeable = False
+
+    def similarity(A, B):
+        return K if (len(A), len(B)) == K.shape else KERNELS["rbf"].over(A).cross(B).T
+
+    basis = Basis.of(FromCallable(X, similarity), np.arange(0, 700, 10))[0]
+    scores = open_source(X).run(LargestScores(basis, np.eye(basis.kernel.n, order="F"), 5))
+    assert scores["longest"] <= 1 + 1e-9
+    np.testing.assert_allclose(np.diagonal(symmetric(open_source(X).run(GramSum(basis))["G"])), (K**2).sum(axis=0))
 
 
 def test_columns_are_divided_before_the_kernel_sees_them():

@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._threads import available_threads, each, one_thread, using_threads
+from mosaic._threads import available_threads, each, in_order, one_thread, using_threads
 
 
 def library_sizes():
@@ -28,6 +28,21 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(n):
     assert one.certificate_.bound == three.certificate_.bound
     assert one.certificate_.gap == three.certificate_.gap
     np.testing.assert_array_equal(one.predict(X[:500]), three.predict(X[:500]))
+
+
+def test_passes_use_the_threads_of_a_fit_and_the_answer_does_not_depend_on_their_number():
+    X = datasets.swiss_roll(40_000)
+    one, three = (MOSAIC(20, strategy="sketch", n_initial=60, n_rounds=2, n_jobs=jobs).fit(X) for jobs in (1, 3))
+    with using_threads(2):
+        default = MOSAIC(20, strategy="sketch", n_initial=60, n_rounds=2).fit(X)
+        _ = default.labels_, default.certificate_
+    for other in (three, default):
+        np.testing.assert_array_equal(one.representative_indices_, other.representative_indices_)
+        np.testing.assert_array_equal(one.labels_, other.labels_)
+        np.testing.assert_array_equal(one.effective_count_, other.effective_count_)
+        np.testing.assert_array_equal(one.representation_error_, other.representation_error_)
+        for name in ("error", "bound", "gap"):
+            assert getattr(one.certificate_, name) == getattr(other.certificate_, name)
 
 
 def test_scores_of_a_detector_do_not_depend_on_the_number_of_threads():
@@ -55,6 +70,53 @@ def test_every_part_is_done_once_and_in_several_threads():
         each(work, range(50))
     assert sorted(done) == list(range(50))
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_parts_in_order_are_held_one_for_each_thread_and_one_more(threads):
+    taken = []
+    with using_threads(threads):
+        for number, found in enumerate(in_order(lambda i: -i, iter(lambda: taken.append(0) or len(taken), 41))):
+            assert found == -(number + 1)
+            assert len(taken) - number <= threads + 1
+    assert number == 39
+
+
+def test_parts_in_order_are_worked_on_at_the_same_time_but_by_no_more_threads_than_are_allowed():
+    at_work, most, lock = [0], [0], threading.Lock()
+
+    def work(_):
+        with lock:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+        threading.Event().wait(0.01)
+        with lock:
+            at_work[0] -= 1
+
+    with using_threads(4):
+        list(in_order(work, range(12)))
+        assert most[0] > 1
+        most[0] = 0
+        list(in_order(work, range(12), 2))
+    assert most[0] == 2
+
+
+@pytest.mark.parametrize("bad", [0, 5, 39])
+def test_an_error_ends_work_in_order_before_parts_are_taken_that_nobody_needs(bad):
+    taken = []
+
+    def parts():
+        for i in range(40):
+            taken.append(i)
+            yield i
+
+    def work(part):
+        if part == bad:
+            raise ValueError(f"part {part}")
+
+    with using_threads(3), pytest.raises(ValueError, match=f"part {bad}"):
+        list(in_order(work, parts()))
+    assert len(taken) <= bad + 4
 
 
 @pytest.mark.parametrize("bad", [0, 5, 39])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -245,6 +246,7 @@ def _bits(values: Any) -> Any:
     return found ^ shifted_right(found, 29)  # round numbers have zero low bits; mix before multiplying
 
 
+@lru_cache(64)
 def _multipliers(count: int) -> NDArray[np.uint64]:
     rng = np.random.default_rng(0x6D6F73616963)
     return rng.integers(0, 2**63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
@@ -130,6 +130,42 @@ def each(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Resu
         helper.result()
     _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / parts_left
     return [found[number] for number in range(len(found))]
+
+
+def in_order(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
+    """What the function returns for every part, in their order, one by one; for parts that are too large to be held together.
+
+    Parts are taken in this thread and worked on ahead in the threads of ``using_threads``, ``most`` of them at most. One part for
+    each thread and one more are held at a time. With one thread, nothing is done ahead.
+
+    Examples
+    --------
+    >>> with using_threads(2):
+    ...     list(in_order(lambda i: i * i, range(4)))
+    [0, 1, 4, 9]
+    """
+    threads = (_threads.get() or 1) if most is None else min(_threads.get() or 1, most)
+    if threads == 1:
+        yield from map(function, parts)
+        return
+
+    def work(part: Part) -> Result:
+        _threads.set(1)  # parts of parts are not divided again
+        return function(part)
+
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for part in parts:
+            waiting.append(_pool(threads).submit(copy_context().run, work, part))
+            del part  # it is held no longer than the work on it
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for late in waiting:
+            late.cancel()
+        wait(waiting)
 
 
 @cache

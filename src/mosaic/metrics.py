@@ -213,21 +213,38 @@ def unexplained_at(
     [[0.0, 4.0], [0.5, 4.0]]
     """
     chosen = _members(kernel, chosen)
-    roots = []
-    for ridge in ridges:
-        scale, w, U = _unit_spectrum(kernel, chosen, real_number("ridge", ridge, at_least=0))
-        keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
-        roots.append(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))
+    roots = [root_of_inverse(kernel, chosen, ridge) for ridge in ridges]
     own = np.asarray(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
     errors = tuple(own.copy() for _ in roots)
 
     def explain(rows: slice) -> None:
         K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
         for left, root in zip(errors, roots, strict=True):
-            left[rows] = np.maximum(left[rows] - on_host(squares_of_rows(K @ beside(K, root))), 0.0)
+            left[rows] = left_by(root, K, left[rows])
 
     in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, alone=kernel.on_device)
     return errors
+
+
+def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
+    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> B = root_of_inverse(make_kernel(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear"), [0, 1])
+    >>> (B @ B.T).round(9).tolist()
+    [[1.0, 0.0], [0.0, 0.25]]
+    """
+    scale, w, U = _unit_spectrum(kernel, _members(kernel, chosen), real_number("ridge", ridge, at_least=0))
+    keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
+    return np.asarray(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))
+
+
+def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
+    """k_ii − ‖Bᵀ k_iS‖² ≥ 0 for rows with similarities K to the chosen and ``own`` to themselves; B is ``root_of_inverse``."""
+    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0))
 
 
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:

@@ -208,8 +208,7 @@ class EffectiveCounts:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
         xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
         K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
-        left = K @ beside(K, -self.R)
-        left += K
+        left = K @ beside(K, np.eye(size) - self.R)
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
         explained = (left * K) @ beside(K, self.strengths[:, :, None])
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing import Selection
+from mosaic.kernels import RBF
 from mosaic.metrics import explained_share
 
 BLOBS = datasets.blobs_with_gross_outliers()
@@ -49,6 +51,27 @@ def test_estimator_says_what_its_selection_says():
         if isinstance(estimator, MOSAIC):
             np.testing.assert_array_equal(estimator.representative_indices_, estimator.selection_.rows)
             np.testing.assert_array_equal(estimator.labels_, answers.labels)
+
+
+class Noted(RBF):
+    """A kernel that notes the rows and the points of the similarities that are computed."""
+
+    computed: ClassVar[list[tuple[int, int]]] = []
+
+    def _between(self, A, B):
+        self.computed.append((A.shape[0], B.shape[0]))
+        return super()._between(A, B)
+
+
+def test_labels_and_errors_share_similarities_that_are_computed_once():
+    selection = MOSAIC(7).fit(BLOBS.X).selection_
+    kernel = Noted(selection.kernel.X, selection.kernel.gamma, selection.kernel.unit)
+    material = replace(selection.material, geometry=replace(selection.material.geometry, kernel=kernel))
+    noted = replace(selection, material=material)
+    same(noted.answers_at(BLOBS.X), selection.answers)
+    Noted.computed.clear()
+    same(noted.answers_at(BLOBS.X), selection.answers)
+    assert sum(rows for rows, points in Noted.computed if points == 7) == len(BLOBS.X)
 
 
 def test_without_representatives_nobody_stands_for_a_row_and_nothing_of_it_is_explained():

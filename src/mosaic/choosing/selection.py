@@ -10,7 +10,7 @@ import numpy as np
 
 from mosaic._arrays import FloatArray, IntArray, in_blocks
 from mosaic._codes import BoolArray, KnownRows, row_codes
-from mosaic._devices import rows_of
+from mosaic._devices import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
@@ -18,7 +18,7 @@ from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.encoding import Certificate, Encoding
 from mosaic.kernels import Diffusion, Kernel, PointKernel
-from mosaic.metrics import unexplained
+from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Selection:
         """Answers for prepared rows, which need not be rows of the data."""
         counts = self.material.counts_at(Y)
         flagged = self.outliers_at(Y, counts)
-        return Answers(counts, flagged, self.labels_at(Y, flagged), self.errors_at(Y))
+        return Answers(counts, flagged, *self._represented_at(Y, flagged, labels=True, errors=True))
 
     def outliers_at(self, Y: Any, counts: FloatArray) -> BoolArray:
         """Mask of the outliers among prepared rows with these counts.
@@ -242,37 +242,59 @@ class Selection:
 
     def labels_at(self, Y: Any, flagged: BoolArray | None = None) -> IntArray:
         """For each prepared row, the position of its representative; -1 for outliers, or if there are no representatives."""
-        if not len(self.chosen):
-            return np.full(Y.shape[0], -1, np.intp)
-        if self.rejects and flagged is None:
+        if self.rejects and flagged is None and len(self.chosen):
             flagged = self.outliers_at(Y, self.material.counts_at(Y))
-        kernel = self.chosen_kernel
-        lengths, own = kernel.diagonal(), kernel.diagonal_at(Y)
-        # A diffusion kernel has neighbours of rows, and a given similarity has none.
-        compared = kernel if isinstance(kernel, PointKernel) and not isinstance(kernel, Diffusion) else None
-        known = None if compared is None else KnownRows.of(row_codes(compared.X))
-        labels = np.empty(Y.shape[0], np.intp)
-
-        def compare(rows: slice) -> None:
-            K = kernel.cross(rows_of(Y, rows))
-            labels[rows] = self._nearest(K)
-            if compared is not None and known is not None:  # a pick stands for itself, even if all similarities are 1
-                place = known.find(row_codes(compared.over(rows_of(Y, rows)).X))
-                labels[rows][place >= 0] = place[place >= 0]
-            if flagged is not None and self.rejects:
-                distance = (lengths - 2.0 * K).min(axis=1) + own[rows]
-                is_pick = distance <= 1e-12 * np.abs(own[rows])  # a representative stands for itself
-                labels[rows][flagged[rows] & ~is_pick] = -1
-
-        in_blocks(compare, Y.shape[0], len(lengths), alone=kernel.on_device)
-        return labels
+        return self._represented_at(Y, flagged, labels=True)[0]
 
     def errors_at(self, Y: Any) -> FloatArray:
         """For each prepared row, the share of it that the representatives cannot express."""
+        return self._represented_at(Y, errors=True)[1]
+
+    def _represented_at(
+        self, Y: Any, flagged: BoolArray | None = None, *, labels: bool = False, errors: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Labels and errors of prepared rows, those that are asked for, from similarities that are computed once."""
+        label, error = np.full(Y.shape[0], -1, np.intp), np.ones(Y.shape[0])
         if not len(self.chosen):
-            return np.ones(Y.shape[0])
+            return label, error
+        kernel, root = self.chosen_kernel, self._root if errors else None
+
+        def compare(rows: slice) -> None:
+            new = rows_of(Y, rows)
+            K, own = kernel.cross_beside(new), kernel.diagonal_at(new)
+            if root is not None:
+                error[rows] = _share(left_by(root, K, own), own)
+            if labels:
+                label[rows] = self._labels(on_host(K), new, own, None if flagged is None else flagged[rows])
+
+        in_blocks(compare, Y.shape[0], kernel.n, alone=kernel.on_device)
+        return label, error
+
+    def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
+        """Labels of prepared rows with similarities K to the representatives and ``own`` to themselves."""
+        labels = self._nearest(K)
+        if self._known is not None and isinstance(self.chosen_kernel, PointKernel):
+            # A pick stands for itself, even if all similarities are 1.
+            place = self._known.find(row_codes(self.chosen_kernel.over(new).X))
+            labels[place >= 0] = place[place >= 0]
+        if flagged is not None and self.rejects:
+            odd = np.flatnonzero(flagged)
+            distance = (self.chosen_kernel.diagonal() - 2.0 * K[odd]).min(axis=1) + own[odd]
+            labels[odd[distance > 1e-12 * np.abs(own[odd])]] = -1  # a representative stands for itself
+        return labels
+
+    @cached_property
+    def _known(self) -> KnownRows | None:
+        """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
         kernel = self.chosen_kernel
-        return _share(unexplained(kernel, np.arange(kernel.n), at=Y), kernel.diagonal_at(Y))
+        if isinstance(kernel, Diffusion) or not isinstance(kernel, PointKernel):
+            return None
+        return KnownRows.of(row_codes(kernel.X))
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """The root of the inverse similarity between the representatives, from which errors are computed."""
+        return root_of_inverse(self.chosen_kernel, np.arange(len(self.chosen)))
 
     def places_at(self, Y: Any) -> FloatArray:
         """For each prepared row, five columns: the position of its representative (-1 without one), the similarity to it, the

@@ -30,6 +30,7 @@ class Source(ABC):
     names : names of the columns, if they have any
     files : files that hold the rows, if any; if one changes between passes, the fit raises an error
     buffers : bytes that reading takes in this process beside the blocks of rows, for estimates
+    most_threads : threads of this process that a pass may use, None for any number
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Source(ABC):
     names: Sequence[str] | None = None
     files: Sequence[Path] = ()
     buffers: float = 0.0
+    most_threads: int | None = None
 
     @abstractmethod
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from mosaic._checks import check_jobs
-from mosaic._threads import one_thread
+from mosaic._threads import in_order, using_threads
 from mosaic.engines.base import Source, Watch, as_rows, check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import BLOCK_ROWS, Node, Small, Task, merge_all
 
 #: Bytes of a memory map that may be read before its pages are released.
 MAPPED_BYTES = 1 << 26
+#: Bytes of the rows that several threads work on at a time.
+BYTES_IN_THREADS = 1 << 26
 
 
 class LocalSource(Source):
@@ -50,27 +52,28 @@ class LocalSource(Source):
         """Release the memory that reading this many rows has taken, if any."""
 
     def run(self, task: Task, *, watch: Watch | None = None) -> Small:
-        """Map the blocks and merge the results in order."""
+        """Map the blocks in threads, those of the caller or ``n_jobs``, and merge the results in order."""
         check_jobs(self.n_jobs)
 
+        def work(block: tuple[int, Any]) -> Small:
+            start, rows = block
+            return task.map_block(rows, start)
+
         def nodes() -> Iterator[Node[Small]]:
-            for block, small in enumerate(self._mapped(task)):
-                done = min((block + 1) * BLOCK_ROWS, self.n)
+            for number, small in enumerate(in_order(work, self._blocks(), self._threads())):
+                done = min((number + 1) * BLOCK_ROWS, self.n)
                 self.release(done)
                 if watch is not None:
                     watch(done)
                 yield 0, small
 
-        with one_thread():
+        with using_threads(effective_n_jobs(self.n_jobs)):
             return merge_all(task.merge, nodes())
 
-    def _mapped(self, task: Task) -> Iterator[Small]:
-        if effective_n_jobs(self.n_jobs) == 1:
-            return (task.map_block(rows, start) for start, rows in self._blocks())
-        mapped: Iterator[Small] = Parallel(
-            n_jobs=self.n_jobs, prefer="threads", return_as="generator", pre_dispatch="2*n_jobs"
-        )(delayed(_map_block)(task, start, rows) for start, rows in self._blocks_or_error())
-        return mapped
+    def _threads(self) -> int:
+        """Threads that each have a block: two, or more if few bytes are held. A single block is divided among all threads."""
+        few = 1 if self.n <= BLOCK_ROWS else max(2, BYTES_IN_THREADS // (8 * BLOCK_ROWS * self.n_features))
+        return few if self.most_threads is None else min(few, self.most_threads)
 
     def _blocks(self) -> Iterator[tuple[int, Any]]:
         """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""
@@ -84,19 +87,6 @@ class LocalSource(Source):
                     continue
                 yield start - start % BLOCK_ROWS, np.concatenate([*waiting, part]) if waiting else part
                 waiting.clear()
-
-    def _blocks_or_error(self) -> Iterator[tuple[int, Any]]:
-        """Blocks for joblib, which fetches them in its own threads, where an error would be lost: it is passed on as a block."""
-        try:
-            yield from self._blocks()
-        except Exception as error:
-            yield 0, error
-
-
-def _map_block(task: Task, start: int, rows: Any) -> Small:
-    if isinstance(rows, Exception):
-        raise rows
-    return task.map_block(rows, start)
 
 
 class ArraySource(LocalSource):

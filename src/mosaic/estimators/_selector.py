@@ -188,6 +188,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
                     raise InvalidInputError(fault, "Leave it out, or name rows in `must_include`.", parameter="start")
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
                 plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
+                data.most_threads = plan.threads(settings, data.n, data.n_features)
                 selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator, read)
                 if read is not None and read.file is not None:
                     odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))

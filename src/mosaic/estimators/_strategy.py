@@ -36,6 +36,7 @@ from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
 from mosaic.passes import BLOCK_ROWS
+from mosaic.sketch import ROWS_AT_ONCE
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 #: Solvers for the programs of passes.
@@ -214,6 +215,14 @@ class Plan:
         if n_rounds is None and settings.mode == "paper":
             n_rounds = PAPER_ROUNDS
         return cls(sample, r, max(r // ADDED_PART, 1) if n_added is None else int(n_added), n_rounds)
+
+    def threads(self, settings: Settings, n: int, n_features: int) -> int:
+        """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
+        r = max(self.n_initial, settings.number(n) or 0)
+        spare = (settings.memory_budget or DEFAULT_BUDGET) - memory_by_passes(
+            n, self.sample, self.n_initial, n_features
+        )
+        return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
 
     def multiplications(self, n: int) -> float:
         """Multiplications of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""

@@ -1,10 +1,11 @@
 """The paper's Algorithm 3: passes over blocks of rows, with small programs between them."""
 
-from mosaic.sketch.blocks import Basis, GramSum, LargestScores, Scores, symmetric, triangle
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Scores, symmetric, triangle
 from mosaic.sketch.rounds import Rule, Sketch, SketchRound, features, first_candidates, run_sketch
 from mosaic.sketch.sample import Copies, FirstPass, Sample, counted, draw, with_rows
 
 __all__ = [
+    "ROWS_AT_ONCE",
     "Basis",
     "Copies",
     "FirstPass",

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._codes import row_codes
+from mosaic._linear import add_gram, times_triangle
 from mosaic._units import Prepare
 from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
@@ -49,16 +49,18 @@ class Basis:
         kept = np.sort(pivots[:rank] - 1)
         L = np.asfortranarray(np.linalg.cholesky(K[np.ix_(kept, kept)]))
         basis = cls(kernel.take(candidates[kept]), L)
-        left = np.diagonal(K) - row_norms_squared(basis.features(K[:, kept].copy()).T)
+        left = np.diagonal(K) - row_norms_squared(basis.features(K[:, kept].copy()))
         left[kept] = 0.0
         return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
 
     def features(self, columns: FloatArray) -> FloatArray:
-        """f_i = L⁻¹ k_i as columns (p × m) from k_i as rows (m × p), which are overwritten."""
-        return np.asarray(dtrmm(1.0, self.inverse, columns.T, lower=1, overwrite_b=1))
+        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p), which are overwritten where possible."""
+        F = np.require(columns, np.float64, ["C", "A", "W"])
+        times_triangle(self.inverse, F)
+        return F
 
     def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
-        """A few rows at a time: their slice, the prepared rows, and their features as columns."""
+        """A few rows at a time: their slice, the prepared rows, and their features."""
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
             Y = prepare(rows[part])
             yield part, Y, self.features(self.kernel.cross(Y))
@@ -77,8 +79,7 @@ class GramSum:
         G, trace = np.zeros((p, p), order="F"), 0.0
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
             Y = self.prepare(rows[part])
-            columns = self.basis.kernel.cross(Y)
-            G = dsyrk(1.0, columns.T, beta=1.0, c=G, lower=1, overwrite_c=1)
+            add_gram(G, np.require(self.basis.kernel.cross(Y), np.float64, ["C", "A"]))
             trace += float(self.basis.kernel.diagonal_at(Y).sum())
         return {"G": G, "trace": np.float64(trace)}
 
@@ -113,13 +114,12 @@ class Scores:
         worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
-            left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F.T), 0.0)
-            if self.V is None:
-                z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
-                worst[part] = z2[part]
-            else:
-                z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1).T)
-                worst[part] = left[part] + row_norms_squared((self.V @ F).T)
+            left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F), 0.0)
+            if self.V is not None:
+                worst[part] = left[part] + row_norms_squared((self.V @ F.T).T)
+            times_triangle(self.U, F, transposed=True)
+            z2[part] = row_norms_squared(F)
+        worst = z2 if self.V is None else worst
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
             keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest keys are a draw in proportion to Δ_jj
@@ -159,8 +159,9 @@ class LargestScores:
         z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
-            longest = max(longest, float(row_norms_squared(F.T).max()))
-            z2[part] = row_norms_squared(dtrmm(1.0, self.U, F, lower=1, trans_a=1, overwrite_b=1).T)
+            longest = max(longest, float(row_norms_squared(F).max()))
+            times_triangle(self.U, F, transposed=True)
+            z2[part] = row_norms_squared(F)
         return self._kept(z2, codes, longest)
 
     def merge(self, left: Small, right: Small) -> Small:

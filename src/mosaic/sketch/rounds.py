@@ -186,7 +186,7 @@ def features(basis: Basis, kernel: PointKernel) -> FloatArray:
     """f_i of a kernel's own points, as rows."""
     F = np.empty((kernel.n, basis.kernel.n))
     for part in row_blocks(kernel.n, 1, ROWS_AT_ONCE):
-        F[part] = basis.features(basis.kernel.cross(kernel.X[part])).T
+        F[part] = basis.features(basis.kernel.cross(kernel.X[part]))
     return F
 
 
