@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cython_blas
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
@@ -100,49 +96,3 @@ def with_diagonal(A: Any, values: Any) -> Any:
 def sum_of_squares(A: Any) -> float:
     """‖A‖²."""
     return float(np.vdot(A, A)) if not is_on_device(A) else float(namespace(A).sum(A * A))
-
-
-def add_gram(G: NDArray[Any], rows: NDArray[Any]) -> None:
-    """G += Σ_i a_i a_iᵀ over rows a_i, in the lower triangle of G, which is in Fortran order; rows are in C order."""
-    n, p = rows.shape
-    assert (rows.flags.c_contiguous, G.flags.f_contiguous, G.shape) == (True, True, (p, p))
-    _blas("dsyrk")(
-        *_letters("LN"), *_numbers(p, n), *_scalars(1.0), rows, *_numbers(p), *_scalars(1.0), G, *_numbers(p)
-    )
-
-
-def times_triangle(T: NDArray[Any], rows: NDArray[Any], *, transposed: bool = False) -> None:
-    """Every row a becomes T a, or Tᵀ a; T is a lower triangle in Fortran order, rows are in C order."""
-    n, p = rows.shape
-    assert (rows.flags.c_contiguous, T.flags.f_contiguous, T.shape) == (True, True, (p, p))
-    letters = _letters("LLTN" if transposed else "LLNN")
-    _blas("dtrmm")(*letters, *_numbers(p, n), *_scalars(1.0), T, *_numbers(p), rows, *_numbers(p))
-
-
-@cache
-def _blas(name: str) -> Callable[..., None]:
-    """A routine of SciPy's BLAS that other threads need not wait for: ``scipy.linalg.blas`` holds the lock of the interpreter."""
-    capsule = ctypes.py_object(cython_blas.__pyx_capi__[name])
-    signature = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))(capsule)
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    address = pointer(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, signature)
-    routine = ctypes.CFUNCTYPE(None)(address)
-
-    def call(*arguments: Any) -> None:
-        assert all(each.dtype == np.float64 for each in arguments if isinstance(each, np.ndarray))
-        routine(*(each.ctypes.data_as(ctypes.c_void_p) if isinstance(each, np.ndarray) else each for each in arguments))
-
-    return call
-
-
-def _letters(letters: str) -> list[Any]:
-    return [ctypes.byref(ctypes.c_char(letter.encode())) for letter in letters]
-
-
-def _numbers(*numbers: int) -> list[Any]:
-    """Whole numbers for BLAS, which reads the first 32 bits or all 64."""
-    return [ctypes.byref(ctypes.c_int64(number)) for number in numbers]
-
-
-def _scalars(*values: float) -> list[Any]:
-    return [ctypes.byref(ctypes.c_double(value)) for value in values]

@@ -1,6 +1,6 @@
 """The paper's Algorithm 3: passes over blocks of rows, with small programs between them."""
 
-from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Scores, symmetric, triangle
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Scores, triangle
 from mosaic.sketch.rounds import Rule, Sketch, SketchRound, features, first_candidates, run_sketch
 from mosaic.sketch.sample import Copies, FirstPass, Sample, counted, draw, with_rows
 
@@ -21,7 +21,6 @@ __all__ = [
     "features",
     "first_candidates",
     "run_sketch",
-    "symmetric",
     "triangle",
     "with_rows",
 ]

@@ -12,7 +12,6 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._codes import row_codes
-from mosaic._linear import add_gram, times_triangle
 from mosaic._units import Prepare
 from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
@@ -54,10 +53,11 @@ class Basis:
         return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
 
     def features(self, columns: FloatArray) -> FloatArray:
-        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p), which are overwritten where possible."""
-        F = np.require(columns, np.float64, ["C", "A", "W"])
-        times_triangle(self.inverse, F)
-        return F
+        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p).
+
+        NumPy's products let other threads work meanwhile; SciPy's triangular ones do not, and are hardly faster for one thread.
+        """
+        return np.asarray(columns @ self.inverse.T)
 
     def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
         """A few rows at a time: their slice, the prepared rows, and their features."""
@@ -68,7 +68,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class GramSum:
-    """G = Σ_i k_i k_iᵀ (its lower triangle) and tr K: all that the program needs of the data."""
+    """G = Σ_i k_i k_iᵀ and tr K: all that the program needs of the data."""
 
     basis: Basis
     prepare: Prepare = AS_THEY_ARE
@@ -76,21 +76,17 @@ class GramSum:
     def map_block(self, rows: Any, start: int) -> Small:
         """The sums over a block."""
         p = self.basis.kernel.n
-        G, trace = np.zeros((p, p), order="F"), 0.0
+        G, trace = np.zeros((p, p)), 0.0
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
             Y = self.prepare(rows[part])
-            add_gram(G, np.require(self.basis.kernel.cross(Y), np.float64, ["C", "A"]))
+            columns = self.basis.kernel.cross(Y)
+            G += columns.T @ columns
             trace += float(self.basis.kernel.diagonal_at(Y).sum())
         return {"G": G, "trace": np.float64(trace)}
 
     def merge(self, left: Small, right: Small) -> Small:
         """Sums of sums."""
         return {name: left[name] + right[name] for name in left}
-
-
-def symmetric(lower: FloatArray) -> FloatArray:
-    """A symmetric matrix from its lower triangle."""
-    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
 
 
 @dataclass(frozen=True)
@@ -117,8 +113,7 @@ class Scores:
             left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F), 0.0)
             if self.V is not None:
                 worst[part] = left[part] + row_norms_squared((self.V @ F.T).T)
-            times_triangle(self.U, F, transposed=True)
-            z2[part] = row_norms_squared(F)
+            z2[part] = row_norms_squared(F @ self.U)
         worst = z2 if self.V is None else worst
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
@@ -139,10 +134,10 @@ class Scores:
 
 
 def triangle(E: FloatArray) -> FloatArray:
-    """U with U Uᵀ = EEᵀ, triangular, which halves the work of z_j = ‖Eᵀ f_j‖ = ‖Uᵀ f_j‖."""
+    """U with U Uᵀ = EEᵀ, rounded up, so that z_j = ‖Eᵀ f_j‖ ≤ ‖Uᵀ f_j‖ and bounds stay valid."""
     EE = E @ E.T
-    EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))  # rounded up, so that bounds stay valid
-    return np.asfortranarray(np.linalg.cholesky(EE))
+    EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))
+    return np.linalg.cholesky(EE)
 
 
 @dataclass(frozen=True)
@@ -160,8 +155,7 @@ class LargestScores:
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
             longest = max(longest, float(row_norms_squared(F).max()))
-            times_triangle(self.U, F, transposed=True)
-            z2[part] = row_norms_squared(F)
+            z2[part] = row_norms_squared(F @ self.U)
         return self._kept(z2, codes, longest)
 
     def merge(self, left: Small, right: Small) -> Small:

@@ -37,7 +37,7 @@ from mosaic.factor import Factor, factorize
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small, Task
 from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
-from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, symmetric, triangle
+from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, triangle
 from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
 from mosaic.solvers.base import Solution, Status
 from mosaic.working_set import solve_design
@@ -165,7 +165,7 @@ def _solve(
     tol: float,
 ) -> _Solved:
     """C = L⁻¹ G L⁻ᵀ, then η on the candidates, and E from the same sums with all points in memory as candidates."""
-    C = solve_triangular(basis.L, solve_triangular(basis.L, symmetric(sums["G"]), lower=True).T, lower=True)
+    C = solve_triangular(basis.L, solve_triangular(basis.L, sums["G"], lower=True).T, lower=True)
     C = 0.5 * (C + C.T)
     trace = float(sums["trace"])
     missed = max(trace - float(np.trace(C)), 0.0)
@@ -317,7 +317,7 @@ def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solve
     Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.
     """
     A = basis.inverse.T @ basis.inverse  # K⁻¹
-    growth = np.einsum("ij,jk,ki->i", A, symmetric(sums["G"]), A, optimize=True) / np.diagonal(A)
+    growth = np.einsum("ij,jk,ki->i", A, sums["G"], A, optimize=True) / np.diagonal(A)
     unused = np.isin(pivots, candidates[solved.found.value == 0])
     order = np.flatnonzero(unused)[np.argsort(growth[unused], kind="stable")][:most]
     dropped = order[np.cumsum(growth[order]) <= LET_GO * solved.missed]
