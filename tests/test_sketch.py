@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
+from mosaic._linear import times_triangle
 from mosaic._units import Prepare
 from mosaic.data import open_source
 from mosaic.encoding import DesignRows
@@ -87,6 +88,13 @@ def test_sums_are_those_of_all_rows():
     K = kernel.block(slice(None), pivots)
     np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
     assert sums["trace"] == pytest.approx(700.0)
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 1), (9, 4), (30, 64), (30, 65), (50, 200)])
+def test_products_with_triangles_are_those_of_whole_matrices(rng, n, p):
+    A, T = rng.normal(size=(n, p)), np.tril(rng.normal(size=(p, p)))
+    np.testing.assert_allclose(times_triangle(A, T, lower=True), A @ T, atol=1e-12)
+    np.testing.assert_allclose(times_triangle(A, T.T, lower=False), A @ T.T, atol=1e-12)
 
 
 def test_sums_of_a_function_that_returns_what_it_may_not_lose():

@@ -11,6 +11,9 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from mosaic._devices import beside, is_on_device, namespace
 
+#: Columns of a triangle that are multiplied with at a time.
+COLUMNS_OF_A_TRIANGLE = 64
+
 
 def cholesky(A: Any) -> Any:
     """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
@@ -96,3 +99,16 @@ def with_diagonal(A: Any, values: Any) -> Any:
 def sum_of_squares(A: Any) -> float:
     """‖A‖²."""
     return float(np.vdot(A, A)) if not is_on_device(A) else float(namespace(A).sum(A * A))
+
+
+def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:
+    """A T for a triangle T, in blocks of columns that leave its zeros out.
+
+    NumPy's products let other threads work meanwhile. SciPy's triangular product does not, and is a fifth faster in one thread.
+    """
+    found = np.empty((len(A), T.shape[1]), np.result_type(A, T))
+    for start in range(0, T.shape[1], COLUMNS_OF_A_TRIANGLE):
+        part = slice(start, start + COLUMNS_OF_A_TRIANGLE)
+        rows = slice(start, None) if lower else slice(0, part.stop)
+        np.matmul(A[:, rows], T[rows, part], out=found[:, part])
+    return found

@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic._codes import row_codes
+from mosaic._linear import times_triangle
 from mosaic._units import Prepare
 from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
@@ -53,11 +54,8 @@ class Basis:
         return basis, candidates[kept], candidates[left <= IN_SPAN * largest]
 
     def features(self, columns: FloatArray) -> FloatArray:
-        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p).
-
-        NumPy's products let other threads work meanwhile; SciPy's triangular ones do not, and are hardly faster for one thread.
-        """
-        return np.asarray(columns @ self.inverse.T)
+        """f_i = L⁻¹ k_i as rows, from k_i as rows (m × p)."""
+        return times_triangle(columns, self.inverse.T, lower=False)
 
     def features_of(self, rows: Any, prepare: Prepare) -> Iterator[tuple[slice, Any, FloatArray]]:
         """A few rows at a time: their slice, the prepared rows, and their features."""
@@ -113,7 +111,7 @@ class Scores:
             left[part] = np.maximum(self.basis.kernel.diagonal_at(Y) - row_norms_squared(F), 0.0)
             if self.V is not None:
                 worst[part] = left[part] + row_norms_squared((self.V @ F.T).T)
-            z2[part] = row_norms_squared(F @ self.U)
+            z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
         worst = z2 if self.V is None else worst
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
@@ -134,7 +132,7 @@ class Scores:
 
 
 def triangle(E: FloatArray) -> FloatArray:
-    """U with U Uᵀ = EEᵀ, rounded up, so that z_j = ‖Eᵀ f_j‖ ≤ ‖Uᵀ f_j‖ and bounds stay valid."""
+    """U with U Uᵀ = EEᵀ, rounded up, so that ‖Eᵀ f_j‖ ≤ z_j = ‖Uᵀ f_j‖; triangular, which halves the work."""
     EE = E @ E.T
     EE[np.diag_indices_from(EE)] += 1e-13 * float(np.trace(EE))
     return np.linalg.cholesky(EE)
@@ -155,7 +153,7 @@ class LargestScores:
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
             longest = max(longest, float(row_norms_squared(F).max()))
-            z2[part] = row_norms_squared(F @ self.U)
+            z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
         return self._kept(z2, codes, longest)
 
     def merge(self, left: Small, right: Small) -> Small:
