@@ -413,9 +413,9 @@ def test_rows_of_zeros_among_directions(other, rng):
 
 def test_estimate_is_of_the_device(other, rng):
     X = rng.normal(size=(2000, 4))
-    on_cpu, there = estimate(X), estimate(other(X))  # blocks are larger there, and the factor is copied
+    on_cpu, there = estimate(X), estimate(other(X))
     assert (there.strategy, there.n_points) == (on_cpu.strategy, on_cpu.n_points)
-    assert there.proof_memory >= 2.5 * X.itemsize * len(X) * there.rank
+    assert there.proof_memory >= 2.0 * X.itemsize * len(X) * there.rank  # the factor is there twice while it grows
     assert 0 < there.seconds < there.proof_seconds
 
 

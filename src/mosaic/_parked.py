@@ -123,6 +123,7 @@ class Columns:
     def __init__(self, near: Any, n: int, dtype: DTypeLike):
         self._Ft: Any = empty_beside(near, (0, n), dtype)
         self._parked: Parked | None = None
+        self._earlier = 0  # columns before those that were added last
 
     @property
     def F(self) -> Any:
@@ -142,21 +143,22 @@ class Columns:
                 self._parked.add(rank)
                 self._parked.put(slice(0, self._Ft.shape[1]), self._Ft.T)
             self._Ft = self._Ft[:0, ...]
+        self._earlier = self.F.shape[1]
         if self._parked is None:
             self._Ft = longer(self._Ft, count)
         else:
             self._parked.add(count)
 
-    def before(self, rows: slice, rank: int) -> Any:
-        """The first columns of some rows, transposed; all but those that were added last."""
+    def before(self, rows: slice) -> Any:
+        """The columns of some rows but those that were added last, transposed."""
         if self._parked is None:
-            return self._Ft[:rank, rows]
+            return self._Ft[: self._earlier, rows]
         return self._parked.block(rows, len(self._parked.panels) - 1).T
 
-    def put(self, rows: slice, rank: int, new: Any) -> None:
+    def put(self, rows: slice, new: Any) -> None:
         """Set some rows of the columns that were added last, transposed."""
         if self._parked is None:
-            self._Ft[rank:, rows] = new
+            self._Ft[self._earlier :, rows] = new
         else:
             self._parked.put(rows, new.T)
 

@@ -281,9 +281,9 @@ class _Pivoting:
         def extend(rows: slice) -> None:
             part = in_precision_of(columns.near, self.kernel.block_beside(rows, pivots).T)
             if rank:
-                part = part - at_pivots @ columns.before(rows, rank)
+                part = part - at_pivots @ columns.before(rows)
             new = inverse @ part
-            columns.put(rows, rank, new)
+            columns.put(rows, new)
             self.residual[rows] -= as_double(squares_of_rows(new.T))
 
         entries, alone = self.kernel.block_entries, self.kernel.on_device
