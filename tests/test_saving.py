@@ -282,8 +282,10 @@ def test_line_endings_and_spaces_of_the_structure_do_not_matter(model, file):
 
 
 def test_newer_format_is_refused_in_words(file):
-    forged(file, lambda told: told.update(format=2))
-    refused(file, r"newer version of MOSAIC \(format 2\); this one, .*, reads up to 1. Upgrade: pip install")
+    forged(file, lambda told: told.update(format=3))
+    refused(file, r"newer version of MOSAIC \(format 3\); this one, .*, reads format 2. Upgrade: pip install")
+    forged(file, lambda told: told.update(format=1))
+    refused(file, r"earlier version of MOSAIC \(format 1\). Fit and save it again")
 
 
 def test_every_member_is_checked(file):

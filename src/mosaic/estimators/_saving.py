@@ -51,8 +51,8 @@ from mosaic.kernels.precomputed import Whole
 from mosaic.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.solvers.base import Status
 
-#: The format that is written. Older ones are read, newer ones are refused.
-FORMAT = 1
+#: The format that is written and read. In format 1, which no release wrote, small programs were kept one by one.
+FORMAT = 2
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {
@@ -119,7 +119,7 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     mosaic.InvalidInputError
-        if the file is damaged, no saved model, or written by a newer version.
+        if the file is damaged, no saved model, or written by a newer or an earlier version.
 
     Examples
     --------
@@ -141,9 +141,11 @@ def load(path: str | PathLike[str]) -> Any:
         if isinstance(version, int) and version > FORMAT:
             raise FileFault(
                 target,
-                f"was written by a newer version of MOSAIC (format {version}); this one, {__version__}, reads up to {FORMAT}",
+                f"was written by a newer version of MOSAIC (format {version}); this one, {__version__}, reads format {FORMAT}",
                 "Upgrade: pip install -U mosaic-select",
             )
+        if version == 1:
+            raise FileFault(target, "was written by an earlier version of MOSAIC (format 1)", "Fit and save it again.")
         if version != FORMAT or header.get("estimator") not in ESTIMATORS:
             raise ValueError("it does not say what it holds")
 
