@@ -232,6 +232,11 @@ def exponential(A: Any) -> Any:
     return np.exp(A, out=A) if isinstance(A, np.ndarray) else namespace(A).exp(A)
 
 
+def square_root(A: Any) -> Any:
+    """√A, in the memory of A where that is possible."""
+    return np.sqrt(A, out=A) if isinstance(A, np.ndarray) else namespace(A).sqrt(A)
+
+
 def at_least_zero(A: Any) -> Any:
     """max(A, 0), in the memory of A where that is possible."""
     return np.maximum(A, 0.0, out=A) if isinstance(A, np.ndarray) else namespace(A).clip(A, 0.0, None)

@@ -38,13 +38,13 @@ Notes
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri
 from scipy.stats import binom
 
 from mosaic._arrays import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
@@ -63,12 +63,11 @@ __all__ = [
     "KeptGroups",
     "Rule",
     "cut_for_share",
-    "find_cut",
     "find_groups",
+    "find_outliers",
     "find_valley",
     "group_sizes",
     "outlier_probability",
-    "share_of_own_neighbours",
 ]
 
 Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
@@ -81,9 +80,9 @@ PROGRAM_GAP = 3e-4
 EIGENVALUE_ROUNDING = 1e-12
 #: Two points are the same if their squared distance is less than this share of their squared lengths.
 SAME_POINT = 1e-9
-#: A row is alone if its count is below the first number, or below the second and far below the usual: the third number of
-#: deviations below the median. The lowest tenth gives the deviation; in a normal distribution it lies 1.28 below the median.
-ALONE, NEARLY_ALONE, FAR_BELOW, LOWEST_TENTH = 1.1, 2.0, 2.5, 1.2816
+#: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
+#: many deviations (the third) below the median.
+ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
 #: Largest p-value of a valley. Many places are tested, hence the small number.
 VALLEY_LEVEL = 1e-5
 #: Counts that differ by less than this share belong to the same point, up to rounding.
@@ -95,15 +94,13 @@ VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 LARGEST_OUTLIER_SHARE = 0.55
 #: Smallest share of all points to the right of a valley.
 SMALLEST_REST = 0.1
-#: Up to this share of the rows, a crowd is rejected for its low counts alone; a larger crowd is kept if it keeps to itself.
-#: Rejecting more than this share gives a warning.
+#: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: Largest ratio of m − 1, the number of other rows that look like a row, of a typical member of a crowd of outliers to that of a
-#: typical other row. Two kinds of normal rows, one a little denser than the other, also have a valley between them.
-HALF_AS_MANY = 0.5
-#: A crowd keeps to itself if this share of the nearest neighbours (their number comes first) of its members are members; the
-#: largest number of members for which this is measured comes last.
-CROWD_NEIGHBOURS, KEEPS_TO_ITSELF, CROWD_SAMPLE = 10, 0.8, 500
+#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual; a crowd, if
+#: its typical row is farther than nine tenths of the others. The last number limits the rows that this is measured with.
+NEIGHBOURS, FAR, CROWD_FAR, CROWD_SAMPLE = 10, 3.5, 1.28, 500
+#: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
+APART = 1.25
 #: Two outliers are linked if each is among this many nearest rows of the other.
 LINKED_NEIGHBOURS = 5
 #: Largest number of outliers among which groups are searched.
@@ -360,51 +357,73 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
 
 
-def find_cut(counts: FloatArray, own_neighbours: Callable[[BoolArray], float]) -> Cut:
-    """The cut that the counts themselves suggest; no outliers if nothing stands out.
-
-    Parameters
-    ----------
-    counts : effective counts of distinct points
-    own_neighbours : for a mask of points, the share of their nearest neighbours that are among them
-    """
+def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
+    """The cut that the counts of distinct points and the distances between these suggest, and clusters below it that are kept."""
     count, p = find_valley(counts)
-    low = counts < max(count, ALONE)
-    if p < VALLEY_LEVEL and _is_sparse(counts, low):
-        if low.mean() <= CROWD_SHARE or own_neighbours(low) < KEEPS_TO_ITSELF:
-            return Cut(max(count, ALONE), "valley", p)
-        return Cut(0.0, "none", sparse_group=count)
-    count = alone_below(counts)
-    return Cut(count, "alone") if (counts < count).mean() <= CROWD_SHARE else NOBODY
+    low = counts < count
+    # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
+    if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
+        asked = np.flatnonzero(low)
+        asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
+        if low.mean() <= CROWD_SHARE:
+            return Cut(count, "valley", p), find_clusters(kernel, low, random_state)
+        if np.median(tenth_nearest(kernel, asked)) > usual_reach(kernel, low, CROWD_FAR, random_state):
+            if stands_apart(kernel, low, asked):
+                return Cut(0.0, "none", sparse_group=count), None
+            return Cut(count, "valley", p), None
+    count = float(np.clip(far_tail(counts, 0.1), ALONE, NEARLY_ALONE))
+    low = counts < count
+    if low.all() or not low.any():
+        return Cut(count, "alone"), None
+    clusters = find_clusters(kernel, low, random_state)
+    kept = 0.0 if clusters is None else clusters.members.mean()
+    return (Cut(count, "alone"), clusters) if low.mean() - kept <= CROWD_SHARE else (NOBODY, None)
 
 
-def _is_sparse(counts: FloatArray, low: BoolArray) -> bool:
-    """Whether at most half as many other rows look like a typical low row as like a typical one of the rest."""
-    return bool(np.median(counts[low]) - 1.0 <= HALF_AS_MANY * (np.median(counts[~low]) - 1.0))
-
-
-def alone_below(counts: FloatArray) -> float:
-    """The count below which a row is alone: the end of the far tail of log m, limited to between 1.1 and 2.
+def far_tail(counts: FloatArray, share: float) -> float:
+    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share.
 
     Examples
     --------
     >>> import numpy as np
-    >>> alone_below(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8])).__round__(2)
-    2.0
+    >>> far_tail(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8]), 0.1).__round__(2)
+    3.37
     """
-    tenth, middle = np.quantile(np.log(counts), [0.1, 0.5])
-    return float(np.clip(np.exp(middle - FAR_BELOW * (middle - tenth) / LOWEST_TENTH), ALONE, NEARLY_ALONE))
+    low, middle = np.quantile(np.log(counts), [share, 0.5])
+    return float(np.exp(middle + FAR_BELOW * (middle - low) / ndtri(share)))
 
 
-def share_of_own_neighbours(kernel: Kernel, members: BoolArray, random_state: int = 0) -> float:
-    """Share of the ten nearest neighbours of these points that are among them."""
-    asked = np.flatnonzero(members)
-    asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
-    distances = kernel.distances(asked, np.arange(kernel.n))
-    distances[np.arange(len(asked)), asked] = np.inf
-    most = min(CROWD_NEIGHBOURS, kernel.n - 1)
-    nearest = np.argpartition(distances, most - 1, axis=1)[:, :most]
-    return float(members[nearest].mean())
+def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
+    """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
+    place, found = min(NEIGHBOURS, kernel.n - 1) - 1, np.empty(len(points))
+    for part in row_blocks(len(points), kernel.n):
+        D = kernel.distances(points[part], np.arange(kernel.n))
+        D[np.arange(len(D)), points[part]] = np.inf
+        found[part] = np.partition(D, place, axis=1)[:, place]
+    return found
+
+
+def usual_reach(kernel: Kernel, low: BoolArray, deviations: float, random_state: int) -> float:
+    """So many deviations above the median of the logarithm of the tenth nearest distance, over the points that are not low; a
+    deviation is that of the highest tenth.
+    """
+    others = np.flatnonzero(~low)
+    found = tenth_nearest(kernel, others[subsample(len(others), CROWD_SAMPLE, random_state)])
+    middle, high = np.quantile(found, [0.5, 0.9])
+    return float(middle * (high / middle) ** (deviations / ndtri(0.9))) if middle > 0 else 0.0
+
+
+def stands_apart(kernel: Kernel, members: BoolArray, asked: IntArray) -> bool:
+    """Whether most of the ten nearest rows of these members are members, even if all others were nearer by a quarter.
+
+    Noise around the data has neighbours of both kinds; in many dimensions all distances are nearly equal, so that a few per cent
+    would decide.
+    """
+    D = kernel.distances(asked, np.arange(kernel.n))
+    D[np.arange(len(asked)), asked] = np.inf
+    D[:, ~members] /= APART**kernel.order
+    most = min(NEIGHBOURS, kernel.n - 1)
+    return bool(members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean() >= 0.5)
 
 
 @dataclass(frozen=True)
@@ -430,6 +449,19 @@ class KeptGroups:
         for part in row_blocks(Y.shape[0], self.kernel.n):
             near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + 1e-9)).any(axis=1)
         return near
+
+
+def find_clusters(kernel: Kernel, low: BoolArray, random_state: int) -> KeptGroups | None:
+    """The points among the outliers whose tenth nearest point is not far; None if there are none.
+
+    The programs see a part of the rows; where there are many clusters, they see no row of some.
+    """
+    reach = usual_reach(kernel, low, FAR, random_state)
+    members = np.zeros(len(low), dtype=bool)
+    members[low] = tenth_nearest(kernel, np.flatnonzero(low)) <= reach
+    if not members.any():
+        return None
+    return KeptGroups(members, kernel.take(np.flatnonzero(members)), np.full(int(members.sum()), reach))
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:

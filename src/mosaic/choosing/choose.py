@@ -12,16 +12,17 @@ from scipy.linalg import solve_triangular
 
 from mosaic._arrays import FloatArray, IntArray, standing_for_all
 from mosaic._codes import BoolArray
+from mosaic._devices import on_host
 from mosaic.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes
-from mosaic.choosing.objectives import Explained, Objective, Pick, Similar, Slots, similarities, without_rounding
+from mosaic.choosing.objectives import Cover, Explained, Objective, Pick, Similar, Slots, without_rounding
 from mosaic.choosing.points import Material
 from mosaic.choosing.selection import Selection, is_low, outliers_of_sample
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
-from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_cut, find_groups, share_of_own_neighbours
+from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers
 
 #: Picks among which the knee of the coverage curve is searched.
 MOST_AUTOMATIC = 100
@@ -50,13 +51,14 @@ def choose(material: Material, settings: Settings) -> Selection:
     if k is not None:
         found = chooser.picks(k)
     elif settings.coverage is not None:
-        found = Picks(*chooser.ranked(len(chooser.pool), settings.coverage, earlier_first=True))
+        found = chooser.explaining(settings.coverage)
         if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
             found = chooser.picks(max(len(found.rows), must, 1))
     elif settings.min_support is not None:
         found = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
-        curve = np.cumsum(chooser.ranked(min(len(chooser.pool), MOST_AUTOMATIC))[1])
+        most = min(len(chooser.pool), MOST_AUTOMATIC)
+        curve = np.cumsum(chooser.ranked(most, most)[1])
         found = chooser.picks(max(knee(curve), 1, must))
     chosen = material.points.group[found.rows]
     changes = None if material.constraints.start is None else chooser.changes(found)
@@ -79,7 +81,7 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
     if go_on:
         material = material.with_constraints(replace(material.constraints, must=selection.members))
     chooser = Chooser(material, settings, selection.cut, selection.groups)
-    rows, gains = chooser.ranked(min(limit, len(chooser.pool)))
+    rows, gains = chooser.ranked(min(limit, len(chooser.pool)), len(selection.rows) or limit)
     share = ExplainedShare(material.kernel, chooser.targets, chooser.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in material.points.group[rows]])
 
@@ -99,15 +101,16 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None
         n = points.total
         count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
         return Cut(count, "threshold"), None
-    kernel, counts = material.sample_kernel, material.sample_counts
+    kernel, counts, groups = material.sample_kernel, material.sample_counts, None
     if is_auto(settings.contamination):
-        cut = find_cut(counts, lambda members: share_of_own_neighbours(kernel, members, material.seed))
+        cut, groups = find_outliers(counts, kernel, material.seed)
     else:
         cut = cut_for_share(counts, material.sample_weights, float(settings.contamination))
-    if settings.min_group is None:
+    if settings.min_group is not None:
+        low = is_low(counts, sample, material, settings, cut)
+        groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
+    if groups is None:
         return cut, None
-    low = is_low(counts, sample, material, settings, cut)
-    groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
     members = np.zeros(points.n, dtype=bool)
     members[sample[groups.members]] = True
     return cut, replace(groups, members=members)
@@ -129,7 +132,6 @@ class Chooser:
     ----------
     material, settings, cut, groups : points and constraints, settings of the fit, the cut, and groups that are kept
     rejected : mask of the points that are outliers and must not be chosen
-    doubtful : mask of the points that are not outliers but are chosen last
     pool : rows that may be chosen
     targets, weights : points to be covered, and the number of rows that each stands for
     """
@@ -149,11 +151,14 @@ class Chooser:
 
     @cached_property
     def doubtful(self) -> BoolArray:
-        """Mask of the points that are not outliers but are chosen last."""
+        """Mask of the points just above a valley, where some outliers are: below the geometric mean of the cut and the median of
+        those that belong.
+        """
         doubtful, sample = np.zeros(self.material.points.n, dtype=bool), self.material.sample
-        if self.rejected.any():
-            doubtful[sample] = doubtful_among(self.material.sample_counts, self.cut, self.rejected[sample])
-        return doubtful if self.groups is None else doubtful & ~self.groups.members
+        if self.cut.rule == "valley" and self.rejected.any():
+            counts, belongs = self.material.sample_counts, ~self.rejected[sample]
+            doubtful[sample] = belongs & (counts < np.sqrt(self.cut.count * np.median(counts[belongs])))
+        return doubtful
 
     @cached_property
     def pool(self) -> IntArray:
@@ -217,7 +222,7 @@ class Chooser:
         slots = constraints.slots(k, candidates, dict(zip(constraints.names, sizes.tolist(), strict=True)))
         slots = self._who_may_fill(slots, candidates)
         constraints.check_room(slots, candidates, self.material.for_rows(self.rejected, False))
-        objective = self._objective(slots.twins)
+        objective = self._objective(slots.twins, k)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = self._greedy(objective, replace(slots, forced=[*slots.forced, *old]))
         if len(chosen) < k:
@@ -241,20 +246,29 @@ class Chooser:
         return Picks(candidates[chosen], objective.similarity_gains(chosen, gains), tuple(replaced))
 
     def ranked(
-        self, k: int, until_explained: float | None = None, *, earlier_first: bool = False
+        self, k: int, covers: float, until_explained: float | None = None, *, earlier_first: bool = False
     ) -> tuple[IntArray, FloatArray]:
         """Up to k rows by the objective and their gains, without quotas, until candidates run out or enough is explained.
 
-        With ``earlier_first``, earlier picks come before others.
+        ``covers`` is the number of picks that the cover is for. With ``earlier_first``, earlier picks come before others.
         """
         candidates = self._candidates(min(k, MOST_AUTOMATIC))
         slots = self._who_may_fill(Slots.free(len(candidates), min(k, len(candidates))), candidates)
-        objective = self._objective(slots.twins)
+        objective = self._objective(slots.twins, covers)
         least = len(slots.forced)
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = self._greedy(objective, slots, until_explained, least)
         return candidates[chosen], objective.similarity_gains(chosen, gains)
+
+    def explaining(self, share: float) -> Picks:
+        """The first picks of a ranking that explain this share of the targets: covers by 2, 4, 8, … picks are tried."""
+        k = 2
+        while True:
+            rows, gains = self.ranked(len(self.pool), k, share, earlier_first=True)
+            if len(rows) <= k or k >= len(self.pool):
+                return Picks(rows, gains)
+            k *= 2
 
     def _earlier(self, objective: Objective, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
@@ -267,8 +281,7 @@ class Chooser:
         old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
         among = [*slots.forced, *old]
         similar = None if slots.too_similar is None else slots.too_similar[np.ix_(among, among)]
-        last, forced = np.zeros(len(among), dtype=bool), range(len(slots.forced))
-        few = Slots(slots.of[among], slots.room, slots.twins[among], last, forced, similar)
+        few = Slots(slots.of[among], slots.room, slots.twins[among], range(len(slots.forced)), similar)
         ranked = list(objective.among(among).greedy(few)) if old else []
         return [among[pick.candidate] for pick in ranked[len(slots.forced) :]]
 
@@ -276,6 +289,7 @@ class Chooser:
         """What became of the earlier picks."""
         material, constraints = self.material, self.material.constraints
         assert constraints.start is not None
+        cover = self.cover(len(found.rows))
         group, start, chosen = material.points.group, constraints.start, material.points.group[found.rows]
         kept = [row for row in start.tolist() if group[row] >= 0 and group[row] in chosen]
         kept = list({int(group[row]): row for row in reversed(kept)}.values())[::-1]
@@ -283,7 +297,7 @@ class Chooser:
         dropped = [(row, self._why_not(row, kept)) for row in start.tolist() if row not in (*kept, *replaced)]
 
         def similarity(points: IntArray) -> float:
-            S = similarities(material.kernel, self.targets, points)
+            S = on_host(cover.between(self.targets, points))
             return float(self.weights @ S.max(axis=1, initial=0.0)) / float(self.weights.sum())
 
         now = similarity(chosen)
@@ -320,7 +334,8 @@ class Chooser:
             n = self.material.n_rows
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
-        rows, _ = self.ranked(max(1, min(len(self.pool), int(weights.sum() / smallest))), earlier_first=True)
+        most = max(1, min(len(self.pool), int(weights.sum() / smallest)))
+        rows, _ = self.ranked(most, most, earlier_first=True)
         if not len(rows):
             return 1  # more than there are, which ``picks`` refuses with the arithmetic
         places = self.material.points.group[rows]
@@ -337,6 +352,9 @@ class Chooser:
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
         points, constraints, pool = self.material.points, self.material.constraints, self.pool
+        sure = pool[~self.doubtful[points.group[pool]] | np.isin(pool, constraints.must)]
+        if constraints.quotas is None and len(sure) >= k:
+            pool = sure
         entries = MOST_SIMILARITIES // (2 if self.settings.objective == "explained" else 1)  # in double precision
         most = max(entries // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
@@ -352,7 +370,7 @@ class Chooser:
         return self._in_order_of_points(np.unique(np.concatenate(kept)))
 
     def _who_may_fill(self, slots: Slots, candidates: IntArray) -> Slots:
-        """The slots, with the candidate rows marked that are copies, must be chosen, come last, or are too similar."""
+        """The slots, with the candidate rows marked that are copies, must be chosen, or are too similar."""
         places = self.material.points.group[candidates]
         too_similar = None
         if not is_auto(self.settings.diversity):
@@ -360,16 +378,20 @@ class Chooser:
             distances = shared_information_distance(self.material.kernel, distinct, distinct)
             too_similar = (distances < float(self.settings.diversity))[np.ix_(back, back)]
         forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.material.constraints.must]
-        return replace(slots, twins=places, forced=forced, last=self.doubtful[places], too_similar=too_similar)
+        return replace(slots, twins=places, forced=forced, too_similar=too_similar)
 
-    def _objective(self, places: IntArray) -> Objective:
-        """The objective that compares candidates, given as points."""
-        kernel = self.material.kernel
+    def cover(self, k: float) -> Cover:
+        """The similarity of a cover by k picks."""
+        return Cover.of(self.material.kernel, self.targets, self.weights, k)
+
+    def _objective(self, places: IntArray, k: float) -> Objective:
+        """The objective that compares candidates, given as points, for k picks."""
+        kernel, cover = self.material.kernel, self.cover(k)
         if self.settings.objective == "similar":
-            return Similar(similarities(kernel, self.targets, places), self.weights)
+            return Similar(cover.between(self.targets, places), self.weights)
         everyone = self.material.points.weights
         ridge = float(everyone @ kernel.diagonal()) / float(everyone.sum())  # the ridge of the certificate
-        return Explained.of(kernel, self.targets, places, self.weights, ridge)
+        return Explained.of(cover, self.targets, places, self.weights, ridge)
 
     def _greedy(
         self, objective: Objective, slots: Slots, until_explained: float | None = None, least: int = 0
@@ -388,17 +410,6 @@ class Chooser:
             yield pick
             if share.add(int(slots.twins[pick.candidate])) >= enough and number >= least:
                 return
-
-
-def doubtful_among(counts: FloatArray, cut: Cut, rejected: BoolArray) -> BoolArray:
-    """Mask of the points that are not outliers but are chosen last.
-
-    Where a valley divides outliers from other points, some outliers lie above it. Points above it with a count below the
-    geometric mean of the cut and the median of the others are doubtful.
-    """
-    if cut.rule != "valley" or not rejected.any() or rejected.all():
-        return np.zeros_like(rejected)
-    return np.asarray(~rejected & (counts < np.sqrt(cut.count * np.median(counts[~rejected]))))
 
 
 def in_order(objective: Objective, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:

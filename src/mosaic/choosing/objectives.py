@@ -21,14 +21,15 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+from scipy.optimize import brentq
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
 from mosaic._codes import BoolArray
 from mosaic._devices import (
     at_least_zero,
-    beside,
     block_entries,
     empty_beside,
+    exponential,
     in_precision_of,
     is_on_device,
     largest_of,
@@ -37,12 +38,15 @@ from mosaic._devices import (
     numpy_dtype,
     on_host,
     rows_of,
+    square_root,
     with_entries,
     zeros_beside,
 )
 from mosaic.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel
 
+#: Points that the reach of a cover is found with, and those among them whose resemblances are counted.
+REACH_POINTS, REACH_CENTRES = 1024, 128
 #: Largest number of sweeps over all candidates (a handful is usual), and candidates whose exchanges are evaluated together.
 MOST_SWEEPS, EXCHANGE_BLOCK = 20, 256
 #: Similarities that exchanges work on at once: half a megabyte in single precision, which stays in the cache of one core.
@@ -71,7 +75,6 @@ class Slots:
     of : candidate c takes a place of slot ``of[c]``
     room : number of places of each slot
     twins : candidates with the same number are copies of one point, of which one at most is chosen
-    last : mask of candidates that are chosen only when no other is left, and never by an exchange
     forced : candidates that are chosen first and stay, whatever their gain
     too_similar : candidates × candidates, true where both must not be chosen
     """
@@ -79,14 +82,13 @@ class Slots:
     of: IntArray
     room: IntArray
     twins: IntArray
-    last: BoolArray
     forced: Sequence[int] = ()
     too_similar: BoolArray | None = None
 
     @classmethod
     def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
         """K places for any of n candidates."""
-        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), np.zeros(n, dtype=bool), forced)
+        return cls(np.zeros(n, np.intp), np.array([k]), np.arange(n), forced)
 
 
 class _Openings:
@@ -127,25 +129,76 @@ class Objective(Protocol):
         """How much each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
 
 
-def similarities(kernel: Kernel, rows: IntArray, columns: IntArray) -> Any:
-    """s_ij = 2 k_ij / (k_ii + k_jj), at least 0, where the points are; points without length share nothing. Columns are
-    contiguous.
+@dataclass(frozen=True)
+class Cover:
+    """s(x, y) = exp(−d(x, y) / h), the similarity of a cover, at the scale of a pick.
+
+    h is such that median_i Σ_j ω_j s(x_i, x_j)² = Σ_j ω_j / k over the points that belong: a row resembles as many rows as a
+    pick stands for. d is the distance of the kernel, √(k_ii + k_jj − 2 k_ij) where it has no other.
+
+    Attributes
+    ----------
+    kernel : the kernel between the points
+    reach : h
+
+    Notes
+    -----
+    1. The form is ours. exp(−d²/h²) at the same scale gives sparse groups no pick, and a wider one gives outliers picks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> cover = Cover.of(make_kernel(X, "rbf", gamma=1.0), np.arange(400), np.ones(400), 10)
+    >>> round(float(np.median((cover.between(np.arange(400), np.arange(400)) ** 2).sum(axis=0))))
+    40
     """
-    diagonal = kernel.diagonal()
-    has_unit_diagonal = bool((diagonal == 1.0).all())
-    dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
-    S = empty_beside(kernel.block_beside(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
-    def fill(part: slice) -> None:
-        block = kernel.block_beside(columns[part], rows)
-        if not has_unit_diagonal:
-            lengths = 0.5 * (diagonal[columns[part], None] + diagonal[rows])
-            lengths[lengths <= 0] = np.inf
-            block = block / beside(block, lengths)
-        S[part, ...] = in_precision_of(S, at_least_zero(block))
+    kernel: Kernel
+    reach: float
 
-    in_blocks(fill, len(columns), len(rows), kernel.block_entries, alone=kernel.on_device)
-    return S.T
+    @classmethod
+    def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
+        """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
+        others = points[subsample(len(points), REACH_POINTS, 0)]
+        centres = subsample(len(others), REACH_CENTRES, 1)
+        D = kernel.distances(others[centres], others)
+        if kernel.order == 2:
+            D = np.sqrt(D, out=D)
+        share = weights[subsample(len(points), REACH_POINTS, 0)]
+        share = (share / share.sum()).astype(np.float32)
+        apart = D[D > 0]
+        if not len(apart):
+            return cls(kernel, 1.0)
+        unit = float(np.median(apart))
+        D = (D / -unit).astype(np.float32)
+        values = np.empty_like(D)
+
+        def excess(log_rate: float) -> float:
+            counts = np.exp(np.multiply(D, 2.0 * np.exp(log_rate), out=values), out=values) @ share
+            return float(np.log(np.median(counts) * max(k, 2.0)))
+
+        # Beyond these every row resembles all others, or itself alone.
+        low, high = np.log(1e-6), np.log(30.0 * unit / float(apart.min()))
+        if excess(high) >= 0:
+            return cls(kernel, unit / float(np.exp(high)))
+        return cls(kernel, unit / float(np.exp(brentq(excess, low, high, xtol=1e-3))))
+
+    def between(self, rows: IntArray, columns: IntArray) -> Any:
+        """s_ij, rows × columns, where the points are. Columns are contiguous."""
+        dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
+        S = empty_beside(self.kernel.distances_beside(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
+
+        def fill(part: slice) -> None:
+            D = in_precision_of(S, self.kernel.distances_beside(columns[part], rows))
+            if self.kernel.order == 2:
+                D = square_root(D)
+            D *= -1.0 / self.reach
+            S[part, ...] = exponential(D)
+
+        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, alone=self.kernel.on_device)
+        return S.T
 
 
 def without_rounding(values: FloatArray, scale: float) -> FloatArray:
@@ -212,8 +265,6 @@ class Similar:
         steps = np.rint(gains / grain)
         is_known = np.ones(len(gains), dtype=bool)
         while (free := openings.free()).any():
-            if not slots.last[free].all():
-                free &= ~slots.last
             candidate = int(np.where(free, steps, -np.inf).argmax())
             if is_known[candidate]:
                 yield choose(candidate, float(gains[candidate]))
@@ -259,7 +310,7 @@ class Similar:
                 gains[:, stays] = -np.inf
                 is_taken = np.zeros(n_candidates, dtype=bool)
                 is_taken[twins[picks]] = True
-                gains[slots.last[block] | is_taken[twins[block]]] = -np.inf
+                gains[is_taken[twins[block]]] = -np.inf
                 gains[slots.of[block, None] != slots.of[picks]] = -np.inf
                 candidate, place = np.unravel_index(int(without_rounding(gains, 10.0 * start).argmax()), gains.shape)
                 unchanged += 1
@@ -415,11 +466,13 @@ class Explained:
     K: FloatArray
     weights: FloatArray
     ridge: float
+    cover: Cover
 
     @classmethod
-    def of(cls, kernel: Kernel, targets: IntArray, places: IntArray, weights: FloatArray, ridge: float) -> Explained:
+    def of(cls, cover: Cover, targets: IntArray, places: IntArray, weights: FloatArray, ridge: float) -> Explained:
         """The objective for targets and candidates that are points of a kernel."""
-        return cls(kernel, targets, places, kernel.block(targets, places), weights, ridge)
+        kernel = cover.kernel
+        return cls(kernel, targets, places, kernel.block(targets, places), weights, ridge, cover)
 
     def among(self, chosen: Sequence[int]) -> Explained:
         """The same objective with these candidates only."""
@@ -427,7 +480,7 @@ class Explained:
 
     def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
         """Differences of the mean similarity; the given gains are decreases of err_g and are not used."""
-        S = on_host(similarities(self.kernel, self.targets, self.places[list(chosen)]))
+        S = on_host(self.cover.between(self.targets, self.places[list(chosen)]))
         nearest = np.maximum.accumulate(S, axis=1)
         return np.asarray(np.diff(self.weights @ nearest / self.weights.sum(), prepend=0.0))
 
@@ -479,8 +532,6 @@ class Explained:
             free = openings.free()
             if not free.any():
                 return
-            if not slots.last[free].all():
-                free &= ~slots.last
             gains = np.maximum(sums, 0.0) / (np.maximum(left, 0.0) + self.ridge)
             yield choose(int(np.where(free, without_rounding(gains, scale), -np.inf).argmax()))
 
@@ -499,7 +550,7 @@ class Explained:
             if worth is not None:
                 gains += worth - worth[picks][:, None]
             gains[stays] = -np.inf
-            gains[:, slots.last | np.isin(slots.twins, slots.twins[picks])] = -np.inf
+            gains[:, np.isin(slots.twins, slots.twins[picks])] = -np.inf
             gains[slots.of[picks][:, None] != slots.of] = -np.inf
             place, candidate = divmod(int(without_rounding(gains, 1e10 * least).argmax()), n_candidates)
             if not gains[place, candidate] > least:

@@ -105,12 +105,17 @@ class Kernel(ABC):
     def diagonal_at(self, Y: Any) -> FloatArray:
         """k(y_i, y_i) in float64 for new points Y (checked by ``as_points``)."""
 
+    #: ``distances`` are this power of a distance.
+    order: ClassVar[int] = 2
+
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative."""
-        diagonal = self.diagonal()
-        return np.asarray(
-            np.maximum(diagonal[rows][:, None] + diagonal[columns] - 2.0 * self.block(rows, columns), 0.0)
-        )
+        return on_host(self.distances_beside(rows, columns))
+
+    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
+        """The same where the points are."""
+        diagonal, K = self.diagonal(), self.block_beside(rows, columns)
+        return at_least_zero(beside(K, diagonal[rows][:, None] + diagonal[columns]) - 2.0 * K)
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
@@ -221,7 +226,6 @@ class StationaryKernel(PointKernel):
 
     gamma: float = 1.0
     unit: int = 0
-    order: ClassVar[int]
 
     def _prepared(self, Y: Any) -> Any:
         return in_unit(super()._prepared(Y), self.unit)
@@ -237,9 +241,9 @@ class StationaryKernel(PointKernel):
             scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
         return exponential(scaled)
 
-    def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
         """D between own points."""
-        return on_host(self._distances(self._rows(rows), self._rows(columns)))
+        return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The distance D between new points and own points."""
@@ -260,8 +264,6 @@ class StationaryKernel(PointKernel):
 @dataclass(frozen=True)
 class RBF(StationaryKernel):
     """k(x, y) = exp(−γ ‖x − y‖₂²)."""
-
-    order: ClassVar[int] = 2
 
     @cached_property
     def _centre(self) -> Any:
@@ -385,7 +387,6 @@ class Polynomial(Linear):
     degree: int = 3
     coef0: float = 1.0
     unit: int = 0
-    order: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
