@@ -218,7 +218,7 @@ def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
     ran = run_on_terminal(capsys, monkeypatch, "path", "points.csv", "--max-representatives", "7", "-q")
-    assert ran.out.startswith(f"The knee is at {MOSAIC().fit(points).n_representatives_}:")
+    assert ran.out.startswith(f"The suggested is at {MOSAIC().fit(points).n_representatives_}:")
 
 
 def test_estimate_says_what_it_would_cost(folder, capsys):

@@ -321,7 +321,7 @@ def test_curve_is_that_of_the_path(model: MOSAIC) -> None:
     assert curve.row == path.indices[:24].tolist()
     np.testing.assert_allclose(curve.similarity, path.similarity[:24])
     np.testing.assert_allclose(curve.coverage, path.coverage[:24])
-    assert curve.knee == path.knee
+    assert curve.suggested == path.suggested
 
 
 def test_rows_on_the_curve_are_on_the_map_for_any_k(model: MOSAIC) -> None:
@@ -331,13 +331,13 @@ def test_rows_on_the_curve_are_on_the_map_for_any_k(model: MOSAIC) -> None:
 
 def test_knee_is_the_number_that_an_automatic_choice_takes() -> None:
     model = MOSAIC().fit(BLOBS.X)
-    assert summary(model, certificate=False).curve.knee == model.n_representatives_
+    assert summary(model, certificate=False).curve.suggested == model.n_representatives_
 
 
 def test_curve_is_at_least_twenty_long_and_never_shorter_than_the_choice() -> None:
     model = MOSAIC(1).fit(BLOBS.X)
     curve = summary(model, certificate=False).curve
-    assert len(curve.k) == max(20, curve.knee)
+    assert len(curve.k) == max(20, curve.suggested)
     assert len(summary(model.rethreshold(n_representatives=120), certificate=False).curve.k) == 120
 
 
@@ -682,7 +682,7 @@ def test_coverage_display_marks_the_choice_and_the_knee(model: MOSAIC, facts: Su
     np.testing.assert_array_equal(coverage.get_xydata(), np.column_stack([facts.curve.k, facts.curve.coverage]))
     np.testing.assert_array_equal(similarity.get_ydata(), facts.curve.similarity)
     assert set(display.chosen_.get_xdata()) == {12}
-    assert set(display.knee_.get_xdata()) == {facts.curve.knee}
+    assert set(display.suggested_.get_xdata()) == {facts.curve.suggested}
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"chosen: k = 12, coverage {100 * model.coverage_:.0f} %" in labels
     np.testing.assert_array_equal(display.dot_.get_xydata(), coverage.get_xydata()[[11]])  # on its curve

@@ -62,9 +62,9 @@ def test_curve_says_what_every_number_of_representatives_covers(gamma):
 def test_curve_agrees_with_the_model_where_the_number_is_read_off_it(name, kernel):
     X = SETS[name]
     curve = mosaic.path(X, kernel=kernel)
-    assert 1 <= curve.knee <= len(curve.indices)
-    assert curve.model.n_representatives_ == curve.knee
-    np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.knee))
+    assert 1 <= curve.suggested <= len(curve.indices)
+    assert curve.model.n_representatives_ == curve.suggested
+    np.testing.assert_array_equal(curve.model.representative_indices_, curve.at(curve.suggested))
     for share in (0.3, 0.8):
         k = curve.smallest(share)
         assert curve.coverage[k - 1] >= share

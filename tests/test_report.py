@@ -202,7 +202,7 @@ def test_must_include_rows_are_never_outliers_of_the_page(blobs):
 def test_paper_mode_ranks_only_the_representatives(blobs):
     facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), certificate=False)
     assert len(facts["ranking"]) == facts["k"]
-    assert facts["knee"] is None
+    assert facts["suggested"] is None
 
 
 def test_groups_are_those_of_fit_or_of_the_caller(blobs):
@@ -353,9 +353,9 @@ def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, facts):
 
 def test_knee_is_that_of_the_automatic_choice(blobs, facts):
     auto = MOSAIC().fit(blobs.X)
-    assert facts_of(auto, certificate=False)["knee"] == auto.n_representatives_
+    assert facts_of(auto, certificate=False)["suggested"] == auto.n_representatives_
     few = facts_of(MOSAIC(3).fit(blobs.X), certificate=False)
-    assert few["knee"] <= len(few["ranking"])
+    assert few["suggested"] <= len(few["ranking"])
 
 
 def test_groups_that_are_protected_keep_their_counts(blobs):

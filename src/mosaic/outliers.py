@@ -67,6 +67,7 @@ __all__ = [
     "find_outliers",
     "find_valley",
     "group_sizes",
+    "just_above",
     "outlier_probability",
 ]
 
@@ -363,21 +364,27 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     low = counts < count
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
-        asked = np.flatnonzero(low)
-        asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
         if low.mean() <= CROWD_SHARE:
             return Cut(count, "valley", p), find_clusters(kernel, low, random_state)
-        if np.median(tenth_nearest(kernel, asked)) > usual_reach(kernel, low, CROWD_FAR, random_state):
-            if stands_apart(kernel, low, asked):
-                return Cut(0.0, "none", sparse_group=count), None
-            return Cut(count, "valley", p), None
+        asked = np.flatnonzero(low)
+        asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
+        middle, deviation = usual_distance(kernel, low, random_state)
+        apart = (np.log(np.median(tenth_nearest(kernel, asked))) - middle) / deviation
+        if apart > CROWD_FAR:
+            # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
+            crowd = low if apart > FAR else counts < just_above(count, counts[~low])
+            kept = stands_apart(kernel, crowd, asked)
+            return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
     count = float(np.clip(far_tail(counts, 0.1), ALONE, NEARLY_ALONE))
     low = counts < count
-    if low.all() or not low.any():
-        return Cut(count, "alone"), None
-    clusters = find_clusters(kernel, low, random_state)
+    clusters = find_clusters(kernel, low, random_state) if low.any() and not low.all() else None
     kept = 0.0 if clusters is None else clusters.members.mean()
     return (Cut(count, "alone"), clusters) if low.mean() - kept <= CROWD_SHARE else (NOBODY, None)
+
+
+def just_above(count: float, others: FloatArray) -> float:
+    """The end of the doubtful counts above a valley: the geometric mean of its foot and the median of the others."""
+    return float(np.sqrt(count * np.median(others)))
 
 
 def far_tail(counts: FloatArray, share: float) -> float:
@@ -387,7 +394,7 @@ def far_tail(counts: FloatArray, share: float) -> float:
     --------
     >>> import numpy as np
     >>> far_tail(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8]), 0.1).__round__(2)
-    3.37
+    3.05
     """
     low, middle = np.quantile(np.log(counts), [share, 0.5])
     return float(np.exp(middle + FAR_BELOW * (middle - low) / ndtri(share)))
@@ -403,14 +410,15 @@ def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
     return found
 
 
-def usual_reach(kernel: Kernel, low: BoolArray, deviations: float, random_state: int) -> float:
-    """So many deviations above the median of the logarithm of the tenth nearest distance, over the points that are not low; a
-    deviation is that of the highest tenth.
+def usual_distance(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
+    """Median and deviation of the logarithm of the tenth nearest distance, over the points that are not low.
+
+    The deviation is that of the highest tenth, and not 0.
     """
     others = np.flatnonzero(~low)
     found = tenth_nearest(kernel, others[subsample(len(others), CROWD_SAMPLE, random_state)])
-    middle, high = np.quantile(found, [0.5, 0.9])
-    return float(middle * (high / middle) ** (deviations / ndtri(0.9))) if middle > 0 else 0.0
+    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
+    return float(middle), max(float(high - middle), 1e-9) / float(ndtri(0.9))
 
 
 def stands_apart(kernel: Kernel, members: BoolArray, asked: IntArray) -> bool:
@@ -456,7 +464,8 @@ def find_clusters(kernel: Kernel, low: BoolArray, random_state: int) -> KeptGrou
 
     The programs see a part of the rows; where there are many clusters, they see no row of some.
     """
-    reach = usual_reach(kernel, low, FAR, random_state)
+    middle, deviation = usual_distance(kernel, low, random_state)
+    reach = float(np.exp(middle + FAR * deviation))
     members = np.zeros(len(low), dtype=bool)
     members[low] = tenth_nearest(kernel, np.flatnonzero(low)) <= reach
     if not members.any():

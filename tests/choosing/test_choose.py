@@ -1,11 +1,13 @@
-"""Shares against the metrics, knees of curves, and the paper's pruning, said once more in plain loops."""
+"""Shares against the metrics, suggested numbers, and the paper's pruning, said once more in plain loops."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits, make_blobs
 
-from mosaic.choosing.choose import ExplainedShare, knee, prune_similar
+from mosaic import MOSAIC
+from mosaic.choosing.choose import MOST_AUTOMATIC, ExplainedShare, prune_similar, silhouettes
 from mosaic.kernels import make_kernel
 from mosaic.metrics import explained_share, unexplained
 
@@ -69,32 +71,53 @@ def test_points_without_length_are_explained_by_anything():
     assert shares_of(kernel, np.arange(2), np.ones(2), [0, 1]) == [0.0, 1.0]
 
 
-# Knee
+# Suggested numbers
 
 
-def test_knee_of_a_curve_that_breaks_is_where_it_breaks():
-    for k in (1, 2, 5, 9):
-        curve = np.minimum(np.arange(1, 11) / k, 1.0) + 0.001 * np.arange(1, 11)
-        assert knee(curve) == k
+def test_silhouettes_are_those_of_a_plain_elimination(rng):
+    D = np.sqrt(((rng.normal(size=(40, 1, 2)) - rng.normal(size=(7, 2))) ** 2).sum(axis=2))
+    found, left = [], list(range(7))
+    while len(left) > 1:
+        nearest = [sorted(left, key=lambda j, i=i: D[i, j])[:2] for i in range(40)]
+        found.insert(0, np.mean([1 - D[i, a] / D[i, b] for i, (a, b) in enumerate(nearest)]))
+        lost = {j: sum(D[i, b] - D[i, a] for i, (a, b) in enumerate(nearest) if a == j) for j in left}
+        left.remove(min(left, key=lost.get))
+    np.testing.assert_allclose(silhouettes(D), found)
 
 
-def test_knee_is_where_a_smooth_curve_is_as_steep_as_its_chord():
-    t = np.arange(1, 101) / 100
-    assert knee(np.sqrt(t)) == 25  # d/dt √t = 1 at t = 1/4
-    assert knee(np.log1p(9 * t)) == pytest.approx(100 * (1 / np.log(10) - 1 / 9), abs=1)
+def blobs(clusters, n, columns, sizes, seed):
+    """Clear blobs: their centres are at least nine deviations apart."""
+    rng, centres = np.random.default_rng(seed), []
+    while len(centres) < clusters:
+        centre = rng.uniform(-30.0, 30.0, columns)
+        if all(np.linalg.norm(centre - other) > 4.5 for other in centres):
+            centres.append(centre)
+    weights = np.where(np.arange(clusters) % 2, sizes, 1.0)
+    rows = np.maximum((n * weights / weights.sum()).astype(int), 1)
+    return make_blobs(rows.tolist(), centers=np.array(centres), cluster_std=0.5, random_state=seed)[0]
 
 
-def test_knee_does_not_depend_on_the_unit(rng):
-    curve = np.cumsum(np.sort(rng.uniform(size=50))[::-1])
-    assert knee(1000.0 * curve) == knee(curve)
+@pytest.mark.parametrize("sizes", [1.0, 5.0])
+@pytest.mark.parametrize(("n", "columns"), [(500, 2), (500, 10), (5000, 2)])
+@pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
+@pytest.mark.parametrize("clusters", [3, 5, 10])
+def test_clear_clusters_get_a_representative_each(clusters, n, columns, sizes):
+    model = MOSAIC().fit(blobs(clusters, n, columns, sizes, seed=0))
+    assert abs(len(model.representative_indices_) - clusters) <= 1
+    assert any("clear clusters" in line for line in model.explain())
 
 
-def test_knee_of_curves_without_one():
-    assert knee(np.zeros(0)) == 0
-    assert knee(np.array([0.3])) == 1
-    assert knee(np.full(8, 0.7)) == 1
-    assert knee(np.zeros(5)) == 1
-    assert knee(np.arange(1.0, 9.0)) == 1
+def test_where_no_number_of_clusters_stands_out_a_rule_of_thumb_suggests_one(rng):
+    model = MOSAIC().fit(rng.normal(size=(450, 4)))
+    assert len(model.representative_indices_) == 15
+    assert any("rule of thumb" in line for line in model.explain())
+    assert 10 <= len(MOSAIC().fit(load_digits().data).representative_indices_) <= 40
+    assert len(MOSAIC().fit(rng.normal(size=(30_000, 2))).representative_indices_) == MOST_AUTOMATIC
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_few_rows_get_a_suggestion_too(n):
+    assert len(MOSAIC().fit(np.arange(float(n))[:, None]).representative_indices_) == max(round((n / 2) ** 0.5), 1)
 
 
 # Pruning

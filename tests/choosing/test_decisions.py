@@ -43,7 +43,7 @@ def test_bandwidth_of_paper_mode_is_by_its_rule():
     [
         ({"n_representatives": 7}, "7 representatives: the number that was given."),
         ({"n_representatives": 1}, "1 representative: the number that was given."),
-        ({}, "where more of them add little"),
+        ({}, "as many as there are clear clusters"),
         ({"coverage": 0.8}, "as many as explain 80 %"),
         ({"min_support": 30}, "as many as can each stand for 30 points"),
         ({"mode": "paper"}, "what pruning and outliers leave"),
@@ -62,7 +62,7 @@ def test_quotas_are_asked_for():
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "8 outliers: fewer than 1.35 rows look like them. The rule flags about 1 % of clean rows"),
+        ({}, "8 outliers: fewer than 1.35 rows look like them, and their neighbours are far. Of clean rows, about 1 %"),
         ({"outliers": "keep"}, "Outliers were not looked for."),
         ({"contamination": 0.05}, "20 outliers: effective counts below"),
     ],
@@ -88,7 +88,7 @@ def test_sparse_group_that_stays_is_told():
     X = np.vstack([rng.normal(size=(600, 5)), 20.0 + 3.0 * rng.normal(size=(150, 5))])
     model = MOSAIC(10).fit(X)
     assert (
-        f"with a count below {model.selection_.cut.sparse_group:.3g} are neighbours of one another, so they are a sparse group"
+        f"with a count below {model.selection_.cut.sparse_group:.3g}, are a sparse crowd, noise or a group"
         in str(model.explain())
     )
 

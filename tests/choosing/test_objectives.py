@@ -10,46 +10,52 @@ import pytest
 
 from mosaic import MOSAIC, datasets
 from mosaic.choosing.choose import in_order
-from mosaic.choosing.objectives import Explained, Similar, Slots, _Nearest, similarities
+from mosaic.choosing.objectives import Cover, Explained, Similar, Slots, _Nearest
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained
 
-# Similarities
+# The cover
 
 
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "polynomial"])
-def test_similarity_is_twice_the_kernel_over_both_lengths_and_never_negative(rng, name):
+def counts_of(cover, points, weights):
+    return (np.asarray(cover.between(points, points)) ** 2) @ weights
+
+
+@pytest.mark.parametrize("k", [2, 5, 40])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "cosine", "precomputed"])
+def test_row_resembles_as_many_rows_as_a_pick_stands_for(rng, name, k):
+    X, everyone, weights = rng.normal(size=(120, 4)), np.arange(120), rng.uniform(0.5, 2.0, 120)
+    kernel = make_kernel(X @ X.T if name == "precomputed" else X, name)
+    found = np.median(counts_of(Cover.of(kernel, everyone, weights, k), everyone, weights))
+    assert found == pytest.approx(weights.sum() / k, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "cosine"])
+def test_similarity_of_the_cover_falls_exponentially_with_the_distance(rng, name):
     X = rng.normal(size=(30, 3))
-    kernel = make_kernel(X, name)
-    K = kernel.block(slice(None), np.arange(30))
-    rows, columns = np.array([3, 1, 29]), np.array([0, 1, 7, 8])
-    expected = [[max(2 * K[i, j] / (K[i, i] + K[j, j]), 0.0) for j in columns] for i in rows]
-    np.testing.assert_allclose(similarities(kernel, rows, columns), expected, rtol=1e-12)
+    cover = Cover(make_kernel(X, name), 0.7)
+    if name == "cosine":
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    D = np.linalg.norm(X[:, None] - X, ord=1 if name == "laplacian" else 2, axis=2)
+    np.testing.assert_allclose(cover.between(np.arange(30), np.arange(10)), np.exp(-D[:, :10] / 0.7), atol=1e-7)
 
 
-def test_similarity_of_a_point_to_itself_is_one_and_to_its_opposite_zero():
-    kernel = make_kernel(np.array([[1.0, 2.0], [-1.0, -2.0]]), "linear")
-    np.testing.assert_allclose(similarities(kernel, np.arange(2), np.arange(2)), np.eye(2))
+def test_one_pick_is_covered_as_two_and_equal_points_have_any_reach(rng):
+    kernel, everyone = make_kernel(rng.normal(size=(50, 2)), "rbf"), np.arange(50)
+    assert Cover.of(kernel, everyone, np.ones(50), 1) == Cover.of(kernel, everyone, np.ones(50), 2)
+    same = make_kernel(np.zeros((5, 2)), "rbf")
+    np.testing.assert_array_equal(Cover.of(same, np.arange(5), np.ones(5), 2).between(np.arange(5), np.arange(5)), 1.0)
 
 
-def test_points_without_length_share_nothing_even_with_one_another():
-    kernel = make_kernel(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]), "linear")
-    np.testing.assert_array_equal(similarities(kernel, np.arange(3), np.arange(3)), np.diag([0.0, 1.0, 0.0]))
-
-
-def test_many_similarities_are_those_of_their_definition(rng):
-    """They are computed block by block."""
-    X = rng.normal(size=(1000, 2))
-    K = X @ X.T
-    expected = np.maximum(2.0 * K / (np.diagonal(K)[:, None] + np.diagonal(K)), 0.0)[:, ::2]
-    found = similarities(make_kernel(X, "linear"), np.arange(1000), np.arange(0, 1000, 2))
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+def test_more_picks_than_points_that_differ_still_have_a_reach(rng):
+    kernel, everyone = make_kernel(np.repeat(rng.normal(size=(4, 2)), 5, axis=0), "rbf"), np.arange(20)
+    assert 0 < Cover.of(kernel, everyone, np.ones(20), 15).reach < np.inf
 
 
 @pytest.mark.parametrize("name", ["rbf", "linear"])
 def test_columns_of_similarities_are_contiguous_and_more_than_a_million_are_kept_in_single_precision(rng, name):
-    kernel = make_kernel(rng.normal(size=(1100, 3)), name)
-    few, many = (similarities(kernel, np.arange(1100), np.arange(columns)) for columns in (900, 1000))
+    cover = Cover(make_kernel(rng.normal(size=(1100, 3)), name), 1.0)
+    few, many = (cover.between(np.arange(1100), np.arange(columns)) for columns in (900, 1000))
     assert (few.dtype, many.dtype) == (np.float64, np.float32)
     assert few.flags.f_contiguous
     assert many.flags.f_contiguous
@@ -63,7 +69,7 @@ def value(S, weights, chosen):
     return float(weights @ S[:, list(chosen)].max(axis=1, initial=0.0))
 
 
-def plain_greedy(S, weights, slots, twins, forced=(), last=None, too_similar=None):
+def plain_greedy(S, weights, slots, twins, forced=(), too_similar=None):
     """Every gain recomputed in every step; the first of the best is taken."""
     chosen, room = [], slots.room.tolist()
     forced = list(forced)
@@ -78,8 +84,6 @@ def plain_greedy(S, weights, slots, twins, forced=(), last=None, too_similar=Non
                 and all(twins[c] != twins[d] for d in chosen)
                 and (too_similar is None or not any(too_similar[d, c] for d in chosen))
             ]
-        if last is not None and not all(last[c] for c in open_ones):
-            open_ones = [c for c in open_ones if not last[c]]
         if not open_ones:
             return chosen
         best = max(open_ones, key=lambda c: value(S, weights, [*chosen, c]))
@@ -116,7 +120,6 @@ def test_lazy_greedy_chooses_what_plain_greedy_chooses(seed):
         {},
         {"twins": twins},
         {"too_similar": too_similar},
-        {"last": rng.uniform(size=12) < 0.5},
         {"twins": twins, "too_similar": too_similar, "forced": [int(np.flatnonzero(slots.of == 2)[0])]},
     ):
         found = picks_of(S, weights, slots, **rules)
@@ -186,15 +189,6 @@ def test_forced_come_first_in_their_order_and_take_a_place():
     assert len(found) == 4
     assert best not in (worst, 5)
     assert found[2] == plain_greedy(S, weights, Slots.free(12, 4), np.arange(12), [worst, 5])[2]
-
-
-def test_the_last_are_chosen_when_nobody_else_is_left():
-    S, weights, _ = instance(6)
-    last = np.arange(12) < 9
-    S[:, 9:] *= 1e-3  # whatever they add
-    found = [pick.candidate for pick in picks_of(S, weights, Slots.free(12, 6), last=last)]
-    assert set(found[:3]) == {9, 10, 11}
-    assert found[3] == int(np.argmax(weights @ np.maximum(S[:, :9] - S[:, 9:].max(axis=1, keepdims=True), 0.0)))
 
 
 def test_copies_of_and_points_too_similar_to_forced_ones_are_closed():
@@ -312,15 +306,6 @@ def test_gains_of_exchanges_are_what_each_exchange_changes_whatever_exchanges_we
             np.testing.assert_array_equal(ours, anew)  # None is equal to None
 
 
-def test_those_that_are_barred_are_never_taken_in_and_may_stay():
-    S, weights, _ = instance(4)
-    best = improve(S, weights, [0, 1, 2], Slots.free(12, 3))
-    barred = np.isin(np.arange(12), best)
-    found = improve(S, weights, [c for c in range(12) if c not in best][:3], Slots.free(12, 3), last=barred)
-    assert not set(found) & set(best)
-    assert improve(S, weights, best, Slots.free(12, 3), last=barred) == best
-
-
 def test_exchanges_improve_what_greedy_finds_and_never_pass_the_optimum():
     better = optimal = 0
     for seed in range(30):
@@ -391,7 +376,7 @@ def cloud_problem(n=40, ridge=1.0, seed=0):
     kernel = make_kernel(rng.normal(size=(n, 2)), "rbf", gamma=0.5)
     targets, candidates = np.arange(n), np.sort(rng.choice(n, n // 2, replace=False))
     weights = rng.uniform(0.5, 3.0, n)
-    return Explained.of(kernel, targets, candidates, weights, ridge)
+    return Explained.of(Cover(kernel, 1.0), targets, candidates, weights, ridge)
 
 
 def error(problem, picks):
@@ -438,13 +423,11 @@ def test_exchanges_lower_the_error_until_none_helps(seed, ridge):
 def test_exchanges_obey_slots_copies_and_what_stays():
     problem = cloud_problem()
     of, twins = np.arange(20) % 2, np.arange(20) // 2 * 2
-    barred = np.arange(20) >= 16
-    slots = replace(slots_for(of, [2, 1]), twins=twins, last=barred)
+    slots = replace(slots_for(of, [2, 1]), twins=twins)
     found = problem.exchanged([0, 2, 5], replace(slots, forced=[2]))
     assert found[1] == 2
     assert of[found].tolist() == [0, 0, 1]
     assert len(set(twins[found].tolist())) == 3
-    assert not barred[found].any()
     greedy = [pick.candidate for pick in problem.greedy(replace(slots, forced=[7]))]
     assert greedy[0] == 7
     assert sorted(of[greedy].tolist()) == [0, 0, 1]
@@ -457,8 +440,10 @@ def test_exchanges_obey_slots_copies_and_what_stays():
 def test_gains_of_a_selection_are_those_of_the_mean_similarity_whatever_picks_were_chosen_for(objective):
     X = datasets.swiss_roll(200)
     model = MOSAIC(8, objective=objective, outliers="keep").fit(X)
-    nearest = np.maximum.accumulate(model.transform(X), axis=1)
-    np.testing.assert_allclose(np.cumsum(model.selection_.gains), nearest.mean(axis=0), rtol=1e-9)
+    reach = Cover.of(make_kernel(X, "rbf"), model.selection_.material.points.first, np.ones(200), 8).reach
+    D = np.linalg.norm(X[:, None] - X[model.representative_indices_], axis=2)
+    nearest = np.maximum.accumulate(np.exp(-D / reach), axis=1)
+    np.testing.assert_allclose(np.cumsum(model.selection_.gains), nearest.mean(axis=0), rtol=1e-6)
 
 
 def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
@@ -470,4 +455,4 @@ def test_order_is_that_of_the_set_and_not_of_the_exchanges_that_led_to_it():
 
 def explained_by_itself(K):
     everyone = np.arange(len(K))
-    return Explained.of(make_kernel(K, "precomputed"), everyone, everyone, np.ones(len(K)), 1.0)
+    return Explained.of(Cover(make_kernel(K, "precomputed"), 1.0), everyone, everyone, np.ones(len(K)), 1.0)

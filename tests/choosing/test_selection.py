@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing import Selection
+from mosaic.choosing.choose import Chooser
 from mosaic.kernels import RBF
 from mosaic.metrics import explained_share
 
@@ -116,8 +118,9 @@ def test_coverage_is_the_explained_share_of_the_rows_that_belong():
 
 def test_gains_are_the_mean_similarity_to_the_nearest_pick():
     model = MOSAIC(6).fit(BLOBS.X)
-    K = rbf_kernel(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_], gamma=model.gamma_)
-    values = [K[:, : k + 1].max(axis=1).mean() for k in range(6)]
+    cover = Chooser(model.selection_.material, model.selection_.settings, model.selection_.cut, None).cover(6)
+    S = np.exp(-cdist(BLOBS.X[~model.is_outlier_], BLOBS.X[model.representative_indices_]) / cover.reach)
+    values = [S[:, : k + 1].max(axis=1).mean() for k in range(6)]
     np.testing.assert_allclose(np.cumsum(model.selection_.gains), values, rtol=1e-6)
 
 

@@ -41,7 +41,7 @@ def without_representatives(facts: dict[str, Any]) -> dict[str, Any]:
     facts["settings"] |= {"sentences": [], "parameters": [], "command": None}
     facts["certificate"] = {"sentence": "Not computed.", "excess": None, "excesses": None, "ridge": None}
     return facts | {
-        "title": "20 outliers among 600 points", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "knee": None,
+        "title": "20 outliers among 600 points", "k": 0, "outliers": "report", "ranking": [], "coverage": [], "suggested": None,
         "moves": [],
     }  # fmt: skip
 
@@ -150,7 +150,7 @@ def world(n: int = 600, k: int = 12, max_k: int = 30, seed: int = 0, n_bins: int
         "compared_with": 128,
         "static_cells": True,
         "coverage": shares.round(5).tolist(),
-        "knee": 7,
+        "suggested": 7,
         "moves": moves,
         "bins": {
             "edges": edges.tolist(),

@@ -150,7 +150,7 @@ def test_pictures_make_cards(visit: Any) -> None:
 
 def test_page_works_without_optional_facts(visit: Any) -> None:
     facts = invented()
-    facts.update(groups=None, file=None, columns=[], knee=None)
+    facts.update(groups=None, file=None, columns=[], suggested=None)
     facts["map"].update(group=None, names=None)
     facts["certificate"] |= {"excess": None}
     facts["settings"] |= {"command": None, "notes": []}

@@ -296,7 +296,7 @@ def test_number_field_buttons_and_curve_move_the_same_k(visit: Any) -> None:
     page.locator("#k-more").click()
     page.locator("#k-less").click()
     assert value_of(page, "#k-range") == "10"
-    page.locator("#k-knee").click()
+    page.locator("#k-suggested").click()
     assert value_of(page, "#k-range") == "7"
     page.locator("#k-first").click()
     assert value_of(page, "#k-range") == "12"
@@ -336,10 +336,10 @@ def test_number_field_takes_complete_and_valid_numbers_only(visit: Any, typed: s
 
 
 def test_knee_that_was_chosen_is_mentioned_once(visit: Any) -> None:
-    page = visit(invented() | {"knee": 12})
-    assert page.locator("#k-first").inner_text() == "Chosen: 12, the knee of the curve"
-    assert page.locator("#k-knee").count() == 0
-    assert page.locator("#curve .knee").count() == 1
+    page = visit(invented() | {"suggested": 12})
+    assert page.locator("#k-first").inner_text() == "Chosen: 12, the suggested of the curve"
+    assert page.locator("#k-suggested").count() == 0
+    assert page.locator("#curve .suggested").count() == 1
 
 
 def test_threshold_moves_outliers_at_once(visit: Any) -> None:

@@ -1,7 +1,7 @@
 """Choosing: points, their geometry, the outliers, and the representatives of the rest. The result is a ``Selection``."""
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
-from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, knee, rank
+from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank, suggested_number
 from mosaic.choosing.explanation import (
     Decisions,
     Explanation,
@@ -47,7 +47,6 @@ __all__ = [
     "flag_only",
     "geometry_of",
     "is_auto",
-    "knee",
     "odd_columns",
     "oddities",
     "percent",
@@ -56,6 +55,7 @@ __all__ = [
     "rank",
     "row_of_point",
     "row_weights",
+    "suggested_number",
     "typical_columns",
     "without_rounding",
 ]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, standing_for_all
+from mosaic._arrays import FloatArray, IntArray, standing_for_all, subsample
 from mosaic._codes import BoolArray
 from mosaic._devices import on_host
 from mosaic.budget import MOST_SIMILARITIES
@@ -22,10 +22,14 @@ from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
-from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers
+from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers, just_above
 
-#: Picks among which the knee of the coverage curve is searched.
-MOST_AUTOMATIC = 100
+#: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
+MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4
+#: Clusters are clear from this mean silhouette on: rows are three times as near to their own pick as to the next.
+CLEAR = 2 / 3
+#: Largest number of rows whose silhouettes are averaged.
+SILHOUETTE_ROWS = 1000
 #: Largest number of points to be covered.
 MOST_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
@@ -47,7 +51,7 @@ def choose(material: Material, settings: Settings) -> Selection:
         raise InvalidInputError(fault, "Ask for fewer.", parameter="n_representatives", value=k)
     if k is None:
         k = material.constraints.fixed_total
-    must = len(material.constraints.must)
+    must, suggested = len(material.constraints.must), None
     if k is not None:
         found = chooser.picks(k)
     elif settings.coverage is not None:
@@ -57,12 +61,14 @@ def choose(material: Material, settings: Settings) -> Selection:
     elif settings.min_support is not None:
         found = chooser.picks(max(chooser.supported(settings.min_support), must))
     else:
-        most = min(len(chooser.pool), MOST_AUTOMATIC)
-        curve = np.cumsum(chooser.ranked(most, most)[1])
-        found = chooser.picks(max(knee(curve), 1, must))
+        suggested = chooser.suggested()
+        found = chooser.picks(max(suggested.k, must))
     chosen = material.points.group[found.rows]
     changes = None if material.constraints.start is None else chooser.changes(found)
-    return Selection(material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes)
+    silhouette = None if suggested is None else suggested.silhouette
+    return Selection(
+        material, settings, found.rows, chosen, found.gains, cut, groups, changes=changes, silhouette=silhouette
+    )
 
 
 def flag_only(material: Material, settings: Settings) -> Selection:
@@ -84,6 +90,11 @@ def rank(selection: Selection, limit: int, *, go_on: bool = False) -> tuple[IntA
     rows, gains = chooser.ranked(min(limit, len(chooser.pool)), len(selection.rows) or limit)
     share = ExplainedShare(material.kernel, chooser.targets, chooser.weights)
     return rows, np.cumsum(gains), np.array([share.add(int(point)) for point in material.points.group[rows]])
+
+
+def suggested_number(selection: Selection) -> int:
+    """The number of representatives that is suggested for the points of a selection."""
+    return Chooser(selection.material, selection.settings, selection.cut, selection.groups).suggested().k
 
 
 def curve_settings(settings: Settings) -> Settings:
@@ -114,6 +125,13 @@ def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None
     members = np.zeros(points.n, dtype=bool)
     members[sample[groups.members]] = True
     return cut, replace(groups, members=members)
+
+
+class Suggestion(NamedTuple):
+    """A number of picks, and the mean silhouette that speaks for it; 0 if no number stands out."""
+
+    k: int
+    silhouette: float
 
 
 class Picks(NamedTuple):
@@ -151,13 +169,11 @@ class Chooser:
 
     @cached_property
     def doubtful(self) -> BoolArray:
-        """Mask of the points just above a valley, where some outliers are: below the geometric mean of the cut and the median of
-        those that belong.
-        """
+        """Mask of the points just above a valley, where some outliers are."""
         doubtful, sample = np.zeros(self.material.points.n, dtype=bool), self.material.sample
         if self.cut.rule == "valley" and self.rejected.any():
             counts, belongs = self.material.sample_counts, ~self.rejected[sample]
-            doubtful[sample] = belongs & (counts < np.sqrt(self.cut.count * np.median(counts[belongs])))
+            doubtful[sample] = belongs & (counts < just_above(self.cut.count, counts[belongs]))
         return doubtful
 
     @cached_property
@@ -232,7 +248,7 @@ class Chooser:
                 "Lower `diversity` or `n_representatives`.",
             )
         # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
-        # knee only says how many there are; coverage and support are those of the picks themselves.
+        # suggested only says how many there are; coverage and support are those of the picks themselves.
         given = not is_auto(settings.n_representatives)
         knee_only = settings.coverage is None and settings.min_support is None
         replaced: list[tuple[int, int]] = []
@@ -260,6 +276,23 @@ class Chooser:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = self._greedy(objective, slots, until_explained, least)
         return candidates[chosen], objective.similarity_gains(chosen, gains)
+
+    def suggested(self) -> Suggestion:
+        """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb.
+
+        Clusters are clear if rows are three times as near to their pick as to the next one, by the mean of 1 − d₁/d₂ (the medoid
+        silhouette), and their number is that of the largest mean.
+        """
+        n, pool = float(self.weights.sum()), len(self.pool)
+        most = min(MOST_AUTOMATIC, pool, len(self.targets) // ROWS_OF_A_CLUSTER)
+        if most > 1:
+            picks = self.material.points.group[self.ranked(most, most)[0]]
+            some = self.targets[subsample(len(self.targets), SILHOUETTE_ROWS, self.material.seed)]
+            kernel = self.material.kernel
+            found = silhouettes(kernel.distances(some, picks) ** (1.0 / kernel.order))
+            if len(found) and found.max() >= CLEAR:
+                return Suggestion(2 + int(found.argmax()), float(found.max()))
+        return Suggestion(int(np.clip(round((n / 2.0) ** 0.5), 1, max(min(MOST_AUTOMATIC, pool), 1))), 0.0)
 
     def explaining(self, share: float) -> Picks:
         """The first picks of a ranking that explain this share of the targets: covers by 2, 4, 8, … picks are tried."""
@@ -457,19 +490,29 @@ class ExplainedShare:
         return 1.0 - float(self.weights @ np.maximum(self.residual, 0.0)) / self.total if self.total > 0 else 1.0
 
 
-def knee(curve: FloatArray) -> int:
-    """The k at which a concave curve v_1, v_2, … is farthest above the chord from (0, 0) to its end.
+def silhouettes(D: FloatArray) -> FloatArray:
+    """Mean of 1 − d₁/d₂ over the rows, d₁ and d₂ the distances to the nearest and second nearest pick, for 2, 3, … picks.
+
+    ``D`` are distances, rows × picks. Picks are taken away one by one, each time the one whose rows are sent least far away. Rows
+    that are picks say nothing and are left out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> knee(np.array([0.5, 0.9, 0.92, 0.94, 0.96]))
-    2
+    >>> X = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 9.0, 9.1, 9.2])
+    >>> silhouettes(np.abs(X[:, None] - X[[1, 4, 7, 8]])).round(2).tolist()
+    [0.9, 0.98, 0.88]
     """
-    if not len(curve) or curve[-1] <= 0:
-        return min(len(curve), 1)
-    k = np.arange(1, len(curve) + 1)
-    return int(k[np.argmax(curve / curve[-1] - k / len(curve))])
+    D = D[D.min(axis=1) > 0]
+    found: list[float] = []
+    rows = np.arange(len(D))
+    while D.shape[1] > 1 and len(D):
+        two = np.argpartition(D, 1, axis=1)[:, :2]
+        first, second = D[rows, two[:, 0]], D[rows, two[:, 1]]
+        found.append(float(np.mean(1.0 - first / second)))
+        farther = np.bincount(two[:, 0], second - first, D.shape[1])
+        D = np.delete(D, int(farther.argmin()), axis=1)
+    return np.array(found[::-1])
 
 
 def _choose_like_the_paper(material: Material, settings: Settings, cut: Cut) -> Selection:

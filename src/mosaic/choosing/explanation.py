@@ -338,7 +338,7 @@ def decisions(selection: Selection) -> Decisions:
     if selection.changes is not None:
         told += selection.changes.sentences(material)
     told.append(_on_outliers(selection))
-    if selection.protected is not None:
+    if selection.protected is not None and settings.min_group is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group
         told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
     if material.row_numbers is not None:
@@ -370,7 +370,9 @@ def _on_number(selection: Selection) -> str:
     elif settings.min_support is not None:
         why = f"as many as can each stand for {settings.min_support:g} points"
     elif is_auto(settings.n_representatives):
-        why = "where more of them add little (the knee of the curve)"
+        why = "no number of clusters stands out, so √(n/2), a rule of thumb"
+        if selection.silhouette:
+            why = f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
     else:
         why = "the number that was given"
     return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
@@ -401,12 +403,14 @@ def _on_outliers(selection: Selection) -> str:
         )
     if cut.rule == "alone":
         return (
-            f"{counted}: fewer than {cut.count:.3g} rows look like them. The rule flags about 1 % of clean rows at most, and "
-            "up to 5 % if tails are heavy."
+            f"{counted}: fewer than {cut.count:.3g} rows look like them, and their neighbours are far. Of clean rows, about 1 % "
+            "are flagged at most."
         )
     if cut.rule == "none":
         if cut.sparse_group > 0:
-            crowd = f"the rows with a count below {cut.sparse_group:.3g}"
-            return f"{counted}: {crowd} are neighbours of one another, so they are a sparse group and are kept."
+            return (
+                f"{counted}, but {selection.crowd_share:.0%} of the rows, those with a count below {cut.sparse_group:.3g}, are a "
+                "sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+            )
         return f"{counted}: more than 5 % of the rows are alone, so being alone is not unusual here."
     return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."

@@ -149,10 +149,10 @@ class Cover:
     --------
     >>> import numpy as np
     >>> from mosaic.kernels import make_kernel
-    >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> cover = Cover.of(make_kernel(X, "rbf", gamma=1.0), np.arange(400), np.ones(400), 10)
-    >>> round(float(np.median((cover.between(np.arange(400), np.arange(400)) ** 2).sum(axis=0))))
-    40
+    >>> X, everyone = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100)
+    >>> cover = Cover.of(make_kernel(X, "rbf", gamma=1.0), everyone, np.ones(100), 10)
+    >>> round(float(np.median((cover.between(everyone, everyone) ** 2).sum(axis=0))))
+    10
     """
 
     kernel: Kernel
@@ -455,7 +455,7 @@ class Explained:
     >>> from mosaic.kernels import make_kernel
     >>> kernel = make_kernel(np.array([[0.0], [0.1], [0.2], [3.0]]), "rbf", gamma=1.0)
     >>> everyone = np.arange(4)
-    >>> objective = Explained.of(kernel, everyone, everyone, np.ones(4), ridge=1.0)
+    >>> objective = Explained.of(Cover(kernel, 1.0), everyone, everyone, np.ones(4), ridge=1.0)
     >>> [pick.candidate for pick in objective.greedy(Slots.free(4, 2))]
     [1, 3]
     """

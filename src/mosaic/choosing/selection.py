@@ -50,6 +50,7 @@ class Selection:
     material : points, similarity, constraints and counts
     groups : outliers that are kept because they form a group, None without ``min_group``
     changes : what became of the picks of an earlier fit, None without one
+    silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
     certificate : what is proven; the first access solves the program
 
     Examples
@@ -71,6 +72,7 @@ class Selection:
     cut: Cut
     groups: KeptGroups | None = field(default=None, repr=False)
     changes: Changes | None = field(default=None, repr=False)
+    silhouette: float | None = field(default=None, repr=False)
 
     #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
     kept: ClassVar[tuple[str, ...]] = ("certificate", "answers")
@@ -459,13 +461,23 @@ class Selection:
             )
         if self.cut.sparse_group > 0 and len(self.chosen):
             low = material.sample_counts < self.cut.sparse_group
-            share = float(material.sample_weights[low].sum() / material.sample_weights.sum())
             if not np.isin(self.chosen, material.sample[low]).any():
                 found.append(
-                    f"about {share * n:,.0f} of {n:,} rows ({100 * share:.0f} %) form a sparse group without a "
-                    "representative. Ask for more representatives, or, if they are outliers, set `contamination`."
+                    f"{self.crowd_share:.0%} of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
+                    "Ask for more representatives, or, if they are outliers, set `contamination`."
                 )
         return tuple(found)
+
+    @property
+    def crowd_share(self) -> float:
+        """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
+        weights = self.material.sample_weights
+        return float(weights[self.material.sample_counts < self.cut.sparse_group].sum() / weights.sum())
+
+    @property
+    def crowd(self) -> IntArray:
+        """Row numbers of the sparse crowd."""
+        return np.flatnonzero(self.effective_count < self.cut.sparse_group)
 
 
 def is_low(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:

@@ -217,7 +217,7 @@ class PathAnswer:
 
     file: File
     sentence: Sentence
-    knee: Annotated[FromOne, "number of representatives beyond which more add little"]
+    suggested: Annotated[FromOne, "number of representatives that is suggested"]
     curve: Annotated[list[CurvePoint], "one entry for each k"]
     notes: Notes
     outputs: Outputs

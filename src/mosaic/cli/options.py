@@ -156,7 +156,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     "how many": (
         _option(
             "-k", "--n-representatives", type=count_or_share, metavar="K",
-            help="a number, a share of the rows such as 0.05, or auto, the knee of the curve (default)",
+            help="a number, a share of the rows such as 0.05, or auto: one for each clear cluster, else √(n/2) (default)",
         ),
         _option("--coverage", type=number, metavar="SHARE", help="choose as many as explain this share of the rows"),
         _option("--min-support", type=number, metavar="ROWS", help="choose as many as can each stand for this many rows"),

@@ -52,11 +52,10 @@ def path(args: Namespace) -> int:
         if args.output is not None:
             with writing(args.output):
                 write_rows(args.output, table, force=args.force)
-    # The knee is that of the longer curve, as for n_representatives="auto".
-    k, n = int(curve.knee), session.table.n
+    k, n = int(curve.suggested), session.table.n
     sentence = (
-        f"The knee is at {k}: {k} {'representative covers' if k == 1 else 'representatives cover'} "
-        f"{100 * curve.coverage[k - 1]:.1f} % of {n:,} points, and more of them add little."
+        f"Suggested: {k} {'representative, which covers' if k == 1 else 'representatives, which cover'} "
+        f"{100 * curve.coverage[k - 1]:.1f} % of {n:,} points."
     )
     outputs = {} if args.output is None else {"curve": args.output}
     if args.json:
@@ -72,8 +71,8 @@ def path(args: Namespace) -> int:
     return 0
 
 
-def chart(coverage: list[float], knee: int, columns: int) -> list[str]:
-    """A curve of shares over 1, 2, 3, … as text; the column of the knee is drawn in another character.
+def chart(coverage: list[float], suggested: int, columns: int) -> list[str]:
+    """A curve of shares over 1, 2, 3, … as text; the column of the suggested number is drawn in another character.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def chart(coverage: list[float], knee: int, columns: int) -> list[str]:
     ...     print(line)
       10 %  ██ ▓▓ ██
            +--------
-           1       3  representatives; knee at 2
+           1       3  representatives; 2 are suggested
     """
     n = len(coverage)
     room = max(columns - 8, 10)
@@ -93,12 +92,12 @@ def chart(coverage: list[float], knee: int, columns: int) -> list[str]:
         cells = ""
         for place in places:
             full = coverage[min(place + step, n) - 1] >= (level - 0.5) / CHART_HEIGHT
-            sign = ("▓" if full else "·") if place < knee <= place + step else ("█" if full else " ")
+            sign = ("▓" if full else "·") if place < suggested <= place + step else ("█" if full else " ")
             cells += sign * (each - 1) + " " if each > 1 else sign
         lines.append(f"{100 * level // CHART_HEIGHT:>4} %  {cells}".rstrip())
     extent = len(places) * each
     lines.append(f"       +{'-' * max(extent - 1, 1)}")
-    lines.append(f"       1{str(n).rjust(max(extent - 1, 2))}  representatives; knee at {knee}")
+    lines.append(f"       1{str(n).rjust(max(extent - 1, 2))}  representatives; {suggested} are suggested")
     return lines
 
 

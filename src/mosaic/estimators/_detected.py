@@ -92,7 +92,10 @@ def explain_detected(detector: Any, i: int | str) -> OutlierExplanation:
     protected = detector.selection_.protected
     if protected is not None and protected[i] and threshold is not None:
         score = detector.offset_
-        why = f"that is below the threshold {threshold:.3g}, but it is one of a group of at least {detector.min_group:g} rows"
+        group = (
+            f"one of a group of at least {detector.min_group:g} rows" if detector.min_group else "near to other rows"
+        )
+        why = f"that is below the threshold {threshold:.3g}, but it is {group}"
     reasons: tuple[ColumnReason, ...] = ()
     if status == "outlier":
         selection: Selection = detector.selection_

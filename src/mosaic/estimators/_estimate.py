@@ -26,7 +26,7 @@ from mosaic.budget import (
     work_of_choosing,
     work_on_device,
 )
-from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
+from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, percent, rank
 from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for, size_of
@@ -42,7 +42,7 @@ class CoverageCurve:
     indices : row numbers, ranked by their gain
     similarity : mean similarity of the points that belong to their nearest representative, for each k
     coverage : share of the points that belong which the first k express, for each k
-    knee : k at which ``similarity`` turns from steep to flat; n_representatives="auto" takes this k
+    suggested : the k that n_representatives="auto" takes
     model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` gives that of any k, with exchanges, so that
         its picks need not be the first k of ``indices``
     """
@@ -50,7 +50,7 @@ class CoverageCurve:
     indices: IntArray
     similarity: FloatArray
     coverage: FloatArray
-    knee: int
+    suggested: int
     model: MOSAIC
 
     def at(self, k: int) -> IntArray:
@@ -71,21 +71,21 @@ class CoverageCurve:
     def __repr__(self) -> str:
         return (
             f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
-            f"{self.coverage[-1]:.3f}, knee at {self.knee}"
+            f"{self.coverage[-1]:.3f}, {self.suggested} suggested"
         )
 
     def _repr_html_(self) -> str:
-        k, n = self.knee, len(self.indices)
+        k, n = self.suggested, len(self.indices)
         shown = sorted({min(number, n) for number in (1, 2, 5, 10, 20, 50, 100, k, n)})
         rows = [(m, percent(self.similarity[m - 1]), percent(self.coverage[m - 1])) for m in shown]
         many = "representative covers" if k == 1 else "representatives cover"
-        title = f"The knee is at {k}: {k} {many} {percent(self.coverage[k - 1])}, and more of them add little."
+        title = f"Suggested: {k} {many} {percent(self.coverage[k - 1])}."
         head = ["k", "mean similarity to the nearest", "coverage"]
         return html_card(title, _curve(self.coverage, k), html_table(head, rows), text=[EXPLAINED])
 
 
-def _curve(coverage: FloatArray, knee: int, width: int = 300, height: int = 140) -> str:
-    """The curve as a small picture, with a dot at the knee."""
+def _curve(coverage: FloatArray, suggested: int, width: int = 300, height: int = 140) -> str:
+    """The curve as a small picture, with a dot at the suggested number."""
     x = np.linspace(0, width, len(coverage) + 1)
     y = height * (1 - np.concatenate([[0.0], coverage]))
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
@@ -94,14 +94,14 @@ def _curve(coverage: FloatArray, knee: int, width: int = 300, height: int = 140)
         f'aria-label="Coverage for 1 to {len(coverage)} representatives">'
         f'<path d="M0 0V{height}H{width}" fill="none" stroke="currentColor" stroke-opacity=".25"/>'
         f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-        f'<circle cx="{x[knee]:.1f}" cy="{y[knee]:.1f}" r="4.5" fill="#0b6e99" stroke="#fff"/></svg>'
+        f'<circle cx="{x[suggested]:.1f}" cy="{y[suggested]:.1f}" r="4.5" fill="#0b6e99" stroke="#fff"/></svg>'
     )
 
 
 def path(
     X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
 ) -> CoverageCurve:
-    """The coverage curve of X: the representatives for every k, and the knee, beyond which more add little.
+    """The coverage curve of X: the representatives for every k, and the number that is suggested.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def path(
     --------
     >>> import mosaic
     >>> curve = mosaic.path(mosaic.datasets.swiss_roll(300))
-    >>> len(curve.at(curve.knee)) == curve.knee
+    >>> len(curve.at(curve.suggested)) == curve.suggested
     True
     >>> bool((curve.coverage[1:] >= curve.coverage[:-1]).all())
     True
@@ -139,7 +139,8 @@ def path(
         fault = f"names {must} rows, and `max_representatives` is {max_representatives}"
         raise InvalidInputError(fault, "Name fewer, or raise it.", parameter="must_include")
     rows, similarity, coverage = rank(model.selection_, max_representatives)
-    return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, knee(similarity), model)
+    suggested = min(len(model.selection_.rows), len(rows))
+    return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, suggested, model)
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:

@@ -380,7 +380,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     Parameters
     ----------
     n_representatives : int, float or "auto", default "auto"
-        How many: a number, a share of the points, or the knee of the coverage curve.
+        How many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2).
     coverage : float, optional
         Instead of a number: choose as many as needed to explain this share of the points that belong.
     min_support : float, optional

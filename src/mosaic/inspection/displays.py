@@ -270,7 +270,7 @@ def _marker_size(n: int) -> float:
 
 
 class CoverageDisplay:
-    """Coverage and similarity by the number of representatives, with the knee and the chosen number.
+    """Coverage and similarity by the number of representatives, with the suggested and the chosen one.
 
     Usually made by ``from_estimator``.
 
@@ -282,7 +282,7 @@ class CoverageDisplay:
     ----------
     ax_, figure_ : its axes and figure
     lines_ : the two curves, coverage first
-    chosen_, knee_ : vertical lines at the chosen number and at the knee
+    chosen_, suggested_ : vertical lines at the chosen and at the suggested number
     dot_ : marker on the curve of the coverage at the chosen number; None if the curve is shorter
 
     Notes
@@ -340,7 +340,7 @@ class CoverageDisplay:
         (similarity,) = ax.plot(curve.k, curve.similarity, **(style | {"color": SECOND} | kwargs))
         self.lines_ = [coverage, similarity]
         self.chosen_ = ax.axvline(k, color=INK, linewidth=1.2, zorder=1)
-        self.knee_ = ax.axvline(curve.knee, color="#777777", linewidth=1.8, linestyle=":", zorder=1)
+        self.suggested_ = ax.axvline(curve.suggested, color="#777777", linewidth=1.8, linestyle=":", zorder=1)
         self.dot_ = None
         if k <= len(curve.k):
             dot: dict[str, Any] = {"marker": "o", "color": QUIET, "markeredgecolor": "white", "markersize": 8}
@@ -356,9 +356,9 @@ class CoverageDisplay:
             "coverage: share of the points that k representatives express",
             "mean similarity to the nearest of k",
             f"chosen: k = {k:,}, coverage {100 * share:.0f} %",
-            f"knee, beyond which more add little: k = {curve.knee}",
+            f"suggested: k = {curve.suggested}",
         ]
-        head(ax, title, [*self.lines_, self.chosen_, self.knee_], labels, columns=2)
+        head(ax, title, [*self.lines_, self.chosen_, self.suggested_], labels, columns=2)
         return self
 
 

@@ -131,14 +131,14 @@ class CurvePart:
     row : the row that is added at k
     similarity : mean similarity of points to their nearest representative, without outliers
     coverage : share of the points, without outliers, that the first k express
-    knee : k at which ``similarity`` turns from steep to flat, the choice of n_representatives="auto"
+    suggested : the choice of n_representatives="auto"
     """
 
     k: list[int]
     row: list[int]
     similarity: list[float]
     coverage: list[float]
-    knee: int
+    suggested: int
 
 
 @dataclass(frozen=True)

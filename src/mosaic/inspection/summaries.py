@@ -12,7 +12,7 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._files import jsonable
 from mosaic._frames import n_rows
-from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
+from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, rank, suggested_number
 from mosaic.estimators import count_threshold
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection.explanations import check_estimator, explain
@@ -238,12 +238,12 @@ def histogram_edges(values: FloatArray, threshold: float | None, most: int = MOS
 
 
 def _curve(selection: Selection) -> CurvePart:
-    """The curve of a ranking. It is as long as for the automatic choice of k, so that both have the same knee."""
+    """The curve of a ranking. It is long enough to show the suggested number."""
     k = len(selection.rows)
     open_ended = replace(selection, settings=curve_settings(selection.settings))
     limit = min(max(k, MOST_AUTOMATIC), LONGEST_CURVE)
     members, similarity, coverage = rank(open_ended, limit)
-    best = knee(similarity[:MOST_AUTOMATIC])
+    best = min(suggested_number(open_ended), len(members))
     length = min(len(members), max(2 * k, SHORTEST_CURVE, best), limit)
     return CurvePart(
         list(range(1, length + 1)),

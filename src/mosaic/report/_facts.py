@@ -114,8 +114,8 @@ def facts_of(
         notes.append(f"{rows} without weight {'was' if fitted.n_without_weight == 1 else 'were'} ignored.")
     known = summary(model, certificate=certificate, parts=("curve",) if representatives else ())
     k, outliers = len(selection.rows) if representatives else 0, selection.settings.outliers
-    knee = None if selection.settings.mode == "paper" or known.curve is None else known.curve.knee
-    ranking = ranking_of(fitted, knee or 0) if representatives else Ranking.of_nobody()
+    suggested = None if selection.settings.mode == "paper" or known.curve is None else known.curve.suggested
+    ranking = ranking_of(fitted, suggested or 0) if representatives else Ranking.of_nobody()
     bins = CountBins.of_selection(selection)
     counts, copies = np.asarray(selection.material.counts), fitted.copies
     shown = np.arange(len(counts))
@@ -147,7 +147,7 @@ def facts_of(
         "outliers": outliers,
         **_lists(found),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
-        "knee": knee if knee is not None and knee <= len(ranking.points) else None,
+        "suggested": suggested if suggested is not None and suggested <= len(ranking.points) else None,
         "moves": _moves(changes),
         "bins": {
             "edges": [float(f"{edge:.6g}") for edge in bins.edges],

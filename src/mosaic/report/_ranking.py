@@ -114,13 +114,14 @@ class Ranking:
         return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
 
 
-def ranking_of(fitted: FittedPoints, knee: int = 0) -> Ranking:
-    """The representatives by rank, and the points that would come next, at least up to the knee.
+def ranking_of(fitted: FittedPoints, suggested: int = 0) -> Ranking:
+    """The representatives by rank, and the points that would come next, at least up to the suggested number, for a cover by as
+    many as there are representatives.
 
     In paper mode nothing is ranked beyond the representatives.
     """
     selection, k = fitted.selection, len(fitted.selection.rows)
-    longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, knee)
+    longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, suggested)
     members, similarity, coverage = rank(selection, k if selection.settings.mode == "paper" else longest, go_on=True)
     kernel, points = selection.kernel, selection.material.points.group[members]
     if len(points) <= fitted.most_exact_ranks:

@@ -84,10 +84,10 @@ function paintCurve() {
   shape("path", { d: `${covered}L${x} ${floor}L${xOfK(page, 1)} ${floor}Z`, class: "area" }, svg);
   shape("path", { d: path(page, 1, maxK), class: "line beyond" }, svg);
   shape("path", { d: covered, class: "line" }, svg);
-  if (facts.knee) {
-    const knee = xOfK(page, facts.knee);
-    shape("line", { x1: knee, x2: knee, y1: TOP, y2: floor, class: "knee" }, svg);
-    if (Math.abs(knee - x) > 56) mark(page, knee, TOP - 8, `knee ${whole(facts.knee)}`, "tick");
+  if (facts.suggested) {
+    const suggested = xOfK(page, facts.suggested);
+    shape("line", { x1: suggested, x2: suggested, y1: TOP, y2: floor, class: "suggested" }, svg);
+    if (Math.abs(suggested - x) > 56) mark(page, suggested, TOP - 8, `suggested ${whole(facts.suggested)}`, "tick");
   }
   shape("line", { x1: x, x2: x, y1: TOP, y2: floor, class: "needle" }, svg);
   const y = yOfShare(page, facts.coverage[state.k - 1]);

@@ -33,7 +33,7 @@ function paintNumber() {
   allow("k-less", state.k > 1);
   allow("k-more", state.k < maxK);
   byId("k-first").setAttribute("aria-pressed", String(state.k === first.k));
-  byId("k-knee")?.setAttribute("aria-pressed", String(state.k === facts.knee));
+  byId("k-suggested")?.setAttribute("aria-pressed", String(state.k === facts.suggested));
   const beyond = state.k > first.k ? `; ranks beyond ${whole(first.k)} were not chosen` : "";
   byId("k-text").textContent = `${shareText()}${beyond}.`;
 }
@@ -199,7 +199,7 @@ function wire() {
   on("k-less", "click", () => setK(state.k - 1));
   on("k-more", "click", () => setK(state.k + 1));
   on("k-first", "click", () => setK(first.k));
-  on("k-knee", "click", () => setK(facts.knee));
+  on("k-suggested", "click", () => setK(facts.suggested));
   on("t-range", "input", (event) => setT(event.target.valueAsNumber));
   on("t-less", "click", () => setT(state.t - 1));
   on("t-more", "click", () => setT(state.t + 1));
