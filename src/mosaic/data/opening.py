@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mosaic._checks import as_bytes
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
@@ -79,7 +80,7 @@ def open_table(
     image_size: int = 32,
     colour: bool = False,
     drop_missing: bool = False,
-    memory_budget: float | None = None,
+    memory_budget: float | str | None = None,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
@@ -111,7 +112,7 @@ def open_table(
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     drop_missing : leave out rows with missing or infinite numbers
-    memory_budget : bytes, 2 GiB by default
+    memory_budget : bytes, or text such as "500MB"; 2 GiB by default
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
@@ -141,11 +142,7 @@ def open_table(
             path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
         )
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    if not budget > 0:
-        raise InvalidInputError(
-            "must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget
-        )
+    budget = as_bytes(memory_budget) or DEFAULT_BUDGET
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
     ending = "" if stream is not None else kind_of(file)
@@ -331,7 +328,7 @@ def read_file(
     group, weight : columns of groups and of weights, which are not compared
     """
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    budget = memory_budget or DEFAULT_BUDGET
     columns = None if stream is None and kind_of(file) in WITHOUT_COLUMNS else columns
     table = _open(
         Request(

@@ -93,7 +93,7 @@ class Graph:
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            name: getattr(self, name) for name in ("points", "features", "n_neighbors")
+            name: getattr(self, name) for name in ("points", "features", "n_neighbors", "unit")
         }  # a copy builds its own tree
 
     @cached_property
