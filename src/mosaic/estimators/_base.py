@@ -249,7 +249,7 @@ class FittedAttributes:
     @property
     def column_scale_(self) -> FloatArray | None:
         """Divisors of the columns, None if columns were taken as they are."""
-        return self._found.material.geometry.prepare.divisors
+        return self._found.material.geometry.prepare.scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
