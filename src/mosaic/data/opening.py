@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mosaic._checks import as_bytes
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
-from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
+from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.excel import open_workbook
 from mosaic.data.faults import FileFault, check_there, refuse_address, there_to_the_end
@@ -50,14 +50,13 @@ KINDS = {
     ".ndjson": Kind("JSON lines", open_json_lines, ("pyarrow.json",), tuple(COMPRESSIONS)),
     ".npy": Kind("NumPy array", open_npy),
     ".npz": Kind("NumPy archive", open_npz),
-    ".mtx": Kind("Matrix Market file", open_matrix_market, (), (".gz", ".bz2")),
     ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
     ".txt": Kind("text, line by line", open_text, ("pyarrow",), tuple(COMPRESSIONS)),
     ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
 #: Kinds whose columns are not asked for by name.
-WITHOUT_COLUMNS = (".npy", ".npz", ".mtx", ".h5ad", ".zarr", ".txt", ".zip")
+WITHOUT_COLUMNS = (".npy", ".npz", ".h5ad", ".zarr", ".txt", ".zip")
 #: Endings of kinds that may be compressed.
 _COMPRESSED = [ending + packing for ending, kind in KINDS.items() for packing in kind.compressions]
 #: What the kinds are called where they are folders.
@@ -94,7 +93,7 @@ def open_table(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .mtx, .h5ad, .zarr, .txt with
+    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, .txt with
         ``embeddings``, a folder of Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a
         path, an Arrow stream: a DuckDB relation, the reader of an ADBC cursor, a data set of Hugging Face
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
