@@ -80,6 +80,7 @@ def test_any_unit_gives_the_same_answer_in_single_precision(X, factor):
     for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"strategy": "sketch"}):
         model, other = MOSAIC(5, **settings).fit(X), MOSAIC(5, **settings).fit(single)
         assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+    assert MOSAIC(5, scale=True).fit(sp.csr_array(single)).n_representatives_ == 5
 
 
 CALLS = {

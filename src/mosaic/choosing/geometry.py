@@ -157,7 +157,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns; 0 where they are rounding errors."""
     if sp.issparse(X):
         share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        largest = np.asarray(abs(X).max(axis=0).todense(), np.float64).ravel()
         unit = np.where(largest > 0, largest, 1.0)  # squares of values divided by it neither overflow nor vanish
         Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
         mean = np.asarray(share @ Y).ravel()
