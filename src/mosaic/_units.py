@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, row_blocks, row_norms_squared
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_blocks, row_norms_squared
 from mosaic._devices import as_double, block_entries, is_on_device, like, numpy_dtype, rows_of
 from mosaic.door import LARGEST, LARGEST_IN_SINGLE
 
@@ -32,13 +32,16 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
 
 def row_lengths(X: Any) -> FloatArray:
     """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
-    if is_on_device(X):
-        blocks = row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES))
-        squares = np.concatenate([row_norms_squared(as_double(rows_of(X, rows))) for rows in blocks])
+    if sp.issparse(X):
+        squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     else:
-        A = X.astype(np.float64, copy=False)
-        squares = A.power(2).sum(axis=1) if sp.issparse(A) else row_norms_squared(A)
-    lengths = np.sqrt(np.asarray(squares).ravel())
+        entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+
+        def of(rows: slice) -> FloatArray:
+            return row_norms_squared(as_double(rows_of(X, rows)))
+
+        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], entries, alone=alone))
+    lengths = np.sqrt(squares)
     return np.where(lengths * (LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST) >= 1.0, lengths, 0.0)
 
 
