@@ -141,3 +141,10 @@ def test_control_characters_of_names_are_written_out(tmp_path, capsys):
     with pytest.raises(FileFault) as told:
         open_table(file)
     assert str(told.value).isprintable()
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_json_that_is_nested_deeply_is_refused(tmp_path, opening, closing):
+    (tmp_path / "x.jsonl").write_text('{"b": 1, "a":' + opening * 1500 + "1" + closing * 1500 + "}\n")
+    with pytest.raises(FileFault, match="brackets within brackets"):
+        open_table(tmp_path / "x.jsonl")

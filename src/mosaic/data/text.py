@@ -21,6 +21,8 @@ from mosaic.data.table import InMemory, Table
 pa, arrow, types = Library("pyarrow"), Library("pyarrow.json"), Library("pyarrow.types")
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: Brackets within brackets; tables need two or three.
+DEEPEST_JSON = 100
 #: Bytes at the beginning of a file that show whether it is text at all.
 FIRST_BYTES = 1 << 16
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
@@ -147,6 +149,12 @@ def open_json_lines(request: Request) -> Table:
             raise _explained(path, error) from error
     if not table.num_rows:
         raise FileFault(path, "has no records", "Write it again with one object a line, or name another one.")
+    level, depth = list(table.schema.types), 0
+    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
+        depth += 1
+        if depth > DEEPEST_JSON:
+            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
+            raise FileFault(path, fault, "Write one flat object a line.")
     if is_small:
         return table_in_memory(request, InMemory(_decimals_as_text(table), lambda number: _line_of(path, number)))
     return _open_large(request, table, size)
