@@ -299,7 +299,7 @@ def judge(cwd, result, outputs, input_before=None, input_path=None):
     there = [o for o in outputs if Path(cwd, o).exists()]
     if code == 0 and len(there) < len(outputs):
         faults.append(f"done, and no {set(outputs) - set(there)}")
-    if code != 0 and there:
+    if code != 0 and there == outputs:  # of several, those before the one that failed are complete
         faults.append(f"failed, and left {there}")
     left = [
         str(p.relative_to(cwd))
