@@ -35,7 +35,6 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 
 LIMIT_S, LIMIT_BYTES = 25, 4 << 30
@@ -78,7 +77,6 @@ def bases(folder):
     np.savez(folder / "a.npz", X=X, y=np.arange(40))
     np.savez_compressed(folder / "b.npz", X=X)
     sp.save_npz(folder / "c.npz", sp.csr_matrix(X * (X > 0)))
-    scipy.io.mmwrite(folder / "a.mtx", sp.coo_matrix(X * (X > 0)))
     with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as z:
         for i in range(8):
             z.writestr(f"f{i % 2}/p{i}.png", png(rng))
@@ -148,7 +146,7 @@ TOKENS = [
     b"true",
     b"--",
 ]
-TEXTS = (".csv", ".tsv", ".jsonl", ".mtx", ".json")
+TEXTS = (".csv", ".tsv", ".jsonl", ".json")
 
 
 def mutate(rng, data, text):
@@ -301,7 +299,7 @@ def judge(cwd, result, outputs, input_before=None, input_path=None):
     there = [o for o in outputs if Path(cwd, o).exists()]
     if code == 0 and len(there) < len(outputs):
         faults.append(f"done, and no {set(outputs) - set(there)}")
-    if code != 0 and there:
+    if code != 0 and there == outputs:  # of several, those before the one that failed are complete
         faults.append(f"failed, and left {there}")
     left = [
         str(p.relative_to(cwd))
@@ -543,29 +541,6 @@ def specials(d):
         "npz names with ..": lambda: npz_of("x.npz", {"../../evil": arr(X)}),
         "npz empty zip": lambda: zipped("x.npz", []),
         "npz 20,000 members": lambda: npz_of("x.npz", {f"a{i}": arr(np.zeros(1)) for i in range(20000)}),
-        # Matrix Market
-        "mtx 1e12 rows": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate real general\n1000000000000 3 1\n1 1 1.0\n"
-        ),
-        "mtx 1e12 rows dense": lambda: put("x.mtx", "%%MatrixMarket matrix array real general\n1000000000000 3\n1\n"),
-        "mtx says 1e7 entries": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 10000000\n1 1 1.0\n"
-        ),
-        "mtx index beyond": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n9 9 1.0\n"),
-        "mtx index 0": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 1\n0 0 1.0\n"),
-        "mtx huge number": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate real general\n99999999999999999999999 3 1\n1 1 1.0\n"
-        ),
-        "mtx negative": lambda: put("x.mtx", "%%MatrixMarket matrix coordinate real general\n-3 3 1\n1 1 1.0\n"),
-        "mtx tall sparse 5e8 rows": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate real general\n500000000 3 2\n1 1 1.0\n2 2 1.0\n"
-        ),
-        "mtx wide sparse": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate real general\n5 2000000000 3\n1 1 1.0\n2 2 1.0\n3 3 2.0\n"
-        ),
-        "mtx symmetric pattern": lambda: put(
-            "x.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n5 5 2\n2 1\n3 3\n"
-        ),
         # tables
         "csv 1e5 columns": lambda: put(
             "x.csv", ",".join(f"c{i}" for i in range(100_000)) + "\n" + (",".join(["1.5"] * 100_000) + "\n") * 5
@@ -610,7 +585,6 @@ def specials(d):
         "csv is parquet": lambda: put("x.csv", b"PAR1" + bytes(100) + b"PAR1"),
         "parquet is csv": lambda: put("x.parquet", "a,b,c\n" + body),
         "parquet bomb 400e6 rows": lambda: parquet_bomb("x.parquet", 400_000_000),
-        "jsonl deep": lambda: put("x.jsonl", '{"a":' + "[" * 100_000 + "]" * 100_000 + "}\n"),
         "jsonl deep objects": lambda: put("x.jsonl", ('{"a":' * 3000 + "1" + "}" * 3000 + "\n") * 3),
         "jsonl is json": lambda: put("x.jsonl", json.dumps([{"a": 1, "b": 2}] * 10, indent=1)),
         "jsonl huge int": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": ' + "9" * 5000 + ', "b": 1}\n'),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 import numpy as np
 import pytest
 
 import mosaic
+from mosaic import MOSAIC
 from mosaic._checks import check_seed, check_strength, one_of, real_number, whole_number
+from mosaic.choosing import Settings
+from mosaic.cli.options import size
 from mosaic.exceptions import InvalidInputError, Wording
 
 
@@ -176,3 +181,24 @@ def test_a_single_candidate_that_is_an_outlier_is_refused_with_the_arithmetic(se
     X = np.vstack([ROWS, [[50.0, 50.0, 50.0]]])
     with pytest.raises(InvalidInputError, match="0 are available: 41 rows − 1 outliers"):
         mosaic.MOSAIC(**settings).fit(X, candidates=[40])
+
+
+@pytest.mark.parametrize("text", ["2G", "2GiB", "2 gib", "2147483648", "1.5GB", "500MB", "64k"])
+def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(text, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    np.save(tmp_path / "x.npy", X)
+    budget = size(text)
+    assert Settings.of(MOSAIC(5, memory_budget=text)).memory_budget == budget
+    with mosaic.data.open_table(tmp_path / "x.npy", memory_budget=text) as table:
+        assert table.n == 60
+
+
+@pytest.mark.parametrize("text", ["2X", "-1G", "0", "GiB", "inf", "2iB", "1e9G"])
+def test_what_is_no_size_is_refused_alike(text, tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(3))
+    with pytest.raises(ArgumentTypeError, match="must be a number of bytes"):
+        size(text)
+    with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
+        MOSAIC(2, memory_budget=text).fit(np.eye(3))
+    with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
+        mosaic.data.open_table(tmp_path / "x.npy", memory_budget=text)

@@ -156,7 +156,7 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv -k nan", "'nan' is not a number or 'auto'"),
         ("select points.csv -k 5 --coverage 0.9", "not allowed with argument"),
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
-        ("select points.csv --memory-budget lots", "'lots' is not a size such as 2GiB"),
+        ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),
         ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
         ("select points.csv --standardize --scale no", "not allowed with argument"),
         ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),

@@ -106,31 +106,6 @@ def test_the_longest_names_can_be_written(tmp_path, name):
     assert [file.name for file in tmp_path.iterdir()] == [f"{name}.csv"]
 
 
-def test_a_file_that_appears_at_the_last_moment_is_not_replaced(tmp_path, monkeypatch):
-    target = tmp_path / "picks.csv"
-    link = os.link
-
-    def late(source, to, **options):
-        target.write_text("of somebody else")
-        link(source, to, **options)
-
-    monkeypatch.setattr("os.link", late)
-    with pytest.raises(FileFault, match="exists already"), replacing(target) as temporary:
-        temporary.write_text("ours")
-    assert target.read_text() == "of somebody else"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_where_files_cannot_be_linked_they_are_renamed(tmp_path, monkeypatch):
-    def never(source, to, **options):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr("os.link", never)
-    with replacing(tmp_path / "picks.csv") as temporary:
-        temporary.write_text("ours")
-    assert [file.read_text() for file in tmp_path.iterdir()] == ["ours"]
-
-
 def test_decimals_of_any_width_are_numbers(tmp_path):
     from decimal import Decimal
 

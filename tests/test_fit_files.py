@@ -9,7 +9,6 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.io
 import scipy.sparse as sp
 
 from mosaic import MOSAIC, MOSAICOutlierDetector
@@ -116,7 +115,6 @@ FILES = {
     "points.feather": lambda path, rows: pd.DataFrame(rows, columns=NAMES).to_feather(path),
     "points.npy": np.save,
     "points.npz": lambda path, rows: np.savez(path, X=rows),
-    "points.mtx": lambda path, rows: scipy.io.mmwrite(path, rows, precision=17),
     "sparse.npz": lambda path, rows: sp.save_npz(path, sp.csr_matrix(rows)),
     "points.h5ad": save_h5ad,
     "points.zarr": save_zarr,
@@ -132,7 +130,7 @@ def test_every_kind_of_file_is_fitted_as_its_rows_are(name, rows, tmp_path):
     np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)
     np.testing.assert_array_equal(found.predict(str(path)), expected.predict(rows))
     np.testing.assert_allclose(found.select(path), rows[expected.representative_indices_])
-    has_names = name not in ("points.npy", "points.npz", "points.mtx", "sparse.npz", "points.zarr")
+    has_names = name not in ("points.npy", "points.npz", "sparse.npz", "points.zarr")
     assert getattr(found, "feature_names_in_", np.array([])).tolist() == (NAMES if has_names else [])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -264,3 +265,9 @@ def test_rows_of_a_precomputed_matrix_know_their_own_length_and_others_get_the_m
     for kernel in (Precomputed(FORMATS[of](K)), Precomputed(FORMATS[of](K)).take(np.array([7, 2, 9]))):
         np.testing.assert_array_equal(kernel.diagonal_at(FORMATS[of](K)), np.diagonal(K))
         np.testing.assert_array_equal(kernel.diagonal_at(FORMATS[of](Y @ X.T)), np.median(np.diagonal(K)))
+
+
+def test_a_graph_kernel_that_was_pickled_answers_as_before():
+    X = 1e30 * np.random.default_rng(0).normal(size=(40, 2))
+    kernel = make_kernel(X[:30], "diffusion")
+    assert np.array_equal(pickle.loads(pickle.dumps(kernel)).cross(X[30:]), kernel.cross(X[30:]))

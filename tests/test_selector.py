@@ -426,3 +426,29 @@ def test_progress_goes_to_stderr_and_not_to_stdout(capsys, kind):
     assert all(line.startswith(f"[{kind.__name__}]") for line in lines)
     stages = [line.split(" s  ")[1].split(",")[0] for line in lines]
     assert stages == ["similarities", "effective counts", "choosing", "5 representatives"]
+
+
+@pytest.mark.parametrize(
+    "model", [MOSAIC(5), MOSAICSampler(5), MOSAICOutlierDetector()], ids=lambda m: type(m).__name__
+)
+def test_a_refused_refit_leaves_the_model_as_it_was(model):
+    frame = pd.DataFrame({"x": CLOUD[:, 0], "y": CLOUD[:, 1], "kind": np.where(CLOUD[:, 2] > 0, "a", "b")})
+    model.fit(frame)
+    before = {name: getattr(model, name) for name in ("table_", "n_features_in_", "feature_names_in_", "selection_")}
+    refused = {
+        "an array": (CLOUD[:, :2], {"sample_weight": -np.ones(200)}),
+        "another frame": (frame.rename(columns={"x": "z"}), {"sample_weight": -np.ones(200)}),
+        "numbers that are missing": (np.full((200, 2), np.nan), {}),
+    }
+    for X, arguments in refused.values():
+        with pytest.raises(InvalidInputError):
+            model.fit(X, **arguments)
+        assert all(getattr(model, name) is value for name, value in before.items())
+    assert str(model.explain(3))
+
+
+def test_a_first_fit_that_is_refused_sets_nothing():
+    model = MOSAIC(5)
+    with pytest.raises(InvalidInputError):
+        model.fit(CLOUD, sample_weight=-np.ones(200))
+    assert vars(model) == vars(MOSAIC(5))

@@ -1,8 +1,8 @@
-"""Functions on arrays that all modules share: checks, blocks of rows, samples."""
+"""Functions on arrays that all modules share: blocks of rows, samples, row numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic._devices import (
-    is_on_device,
-    namespace,
     on_host,
     squares_of_rows,
 )
@@ -24,8 +22,6 @@ Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
 #: Rows × columns of one temporary block: 2 MB of float64, which stays in the cache of one core.
 BLOCK_ENTRIES = 1 << 18
-#: The smallest weight that differs from others, as a share of the largest.
-LEAST_WEIGHT = 2.0**-100
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> Iterator[slice]:
@@ -106,178 +102,6 @@ def row_norms_squared(A: Any) -> FloatArray:
 def in_double(A: Any) -> FloatArray:
     """A dense or sparse matrix as a dense float64 array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
-
-
-def as_points(X: Any, name: str = "X") -> Any:
-    """A finite two-dimensional float array or CSR matrix; float32 stays float32, all else becomes float64."""
-    if is_on_device(X):
-        return points_on_device(X, name)
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()  # the arrays belong to the caller and must not be sorted in place
-            X.sum_duplicates()
-        values = X.data
-    else:
-        refuse_masked(X, name)
-        try:
-            X = np.asarray(X)
-        except ValueError as error:  # ragged lists
-            raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
-        if X.ndim != 2:
-            raise InvalidInputError(
-                f"must have two dimensions (points × features); got shape {X.shape}",
-                f"For points with one feature use {name}.reshape(-1, 1).",
-                parameter=name,
-            )
-        values = X
-    if values.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"must hold real numbers; got dtype {values.dtype}",
-            "Convert or drop the columns that are not numeric.",
-            parameter=name,
-        )
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InvalidInputError(f"must have at least one point and one feature; got shape {X.shape}", parameter=name)
-    if values.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-        values = X.data if sp.issparse(X) else X
-    refuse_missing(X, None, name)
-    return X
-
-
-def points_on_device(X: Any, name: str = "X") -> Any:
-    """A finite two-dimensional array of floats, where it is."""
-    xp = namespace(X)
-    if X.ndim != 2 or 0 in X.shape:
-        fault = f"must have two dimensions (points × features), with at least one of each; got shape {tuple(X.shape)}"
-        raise InvalidInputError(fault, parameter=name)
-    if not (xp.isdtype(X.dtype, "real floating") or xp.isdtype(X.dtype, "integral") or xp.isdtype(X.dtype, "bool")):
-        raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
-    if X.dtype not in (xp.float32, xp.float64):
-        X = xp.astype(X, xp.float64)
-    refuse_missing(X, None, name)
-    return X
-
-
-def refuse_masked(X: Any, name: str = "X") -> None:
-    """Raise an InvalidInputError for masked entries, which would otherwise be read as numbers, and for arrays of records."""
-    if isinstance(X, np.ndarray) and X.dtype.names is not None:
-        raise InvalidInputError(
-            f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}",
-            f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame.",
-            parameter=name,
-        )
-    masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
-    if masked:
-        raise InvalidInputError(
-            f"has {masked:,} masked entries, which cannot be compared",
-            "Fill them (numpy.ma.filled, an imputer), or leave out their rows.",
-            parameter=name,
-        )
-
-
-def refuse_missing(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
-    """Raise an InvalidInputError that counts and locates the entries that are NaN or infinite, if there are any.
-
-    Parameters
-    ----------
-    matrix : dense or sparse; for a sparse matrix only stored entries are checked
-    names : column names for the message
-    name : name of the matrix in the message
-    first_row : number of the first row, if the matrix is a block of a larger one
-
-    Examples
-    --------
-    >>> refuse_missing(np.eye(2), None)
-    >>> refuse_missing(np.array([[1.0, 2.0], [np.nan, 4.0]]), ["height", "age"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    mosaic.exceptions.InvalidInputError: X must be finite; ... X[1, 0] = nan, in row 1, column 'height', ...
-    """
-    if is_on_device(matrix):
-        if bool(namespace(matrix).all(namespace(matrix).isfinite(matrix))):
-            return
-        matrix = on_host(matrix)
-    matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
-    values = matrix.data if sp.issparse(matrix) else matrix
-    if values.dtype.kind != "f":
-        return
-    # A finite sum proves that all entries are finite, without a temporary array. Entries are examined only otherwise.
-    with np.errstate(all="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    n_nan, n_inf, first = _non_finite(values)
-    if first is None:  # the sum of large numbers has overflowed
-        return
-    value = float(values[first])
-    if sp.issparse(matrix):
-        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
-        column = int(matrix.indices[first[0]])
-    else:
-        row, column = first
-    row += first_row
-    counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_inf, "inf")) if count)
-    remedies = {
-        "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,
-        "Replace inf by finite numbers or drop these rows.": n_inf,
-    }
-    raise InvalidInputError(
-        f"must be finite; entries that are not: {counts}. The first is {name}[{row}, {column}] = {value}, "
-        f"in `row {row}`, column {column if names is None else repr(str(names[column]))}, counted from 0",
-        " ".join(remedy for remedy, count in remedies.items() if count),
-        parameter=name,
-    )
-
-
-def _non_finite(values: FloatArray) -> tuple[int, int, tuple[int, ...] | None]:
-    """Number of NaN entries, number of infinite entries, and the position of the first of either, block by block."""
-    n_nan = n_inf = 0
-    first: tuple[int, ...] | None = None
-    for block in row_blocks(len(values), int(np.prod(values.shape[1:]))):
-        finite = np.isfinite(values[block])
-        if finite.all():
-            continue
-        if first is None:
-            row, *column = np.unravel_index(int(np.argmin(finite)), finite.shape)
-            first = (block.start + int(row), *map(int, column))
-        nans = int(np.isnan(values[block]).sum())
-        n_nan += nans
-        n_inf += finite.size - int(finite.sum()) - nans
-    return n_nan, n_inf, first
-
-
-def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
-    """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
-    try:
-        values = on_host(values)
-        refuse_masked(values, name)
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        fault = f"must hold numbers, one for each of {length} points: {error}"
-        raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
-    if vector.shape != (length,):
-        fault = f"must have one entry for each of {length} points; got shape {vector.shape}"
-        raise InvalidInputError(fault, parameter=name)
-    if not np.isfinite(vector).all():
-        raise InvalidInputError(f"must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not", parameter=name)
-    wrong = vector <= minimum if strict else vector < minimum
-    if wrong.any():
-        first, sign = int(np.argmax(wrong)), ">" if strict else ">="
-        raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
-    return vector
-
-
-def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that, so that squares do not vanish.
-
-    Examples
-    --------
-    >>> as_weights([0.0, 1.0, 1e-300], 3).tolist()
-    [0.0, 1.0, 7.888609052210118e-31]
-    """
-    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
-    least = float(weights.max(initial=0.0)) * LEAST_WEIGHT
-    return np.where(weights > 0, np.maximum(weights, least), 0.0)
 
 
 def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:

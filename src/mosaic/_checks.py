@@ -6,6 +6,7 @@ Also the words that settings take: the command line offers them before NumPy is 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -89,6 +90,27 @@ def real_number(
         )
         raise InvalidInputError(fault, remedy, parameter=parameter, value=_as_python(value))
     return number
+
+
+def as_bytes(budget: Any) -> float | None:
+    """A memory budget in bytes, from a number or text: units are kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, M, G, T).
+
+    Examples
+    --------
+    >>> as_bytes("1GiB"), as_bytes("1.5g"), as_bytes("500 MB"), as_bytes("1024"), as_bytes(2e9), as_bytes(None)
+    (1073741824.0, 1610612736.0, 500000000.0, 1024.0, 2000000000.0, None)
+    """
+    if budget is None:
+        return None
+    value = float(budget) if isinstance(budget, Real) and not isinstance(budget, bool) else math.nan
+    if isinstance(budget, str):
+        written = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:([kmgt])(i?b?)|b?)", budget.strip().lower())
+        if written is not None:
+            value = float(written[1]) * (1000 if written[3] == "b" else 1024) ** (" kmgt".index(written[2] or " "))
+    if not (math.isfinite(value) and value > 0):
+        fault = "must be a number of bytes > 0, or text such as 2GiB, 500MB or 1000000"
+        raise InvalidInputError(fault, "By default it is 2 GiB.", parameter="memory_budget", value=_as_python(budget))
+    return value
 
 
 def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | None = None) -> str:

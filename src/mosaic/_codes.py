@@ -24,11 +24,11 @@ from mosaic._devices import (
     repeated,
     rows_of,
     shifted_right,
-    squares_of_rows,
     times_power_of_two,
     whole,
     with_values,
 )
+from mosaic._units import row_lengths
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -177,24 +177,9 @@ def row_priorities(X: Any) -> Any:
 
 def _unit_shift(X: Any) -> int:
     """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
-    values, most, entries = X.data if sp.issparse(X) else X, namespace(X).max, block_entries(X, BLOCK_ENTRIES)
-    alone, columns = is_on_device(X), 1 if sp.issparse(X) else X.shape[1]
-
-    def size(part: slice) -> float:
-        return float(most(abs(rows_of(values, part))))
-
-    sizes = in_blocks(size, values.shape[0], columns, entries, alone=alone)
-    shift = -int(np.frexp(max(sizes, default=0.0))[1])  # squares stay within the range of floats
-
-    def length(part: slice) -> float:
-        if sp.issparse(X):
-            block = sp.csr_array((np.ldexp(X[part].data, shift), X[part].indices, X[part].indptr), shape=X[part].shape)
-            return float(block.power(2).sum(axis=1).max())
-        return float(most(squares_of_rows(times_power_of_two(rows_of(X, part), shift))))
-
-    longest = max(in_blocks(length, X.shape[0], X.shape[1], entries, alone=alone), default=0.0)
+    longest = float(row_lengths(X).max(initial=0.0)) ** 2
     # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
-    return shift - (int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2
+    return -((int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2)
 
 
 def _rounded_lengths(X: Any, shift: int) -> Any:

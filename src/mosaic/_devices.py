@@ -313,11 +313,8 @@ def as_integers(A: Any) -> Any:
 
 
 def times_power_of_two(A: Any, exponent: int) -> Any:
-    """A · 2^exponent, exactly unless it leaves the range of floats."""
-    if not is_on_device(A):
-        return np.ldexp(A, exponent)
-    half = exponent // 2  # 2^exponent itself may be out of range
-    return as_double(A) * 2.0**half * 2.0 ** (exponent - half)
+    """A · 2^exponent, exactly."""
+    return as_double(A) * 2.0**exponent if is_on_device(A) else np.ldexp(A, exponent)
 
 
 def with_values(A: Any, places: NDArray[np.intp], values: NDArray[np.uint64]) -> Any:

@@ -16,10 +16,10 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, as_points, as_weights, in_blocks, in_double, row_blocks
+from mosaic._arrays import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
 from mosaic._checks import real_number
 from mosaic._devices import beside, on_host, rows_of, squares_of_rows
-from mosaic._units import LARGEST_EXPONENT
+from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
 
@@ -85,19 +85,6 @@ def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
             "Take S from rows of Y.",
         )
     return _gauge(points, corners, symmetric)
-
-
-def _of_ordinary_size(X: Any) -> tuple[Any, int]:
-    """X / 2^u and u, where the largest entries are so large or small that squares leave the range of floats; else X and 0."""
-    largest = float(abs(X).max())
-    u = int(np.frexp(largest)[1])
-    return (X, 0) if abs(u) <= LARGEST_EXPONENT - 100 else (_shifted(X, -u), u)
-
-
-def _shifted(X: Any, shift: int) -> Any:
-    if not sp.issparse(X):
-        return np.ldexp(X, shift)
-    return sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape)
 
 
 def _gauge(Y: FloatArray, S: FloatArray, symmetric: bool) -> FloatArray:
@@ -172,7 +159,7 @@ def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) ->
     >>> round(hull_coverage(Y, [0, 2], symmetric=False), 3)  # [0, 2] is no combination with coefficients ≥ 0
     0.707
     """
-    points, _ = _of_ordinary_size(in_double(as_points(Y, "Y")))
+    points = in_double(as_points(Y, "Y"))
     corners = points[as_indices(chosen, len(points), "chosen")]
     lengths = np.linalg.norm(points, axis=1)
     if not lengths.any():
@@ -344,11 +331,11 @@ def hausdorff_radius(kernel_or_points: Kernel | ArrayLike, chosen: ArrayLike, *,
         def distances(rows: slice, members: IntArray) -> FloatArray:
             return np.asarray(np.sqrt(_distances(kernel, diagonal, rows, members, normalised=False)))
     else:
-        X, unit = _of_ordinary_size(as_points(kernel_or_points))
+        X = as_points(kernel_or_points)
         n = X.shape[0]
 
         def distances(rows: slice, members: IntArray) -> FloatArray:
-            return np.asarray(np.ldexp(cdist(in_double(X[rows]), in_double(X[members])), unit))
+            return np.asarray(cdist(in_double(X[rows]), in_double(X[members])))
 
     members = as_indices(chosen, n, "chosen")
     if not len(members):

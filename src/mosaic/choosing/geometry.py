@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, row_norms_squared, subsample
+from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, subsample
 from mosaic._devices import (
     as_double,
     beside,
@@ -36,17 +36,16 @@ from mosaic._devices import (
     on_host,
     rows_of,
 )
-from mosaic._units import Prepare, in_unit, unit_of
+from mosaic._units import Prepare, row_lengths
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
+from mosaic.door import check_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import (
     STATIONARY_KERNELS,
     EffectiveCount,
     Kernel,
     StationaryKernel,
-    check_similarities,
-    in_unit_of,
     make_kernel,
     resolve_gamma,
 )
@@ -74,8 +73,6 @@ MIDDLE_HALF, MIDDLE_NINE_TENTHS, LEAST_PART = 1.349, 3.290, 0.1
 MANY_COLUMNS, ZERO_SHARE, MIXED_COLUMNS, EITHER_SIDE, LONGEST_TO_MEDIAN = 50, 0.95, 0.75, 0.25, 3.0
 #: Largest number of rows from which this is decided.
 DIRECTION_SAMPLE = 2000
-#: Kernels whose similarities do not depend on the unit of the data: rows may be divided by a power of two (``unit_of``).
-UNIT_FREE = (*STATIONARY_KERNELS, "polynomial", "poly", "cosine", "diffusion")
 #: Columns that a sentence names, with their divisors.
 NAMED_COLUMNS = 3
 
@@ -97,12 +94,8 @@ class Geometry:
 
     @property
     def gamma(self) -> float | None:
-        """The bandwidth, where the kernel has one, in the unit of the data; infinite or 0 if no float holds it."""
-        gamma = getattr(self.kernel, "gamma", None)
-        if gamma is None or not self.prepare.kept_unit:
-            return gamma
-        with np.errstate(over="ignore"):
-            return float(np.ldexp(gamma, -_order(self.kernel) * self.prepare.kept_unit))
+        """The bandwidth, where the kernel has one."""
+        return getattr(self.kernel, "gamma", None)
 
 
 def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Prepare:
@@ -110,14 +103,10 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
     if settings.scale is True and settings.kernel == "precomputed":
         fault = "divides columns of features, and with `kernel='precomputed'` there are none"
         raise InvalidInputError(fault, "Leave it at 'auto'.", parameter="scale", value=True)
-    if isinstance(settings.kernel, str) and settings.kernel == "precomputed":
-        check_similarities(max(float(X.max()), -float(X.min())), X.dtype)
-    is_free = settings.scale is True or (isinstance(settings.kernel, str) and settings.kernel in UNIT_FREE)
-    unit = unit_of(X) if is_free else None
-    X = X if unit is None else in_unit(X, unit)
+    check_size(X)
     scale = column_scale(X, weights, settings.scale, ours=settings.similarity_is_ours)
     ours = settings.similarity_is_ours and scale is None and settings.scale is not False
-    return Prepare(scale, ours and compares_directions(X), unit)
+    return Prepare(scale, ours and compares_directions(X))
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
@@ -168,7 +157,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns; 0 where they are rounding errors."""
     if sp.issparse(X):
         share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-        largest = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        largest = np.asarray(abs(X).max(axis=0).todense(), np.float64).ravel()
         unit = np.where(largest > 0, largest, 1.0)  # squares of values divided by it neither overflow nor vanish
         Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
         mean = np.asarray(share @ Y).ravel()
@@ -260,7 +249,7 @@ def compares_directions(X: Any) -> bool:
     if (some >= 0).all():
         return bool((some == 0).mean() >= ZERO_SHARE)
     mixed = np.minimum((some < 0).mean(axis=0), (some > 0).mean(axis=0)) >= EITHER_SIDE
-    lengths = np.sqrt(row_norms_squared(X))
+    lengths = row_lengths(X)
     return bool(mixed.mean() >= MIXED_COLUMNS and lengths.max() <= LONGEST_TO_MEDIAN * np.median(lengths))
 
 
@@ -269,13 +258,8 @@ def geometry_of(
 ) -> Geometry:
     """The kernel over the distinct points of prepared rows X, and the decisions that led to it."""
     kernel = _kernel(X, points, settings, prepare, seed)
-    decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n, prepare.kept_unit))
+    decisions = (_on_columns(prepare, settings, names), _on_bandwidth(kernel, settings, points.n))
     return Geometry(prepare, kernel, decisions)
-
-
-def _order(kernel: Kernel | type[StationaryKernel] | None) -> int:
-    """γ · x^order has no unit: 1 / γ is measured like this power of the data."""
-    return getattr(kernel, "order", 2)
 
 
 def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: int) -> Kernel:
@@ -285,15 +269,13 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
         kernel = make_kernel(X, "precomputed")
         same = points.n == kernel.n and bool((points.first == np.arange(kernel.n)).all())
         return kernel if same else kernel.take(points.first)
-    rows, unit = rows_of(X, points.first), prepare.kept_unit
+    rows = rows_of(X, points.first)
     kind = STATIONARY_KERNELS.get(name) if isinstance(name, str) else None
-    if not is_auto(gamma):
-        gamma = in_unit_of(gamma, _order(kind) * unit)
-    else:
+    if is_auto(gamma):
         gamma = "scale"
         if kind is not None and points.n > 1:
             if settings.mode == "paper":
-                gamma = in_unit_of(paper_gamma(rows), (_order(kind) - 4) * unit)  # the rule takes squares of variances
+                gamma = paper_gamma(rows)
             else:
                 few = rows_of(rows, points.sample(np.arange(points.n), BANDWIDTH_SAMPLE))
                 gamma = bandwidth(kind(on_host(few)))
@@ -309,7 +291,6 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
         n_neighbors=settings.n_neighbors,
         time=settings.diffusion_time,
         random_state=seed,
-        unit=0,  # rows are prepared
     )
 
 
@@ -342,7 +323,7 @@ def paper_gamma(X: Any) -> float:
 
 
 def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | None) -> str:
-    scale = prepare.divisors
+    scale = prepare.scale
     if prepare.directions:
         return "Rows are compared by their direction, as word counts and embeddings are: each is divided by its length."
     if scale is None:
@@ -355,20 +336,11 @@ def _on_columns(prepare: Prepare, settings: Settings, names: Sequence[str] | Non
     return f"Columns are divided by their spread, {why}: {shown}{more}."
 
 
-def _on_bandwidth(kernel: Kernel, settings: Settings, n: int, unit: int) -> str:
+def _on_bandwidth(kernel: Kernel, settings: Settings, n: int) -> str:
     if not hasattr(kernel, "gamma"):
         return f"Similarity: {settings.kernel if isinstance(settings.kernel, str) else 'as given'}, which has no bandwidth."
     ours = is_auto(settings.gamma)
     if ours and settings.mode == "auto" and isinstance(kernel, StationaryKernel):
         share = f"{RESEMBLED_SHARE * n:,.0f} of {n:,} points, a fifth of all"
-        return f"Bandwidth {_shifted(kernel.gamma, -kernel.order * unit)}: so that a point in a dense place resembles {share}."
-    shown = _shifted(kernel.gamma, -_order(kernel) * unit)
-    return f"Bandwidth {shown}, {'by the rule of the mode' if ours else 'as it was set'}."
-
-
-def _shifted(gamma: float, exponent: int) -> str:
-    """γ · 2^exponent as text, even if no float holds it."""
-    power = float(np.log10(gamma)) + exponent * float(np.log10(2.0))
-    if abs(power) < 300:
-        return f"{np.ldexp(gamma, exponent):.3g}"
-    return f"{10.0 ** (power % 1.0):.3g}e{int(power // 1.0):+d}"
+        return f"Bandwidth {kernel.gamma:.3g}: so that a point in a dense place resembles {share}."
+    return f"Bandwidth {kernel.gamma:.3g}, {'by the rule of the mode' if ours else 'as it was set'}."

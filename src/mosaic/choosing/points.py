@@ -17,7 +17,6 @@ from mosaic._arrays import (
     BLOCK_ENTRIES,
     FloatArray,
     IntArray,
-    as_weights,
     in_blocks,
     row_blocks,
     row_norms_squared,
@@ -38,9 +37,9 @@ from mosaic._devices import (
     sortable,
     squares_of_rows,
 )
-from mosaic._units import in_unit, unit_of
 from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
+from mosaic.door import as_weights
 from mosaic.encoding import Certificate, CountModel, Encoding
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
@@ -159,7 +158,6 @@ def _centre_distances(X: Any, weights: FloatArray) -> Any:
         parts = list(row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)))
         centre = sum(beside(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(weights.sum())
         return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
-    X = in_unit(X, unit_of(X))
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
 

@@ -7,7 +7,6 @@ shows the arithmetic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, Self, get_args
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 from mosaic._arrays import IntArray, as_indices
 from mosaic._checks import (
     CHOICES,
+    as_bytes,
     check_kernel,
     check_optional_whole_number,
     check_strength,
@@ -32,18 +32,6 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.solvers import SolverName
 
-#: Bytes in each unit that a memory budget may be given in.
-BYTES_IN_UNIT = {
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
-}
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
@@ -170,30 +158,6 @@ class Settings:
         if is_auto(k):
             return None
         return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
-
-
-def as_bytes(budget: Any) -> float | None:
-    """A memory budget in bytes, from a number or from text with a unit.
-
-    Examples
-    --------
-    >>> as_bytes("1GiB"), as_bytes("500 MB"), as_bytes(2e9), as_bytes(None)
-    (1073741824.0, 500000000.0, 2000000000.0, None)
-    """
-    if budget is None:
-        return None
-    value = np.nan
-    if isinstance(budget, str):
-        number = budget.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-        unit = budget.strip()[len(number) :].lower() or "b"
-        with suppress(ValueError, KeyError):
-            value = float(number) * BYTES_IN_UNIT[unit]
-    elif isinstance(budget, Real) and not isinstance(budget, bool):
-        value = float(budget)
-    if not (np.isfinite(value) and value > 0):
-        fault = "must be a number of bytes > 0, text such as '1GiB' or '500MB', or None"
-        raise InvalidInputError(fault, "Leave it at None.", parameter="memory_budget", value=budget)
-    return value
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ Only the standard library is imported before the first line is printed.
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
+from types import FrameType
 
-from mosaic._files import end_if_watched, exit_on_signal
 from mosaic.cli.parser import parse
 from mosaic.cli.terminal import BROKEN_PIPE, first_line, flush_or_leave, leave, prepare_streams
 
@@ -31,27 +32,24 @@ def main(argv: list[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     args = None
     prepare_streams()
+    if argv is None:  # the command itself, not a call within another program
+        signal.signal(signal.SIGTERM, _end)
     try:
-        with exit_on_signal():
-            args = parse(words)
-            if args is None:
-                return flush_or_leave(0)
-            if argv is None:  # the command itself, not a call within another program
-                from mosaic.cli.supervision import supervised
-
-                if (ended := supervised(args)) is not None:
-                    return ended
-            first_line(args)
-            module, _, name = args.run.partition(":")
-            code: int = getattr(import_module(module), name)(args)
-        return flush_or_leave(code)
+        args = parse(words)
+        if args is None:
+            return flush_or_leave(0)
+        first_line(args)
+        module, _, name = args.run.partition(":")
+        return flush_or_leave(getattr(import_module(module), name)(args))
     except BrokenPipeError:
         leave(sys.stdout)
         return BROKEN_PIPE
     except BaseException as error:
         from mosaic.cli.faults import answer_fault
 
-        code = answer_fault(error, args, words)
-        if isinstance(error, KeyboardInterrupt | SystemExit):
-            end_if_watched(code)
-        return code
+        return answer_fault(error, args, words)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End as after Ctrl-C, so that temporary files are removed."""
+    raise SystemExit(128 + number)

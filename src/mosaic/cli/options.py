@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
-from mosaic._checks import CHOICES, KERNELS
+from mosaic._checks import CHOICES, KERNELS, as_bytes
+from mosaic.exceptions import InvalidInputError
 from mosaic.solvers import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
@@ -76,21 +76,12 @@ def yes_or_no(text: str) -> Any:
     return known[text]
 
 
-def size(text: str) -> float:
-    """Read a size in bytes, with decimal (kB, MB, GB, TB) or binary units (KiB, MiB, GiB, TiB; also K, M, G, T).
-
-    Examples
-    --------
-    >>> size("2GiB"), size("500MB"), size("1.5G"), size("1024")
-    (2147483648.0, 500000000.0, 1610612736.0, 1024.0)
-    """
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?b?)", text.strip().lower())
-    if found is None or (found[3] in ("i", "ib") and not found[2]):
-        raise ArgumentTypeError(f"{text!r} is not a size such as 2GiB, 500MB or 1000000")
-    value: float = float(found[1]) * (1000.0 if found[3] == "b" else 1024.0) ** " kmgt".index(found[2] or " ")
-    if value <= 0:
-        raise ArgumentTypeError(f"{text!r} must be more than 0 bytes; give a size such as 2GiB")
-    return value
+def size(text: str) -> float | None:
+    """Read a size in bytes, with or without a unit."""
+    try:
+        return as_bytes(text)
+    except InvalidInputError as error:
+        raise ArgumentTypeError(f"{text!r} {error.fault}") from error
 
 
 def names(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from mosaic.cli.options import (
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
 
-FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, mtx, zarr, h5ad) or a folder or zip of \
+FILE is a table (csv, tsv, parquet, feather, jsonl), an array (npy, npz, zarr, h5ad) or a folder or zip of \
 images. Rows are compared by their columns; all columns, including ids, are kept in the output."""
 
 EXIT_CODES = """\

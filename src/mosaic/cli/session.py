@@ -20,7 +20,7 @@ from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
-from mosaic.data import all_or_none, check_output, csv_bytes, is_source, open_table
+from mosaic.data import check_output, csv_bytes, is_source, open_table
 from mosaic.data.faults import there_to_the_end
 from mosaic.data.opening import kind_of
 from mosaic.engines import check_checkpoint
@@ -192,10 +192,7 @@ class Session:
 def opened(
     args: Namespace, open_: Callable[[ProgressBar], AbstractContextManager[Any]] | None = None
 ) -> Iterator[Session]:
-    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id.
-
-    Files that are written within get their names when the block is left, all of them or none.
-    """
+    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
     _check_options(args)
     with ProgressBar(args.quiet or args.json) as bar:
         session = Session(args, bar)
@@ -203,7 +200,7 @@ def opened(
             session.begin(table)
             try:
                 _check_kind(args, table)
-                with there_to_the_end(table.path), all_or_none():
+                with there_to_the_end(table.path):
                     yield session
             except MosaicError as error:
                 raise RefusedError(fault_of(error, session.wording, getattr(args, "file", None))) from error

@@ -4,12 +4,11 @@ from mosaic.data.faults import FileFault
 from mosaic.data.opening import open_table
 from mosaic.data.sources import is_source, open_source
 from mosaic.data.table import Table
-from mosaic.data.writing import all_or_none, check_output, csv_bytes, replacing, write_rows
+from mosaic.data.writing import check_output, csv_bytes, replacing, write_rows
 
 __all__ = [
     "FileFault",
     "Table",
-    "all_or_none",
     "check_output",
     "csv_bytes",
     "is_source",

@@ -1,4 +1,4 @@
-"""Arrays: NumPy's own files, SciPy's sparse ones, Matrix Market, Zarr and AnnData."""
+"""Arrays: NumPy's own files, SciPy's sparse ones, Zarr and AnnData."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from mosaic._files import Library, listed
 from mosaic.data.columns import FeatureRows, add_groups_and_weights, check_beside
-from mosaic.data.faults import FileFault, readable, unknown_name
+from mosaic.data.faults import FileFault, check_unpacked, readable, unknown_name
 from mosaic.data.features import Request, refuse_columns
-from mosaic.data.guards import check_hdf5, check_matrix_market, check_unpacked
 from mosaic.data.images import is_stack, thumbnails
 from mosaic.data.sources import InFile, SelectedRows, StoredArray
 from mosaic.data.table import Bare, InMemory, Table, native
@@ -68,22 +67,6 @@ def open_npz(request: Request) -> Table:
         return array_table(request, X, beside=beside, clean=scratch.close)
 
 
-def open_matrix_market(request: Request) -> Table:
-    """A .mtx file, as CSR or, where it is written in full, as an array."""
-    from scipy.io import mminfo, mmread
-
-    path = request.path
-    with readable(path, "Write it again, for example with scipy.io.mmwrite."):
-        n, d, filled, form, kind, _ = mminfo(path)
-        if kind == "complex":
-            raise FileFault(path, "holds complex numbers", "Save real and imaginary parts as columns of their own.")
-        _check_sides(request, filled, n, d, dense=form == "array")
-        check_matrix_market(path, form, kind)
-        X = mmread(path)
-        X = _as_csr(request, X) if sp.issparse(X) else np.ascontiguousarray(X)
-    return array_table(request, X)
-
-
 def open_zarr(request: Request) -> Table:
     """A Zarr array, one array of a group, or AnnData in Zarr."""
     path = request.path
@@ -105,7 +88,6 @@ def open_zarr(request: Request) -> Table:
 
 def open_h5ad(request: Request) -> Table:
     """An .h5ad file: X or another array of it, with the columns of obs."""
-    check_hdf5(request.path, request.budget)
     with readable(request.path):
         store = h5py.File(request.path, "r")
     with store:
@@ -218,22 +200,20 @@ def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = 
 
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
-    _check_sides(request, X.nnz, *X.shape)
-    if hasattr(X, "check_format"):
-        X.check_format(full_check=True)
-    return X.tocsr()
-
-
-def _check_sides(request: Request, filled: int, n: int, d: int, dense: bool = False) -> None:
-    """Refuse a matrix that does not fit: its entries by row and column and then as CSR, and some numbers a row and a column."""
-    need = 8.0 * n * d if dense else 24.0 * filled + 32.0 * (n + d)
+    n, d = X.shape
+    need = 24.0 * X.nnz + 32.0 * (
+        n + d
+    )  # its entries by row and column and then as CSR, and some numbers a row and a column
     if need > request.budget / 2:
         raise FileFault(
             request.path,
-            f"its {n:,} × {d:,} numbers, {filled:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
+            f"its {n:,} × {d:,} numbers, {X.nnz:,} of them written, need about {need / 1e9:.1f} GB to be read, more than "
             "half of the memory budget",
             "Raise `memory_budget`, or save it in a format that is read in pieces: dense as .npy, sparse as .h5ad.",
         )
+    if hasattr(X, "check_format"):
+        X.check_format(full_check=True)
+    return X.tocsr()
 
 
 def _beside(path: Path, shapes: Shapes, n: int) -> Any:

@@ -31,9 +31,8 @@ from mosaic.data.csv_style import (
     names_of,
     records_of,
 )
-from mosaic.data.faults import FileFault, no_rows, readable
+from mosaic.data.faults import FileFault, check_unpacked, no_rows, readable
 from mosaic.data.features import Request, check_names, is_number, is_text, lay_out
-from mosaic.data.guards import check_unpacked
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 from mosaic.data.text import COMPRESSIONS, decoded, ending_of, not_utf8, open_stream, wrong_encoding

@@ -13,6 +13,8 @@ from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
 
 #: How Git LFS begins the few lines that it leaves in the place of a large file.
 LFS_POINTER = b"version https://git-lfs"
+#: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
+MOST_UNPACKED = 200
 
 
 class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
@@ -209,3 +211,22 @@ def _whereabouts(path: Path) -> str:
     except OSError:
         hint = ""
     return f"{hint or 'Check the name. '}Paths are seen from {Path.cwd()}."
+
+
+def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
+    """Refuse a file that claims to hold far more than its size, if that is large for the budget: a bomb, or an empty promise.
+
+    Parameters
+    ----------
+    path : of the file, for messages
+    unpacked : bytes that its numbers or its text take
+    stored : bytes that it takes on the disk
+    budget : bytes of memory
+    """
+    if unpacked > max(budget / 4, MOST_UNPACKED * stored):
+        raise FileFault(
+            path,
+            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much",
+            "No real table is packed so tightly: it is damaged, hardly written to, or made to fill memory and disk. If it is "
+            "sound, unpack it first.",
+        )

@@ -9,9 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mosaic._checks import as_bytes
 from mosaic._files import library
 from mosaic.budget import DEFAULT_BUDGET
-from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
+from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.excel import open_workbook
 from mosaic.data.faults import FileFault, check_there, refuse_address, there_to_the_end
@@ -49,14 +50,13 @@ KINDS = {
     ".ndjson": Kind("JSON lines", open_json_lines, ("pyarrow.json",), tuple(COMPRESSIONS)),
     ".npy": Kind("NumPy array", open_npy),
     ".npz": Kind("NumPy archive", open_npz),
-    ".mtx": Kind("Matrix Market file", open_matrix_market, (), (".gz", ".bz2")),
     ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
     ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
     ".txt": Kind("text, line by line", open_text, ("pyarrow",), tuple(COMPRESSIONS)),
     ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
 }
 #: Kinds whose columns are not asked for by name.
-WITHOUT_COLUMNS = (".npy", ".npz", ".mtx", ".h5ad", ".zarr", ".txt", ".zip")
+WITHOUT_COLUMNS = (".npy", ".npz", ".h5ad", ".zarr", ".txt", ".zip")
 #: Endings of kinds that may be compressed.
 _COMPRESSED = [ending + packing for ending, kind in KINDS.items() for packing in kind.compressions]
 #: What the kinds are called where they are folders.
@@ -79,7 +79,7 @@ def open_table(
     image_size: int = 32,
     colour: bool = False,
     drop_missing: bool = False,
-    memory_budget: float | None = None,
+    memory_budget: float | str | None = None,
     progress: Progress | None = None,
     encoder: TableEncoder | None = None,
     numbers_only: bool = False,
@@ -93,7 +93,7 @@ def open_table(
 
     Parameters
     ----------
-    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .mtx, .h5ad, .zarr, .txt with
+    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, .txt with
         ``embeddings``, a folder of Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a
         path, an Arrow stream: a DuckDB relation, the reader of an ADBC cursor, a data set of Hugging Face
     id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
@@ -111,7 +111,7 @@ def open_table(
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     drop_missing : leave out rows with missing or infinite numbers
-    memory_budget : bytes, 2 GiB by default
+    memory_budget : bytes, or text such as "500MB"; 2 GiB by default
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
@@ -141,11 +141,7 @@ def open_table(
             path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
         )
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
-    if not budget > 0:
-        raise InvalidInputError(
-            "must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget
-        )
+    budget = as_bytes(memory_budget) or DEFAULT_BUDGET
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
     ending = "" if stream is not None else kind_of(file)
@@ -331,7 +327,7 @@ def read_file(
     group, weight : columns of groups and of weights, which are not compared
     """
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    budget = memory_budget or DEFAULT_BUDGET
     columns = None if stream is None and kind_of(file) in WITHOUT_COLUMNS else columns
     table = _open(
         Request(

@@ -26,9 +26,8 @@ from mosaic.data.columns import (
     table_in_memory,
 )
 from mosaic.data.encoded import CellsOfTable
-from mosaic.data.faults import FileFault, no_rows, readable
+from mosaic.data.faults import FileFault, check_unpacked, no_rows, readable
 from mosaic.data.features import Layout, Progress, Request, check_names, lay_out, nothing_left
-from mosaic.data.guards import check_unpacked, valid
 from mosaic.data.mixed import TableEncoder
 from mosaic.data.sources import SelectedRows
 from mosaic.data.table import InMemory, Records, Table, place_of
@@ -449,3 +448,9 @@ def _open_batches(path: Path) -> Any:
         )
     stored = pa.OSFile(os.fsencode(path))  # not every name is UTF-8
     return ipc.open_file(stored) if head == b"ARROW1" else ipc.open_stream(stored)
+
+
+def valid(data: Any) -> Any:
+    """A table or batch of pyarrow, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
+    data.validate(full=True)
+    return data

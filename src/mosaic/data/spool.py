@@ -25,7 +25,6 @@ BEGINNINGS = {
     b"\xff\xff\xff\xff": ".arrow",
     b"FEA1": ".feather",
     b"\x93NUMPY": ".npy",
-    b"%%MatrixMarket": ".mtx",
     b"\x89HDF": ".h5ad",
     b"PK\x03\x04": ".zip",
     b"\x1f\x8b": ".gz",

@@ -10,8 +10,7 @@ from mosaic._files import Library, listed
 from mosaic.data.columns import table_in_memory
 from mosaic.data.faults import FileFault, no_rows, readable
 from mosaic.data.features import Request, lay_out
-from mosaic.data.guards import valid
-from mosaic.data.parquet import table_by_conversion, without_views
+from mosaic.data.parquet import table_by_conversion, valid, without_views
 from mosaic.data.sources import owner_of
 from mosaic.data.table import InMemory, Table
 from mosaic.passes import BLOCK_ROWS

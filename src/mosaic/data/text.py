@@ -15,13 +15,14 @@ from mosaic._frames import looks_like_id
 from mosaic.data.columns import table_in_memory
 from mosaic.data.faults import FileFault, readable
 from mosaic.data.features import Request, lay_out
-from mosaic.data.guards import check_json_depth
 from mosaic.data.parquet import table_by_conversion
 from mosaic.data.table import InMemory, Table
 
 pa, arrow, types = Library("pyarrow"), Library("pyarrow.json"), Library("pyarrow.types")
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: Brackets within brackets; tables need two or three.
+DEEPEST_JSON = 100
 #: Bytes at the beginning of a file that show whether it is text at all.
 FIRST_BYTES = 1 << 16
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
@@ -131,8 +132,6 @@ def open_json_lines(request: Request) -> Table:
     """A .jsonl file. Files of more than an eighth of the budget are converted to a temporary Parquet file."""
     path = request.path
     _check_encoding(path)  # pyarrow takes strings of JSON as they come
-    with readable(path), open_stream(path) as stream:
-        check_json_depth(path, stream)
     size = path.stat().st_size * (1 if path.suffix.lower() in (".jsonl", ".ndjson") else 5)
     is_small = size <= request.budget / 8
 
@@ -150,6 +149,12 @@ def open_json_lines(request: Request) -> Table:
             raise _explained(path, error) from error
     if not table.num_rows:
         raise FileFault(path, "has no records", "Write it again with one object a line, or name another one.")
+    level, depth = list(table.schema.types), 0
+    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
+        depth += 1
+        if depth > DEEPEST_JSON:
+            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
+            raise FileFault(path, fault, "Write one flat object a line.")
     if is_small:
         return table_in_memory(request, InMemory(_decimals_as_text(table), lambda number: _line_of(path, number)))
     return _open_large(request, table, size)

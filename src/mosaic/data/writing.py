@@ -13,16 +13,15 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mosaic._files import Library, Temporary, announce, exit_on_signal, hidden_beside, json_text, signals_wait
+from mosaic import door
+from mosaic._files import Library, json_text
 from mosaic.data.faults import FileFault
 from mosaic.data.features import is_text, without_categories
 from mosaic.exceptions import NotWrittenError, SelectionWarning
@@ -127,118 +126,12 @@ class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
     """A file cannot be written."""
 
 
-@dataclass(frozen=True)
-class _Output:
-    """A complete file under a temporary name: its path as it was given, and whether it may replace another."""
-
-    path: str | PathLike[str]
-    temporary: Temporary
-    force: bool
-
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Turn an error of the disk into a fault of this output."""
-        try:
-            yield
-        except FileFault:
-            raise
-        except FileExistsError as error:  # somebody else was quicker
-            raise OutputFault(self.path, "exists already", REPLACE) from error
-        except OSError as error:
-            about = None if error.filename is None else Path(str(error.filename))
-            if about not in (None, self.temporary.path, self.temporary.target):
-                raise
-            raise OutputFault(self.path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
-
-    def keep_old(self) -> Path | None:
-        """Another name for the file that will be replaced; None if there is none."""
-        target = self.temporary.target
-        if not self.force or not target.exists():
-            return None
-        old = hidden_beside(target, f".old{target.suffix}")
-        announce(old)
-        old.unlink(missing_ok=True)
-        try:
-            os.link(target, old)
-        except OSError:  # file systems without links
-            shutil.copy2(target, old)
-        return old
-
-    def undo(self, old: Path | None) -> None:
-        """Put back what was there before."""
-        with suppress(OSError):
-            self.temporary.target.unlink() if old is None else os.replace(old, self.temporary.target)
-
-
-#: Files that wait for the others of ``all_or_none``.
-_waiting: ContextVar[list[_Output] | None] = ContextVar("_waiting", default=None)
-
-
-@contextmanager
-def all_or_none() -> Iterator[None]:
-    """Files that are written within this block get their names when it is left, all of them, or none after an error.
-
-    Within the block they have temporary names. The last step is a few renames. If one of them fails, those before it are undone;
-    signals wait for the last. Only a power cut, or SIGKILL, between two of these renames leaves some of the files, each complete.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     try:
-    ...         with all_or_none():
-    ...             with replacing(Path(folder, "picks.txt")) as temporary:
-    ...                 _ = temporary.write_text("all of it")
-    ...             raise RuntimeError("the second file has failed")
-    ...     except RuntimeError:
-    ...         os.listdir(folder)
-    []
-    """
-    with _together():
-        yield
-
-
-@contextmanager
-def _together() -> Iterator[list[_Output]]:
-    """The files that wait for one another."""
-    larger = _waiting.get()
-    if larger is not None:
-        yield larger
-        return
-    outputs: list[_Output] = []
-    token = _waiting.set(outputs)
-    with exit_on_signal():
-        try:
-            yield outputs
-            _put_in_place(outputs)
-        finally:
-            _waiting.reset(token)
-            for each in outputs:
-                each.temporary.close()
-
-
-def _put_in_place(outputs: list[_Output]) -> None:
-    """Give all files their names, or none."""
-    with signals_wait(), ExitStack() as tidy, ExitStack() as undo:
-        for each in outputs:
-            with each.faults():
-                old = each.keep_old() if len(outputs) > 1 else None
-                if old is not None:
-                    tidy.callback(old.unlink, missing_ok=True)
-                each.temporary.put_in_place(each.force)
-            undo.callback(each.undo, old)
-        undo.pop_all()
-    for folder in {each.temporary.target.parent for each in outputs}:
-        _sync(folder)
-
-
 @contextmanager
 def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """A temporary name in the same folder, which becomes the file once the block is left without an error.
 
-    What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a power cut. A
-    symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one. Within
-    ``all_or_none`` the file waits for the others.
+    What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a full disk. A
+    symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
 
     Examples
     --------
@@ -252,24 +145,17 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     target = _resolved(Path(path))
     if target.exists() and not force:
         raise OutputFault(path, "exists already", REPLACE)
-    with _together() as outputs:
-        try:
-            # Made here, so that a folder that is closed or full is known before anything is written to it.
-            output = _Output(path, Temporary(target, target.suffix), force)
-        except OSError as error:
-            raise OutputFault(path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
-        outputs.append(output)
-        temporary = output.temporary.path
-        try:
-            with output.faults():
-                yield temporary
-                if target.exists():
-                    os.chmod(temporary, target.stat().st_mode & 0o7777)
-                _sync(temporary)
-        except BaseException:
-            outputs.remove(output)
-            output.temporary.close()
+    try:
+        with door.replacing(target) as temporary:
+            yield temporary
+            if target.exists() and not force:  # somebody else was quicker
+                raise OutputFault(path, "exists already", REPLACE)
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o7777)
+    except OSError as error:
+        if isinstance(error, FileFault) or str(error.filename) not in ("None", str(temporary)):
             raise
+        raise OutputFault(path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
 
 
 def _resolved(path: Path) -> Path:
@@ -284,21 +170,6 @@ def _resolved(path: Path) -> Path:
             path, f"cannot be written ({error.strerror})", "Remove the link, or name another file."
         ) from error
     return path.resolve()
-
-
-def _sync(path: Path) -> None:
-    """What is written reaches the disk before it gets its name; folders cannot be synced on every system."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        if not path.is_dir():
-            raise
-    finally:
-        os.close(handle)
 
 
 def inert(table: Any) -> tuple[Any, int]:
@@ -432,7 +303,6 @@ class Scratch:
                 f"{MORE_ROOM} Or convert it to .parquet or .npy.",
             )
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
-        announce(self.folder)
         self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     def close(self) -> None:

@@ -14,7 +14,6 @@ import os
 import time
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._codes import row_codes
-from mosaic._files import Temporary
+from mosaic.door import replacing
 from mosaic.engines.base import Source
 from mosaic.exceptions import InvalidInputError, NotWrittenError
 from mosaic.passes import Small, Task, Together, own
@@ -146,12 +145,8 @@ class Journal:
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         arrays |= {f"{name}/{key}": np.asarray(v) for name, small in self.done.items() for key, v in small.items()}
         try:
-            with closing(Temporary(self.path.resolve())) as temporary:
-                with temporary.path.open("wb") as file:
-                    np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.put_in_place()
+            with replacing(self.path.resolve()) as temporary, temporary.open("wb") as file:
+                np.savez(file, digest=np.array(digest_of(arrays)), **arrays)
         except OSError as error:
             raise _cannot_be_written(
                 self.path, error.strerror or str(error), "Make room, or name another file."

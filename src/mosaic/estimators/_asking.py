@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray, in_double, refuse_missing
+from mosaic._arrays import FloatArray, IntArray, in_double
 from mosaic._codes import BoolArray
 from mosaic._devices import on_host, rows_of
 from mosaic._frames import column_names
@@ -17,6 +17,7 @@ from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, od
 from mosaic.data import Table, is_source, open_source
 from mosaic.data.cells import cells_of
 from mosaic.data.mixed import TableEncoder
+from mosaic.door import check_entries
 from mosaic.engines import Source
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
@@ -32,7 +33,7 @@ class Question:
 
     def __call__(self, rows: Any, start: int) -> Small:
         """The answers for the rows of a block."""
-        refuse_missing(rows, None, first_row=start)
+        check_entries(rows, None, first_row=start)
         return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}
 
 

@@ -53,6 +53,8 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 PASS_SUBTASKS = 100
 #: Seconds between two lines about the same stage, on a terminal, where the line is rewritten, and elsewhere.
 SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
+#: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
+FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 #: Passes of every round, and their names for the user.
 PASSES_OF_A_ROUND = {"gram": "sums", "scores": "looking at all rows"}
 
@@ -247,7 +249,7 @@ class FittedAttributes:
     @property
     def column_scale_(self) -> FloatArray | None:
         """Divisors of the columns, None if columns were taken as they are."""
-        return self._found.material.geometry.prepare.divisors
+        return self._found.material.geometry.prepare.scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -279,7 +281,8 @@ def listening(listener: Listener) -> Iterator[None]:
 class Narrator:
     """Reports the progress of a fit to a listener, to scikit-learn callbacks (a pass is a task), or, if ``verbose``, on stderr.
 
-    On a terminal, one line is rewritten a few times a second; elsewhere, a line is written every few seconds.
+    On a terminal, one line is rewritten a few times a second; elsewhere, a line is written every few seconds. Left with an
+    error, the estimator is again as it was before.
     """
 
     def __init__(self, estimator: Any):
@@ -293,6 +296,7 @@ class Narrator:
         self.root: Any = None
         self.task: Any = None
         self.task_name, self.subtasks = "", 0
+        self.fitted = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}
 
     def __enter__(self) -> Self:
         if hasattr(self.estimator, "_skl_callbacks"):
@@ -305,6 +309,11 @@ class Narrator:
             self._end_task()
             self.root.call_on_fit_task_end(estimator=self.estimator)
         self.root = None  # later passes, for attributes that are computed on access, are not part of the fit
+        for name in FITTED if kind is not None else ():
+            if name in self.fitted:
+                setattr(self.estimator, name, self.fitted[name])
+            elif hasattr(self.estimator, name):
+                delattr(self.estimator, name)
 
     def expect(self, n: int, most_rounds: int | None) -> None:
         """Note that a fit by passes over n rows begins."""

@@ -8,10 +8,9 @@ from typing import Any, TypeVar, cast
 
 from joblib import effective_n_jobs
 
-from mosaic._checks import check_jobs
+from mosaic._checks import as_bytes, check_jobs
 from mosaic._devices import work_on_devices
 from mosaic._threads import available_threads, using_threads
-from mosaic.choosing.settings import as_bytes
 
 #: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
 BUDGET_OF_A_THREAD = 1e8

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, refuse_missing, subsample
+from mosaic._arrays import FloatArray, IntArray, subsample
 from mosaic._codes import row_codes, row_priorities
 from mosaic._units import Prepare
 from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
@@ -31,6 +31,7 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
+from mosaic.door import check_entries
 from mosaic.encoding import Encoding
 from mosaic.engines import Journal, Source
 from mosaic.estimators._base import Narrator
@@ -216,7 +217,7 @@ def _answers_at(selection: Selection, rows: Any, start: int) -> Small:
 
 def _refuse_missing(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
     """Refuse rows with missing or infinite values, with their numbers in the data."""
-    refuse_missing(rows, names, first_row=start)
+    check_entries(rows, names, first_row=start)
 
 
 def sketch_of(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import FloatArray, IntArray, refuse_masked, refuse_missing
+from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import check_seed
 from mosaic._devices import is_on_device, rows_of
 from mosaic._files import listed
@@ -30,6 +30,7 @@ from mosaic.data.naming import RowNames, names_of_frame
 from mosaic.data.opening import read_file
 from mosaic.data.sources import is_stream, owner_of
 from mosaic.data.table import Table
+from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
@@ -279,7 +280,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
                 "Write them in this order, or pass a data frame, whose columns are found by their names.",
             )
         if X.table is not None and not reset:
-            return X.rows
+            return _checked(X.rows, X.table.number_names)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were compared above
             matrix = validate_data(estimator, X.rows, reset=reset, **settings)
@@ -304,6 +305,7 @@ def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = where_compared(X, getattr(estimator, "kernel", "rbf"))
     if not is_on_device(X):
         return read_rows(estimator, X, reset=reset)
+    X = points_on_device(X)
     if reset:
         estimator.n_features_in_, estimator.table_ = X.shape[1], None
         estimator.__dict__.pop("feature_names_in_", None)
@@ -333,7 +335,7 @@ def _checked(matrix: Any, columns: list[str] | None) -> Any:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-    refuse_missing(matrix, columns)
+    check_entries(matrix, columns)
     return matrix
 
 

@@ -198,7 +198,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
                 material = read_material(self, data, settings, strategy, sample_weight, checked, narrator, told)
                 narrator.say("choosing")
                 selection = choose(material, settings)
-            # The answer of an earlier fit changes only here, so an interrupted fit keeps it.
             self.selection_ = selection
             narrator.done(f"{len(selection.rows)} representatives, {selection.n_outliers} outliers")
         self._warn()
@@ -429,7 +428,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A
         higher rank gives a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; a fit that
+        Bytes that a fit may use, as a number or as "2G", "500MB"; by default 2 GiB. The rank is limited accordingly; a fit that
         needs more raises an error with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
         All points at full rank, all points at a lower rank, or few candidates for all points by passes over the rows (the paper's

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import refuse_masked
 from mosaic._checks import CHOICES, check_optional_whole_number, one_of
 from mosaic._devices import free_memory, is_on_device, numpy_dtype
 from mosaic._files import readable_size
@@ -31,6 +30,7 @@ from mosaic.budget import (
 )
 from mosaic.choosing import Settings
 from mosaic.data import Table, is_source, open_source
+from mosaic.door import refuse_masked
 from mosaic.engines import Source
 from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError

@@ -45,9 +45,6 @@ HALF_WIDTH, STEP, LARGEST_PUSH = 10.0, 0.1, 4.0
 #: Eigenvalues of K_LL below this share of the largest are rounding errors.
 SMALLEST_EIGENVALUE = 1e-12
 
-#: Numbers beyond this one are divided before they are squared.
-LARGEST_SQUARED = 1e100
-
 
 class Plane(NamedTuple):
     """The method and names of the coordinates, and the two coordinates of each point."""
@@ -142,9 +139,6 @@ def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: 
 
 def plane_of_coordinates(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
     """The two principal axes of coordinates, dense or CSR, named with their shares of the variance."""
-    largest = float(abs(A).max()) if 0 not in A.shape else 0.0
-    if largest > LARGEST_SQUARED:
-        A = A / largest
     points, shares = principal_axes(_narrow(A, belongs, rng), belongs)
     axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
     return Plane(f"principal axes of the {of}", axes, points)

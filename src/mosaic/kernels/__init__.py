@@ -6,7 +6,7 @@ K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 
 from mosaic._checks import KERNELS
 from mosaic.kernels.diffusion import Diffusion, heat_features
-from mosaic.kernels.make import EffectiveCount, Gamma, in_unit_of, make_kernel, resolve_gamma, where_compared
+from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
     FEW_FEATURES,
     POINT_KERNELS,
@@ -47,7 +47,6 @@ __all__ = [
     "StationaryKernel",
     "check_similarities",
     "heat_features",
-    "in_unit_of",
     "make_kernel",
     "resolve_gamma",
     "where_compared",

@@ -13,7 +13,6 @@ from scipy.spatial import KDTree
 from mosaic._arrays import IntArray, row_blocks
 from mosaic._checks import whole_number
 from mosaic._codes import rows_equal
-from mosaic._units import in_unit, unit_of
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 
 
@@ -73,10 +72,8 @@ class Diffusion(Linear):
     @classmethod
     def over(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
         """The heat kernel between all rows of X."""
-        unit = unit_of(X)
-        X = in_unit(X, unit)
         features = heat_features(X, n_neighbors, time)
-        return cls(features, Graph(X, features, n_neighbors, unit))
+        return cls(features, Graph(X, features, n_neighbors))
 
     def _prepared(self, Y: Any) -> Any:
         return self.graph.features_at(Y)
@@ -84,12 +81,11 @@ class Diffusion(Linear):
 
 @dataclass(frozen=True)
 class Graph:
-    """Points, divided by 2^unit, and their rows of ``heat_features``, from which rows of new points are made."""
+    """Points and their rows of ``heat_features``, from which rows of new points are made."""
 
     points: Any
     features: Any
     n_neighbors: int
-    unit: int = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -102,7 +98,7 @@ class Graph:
 
     def features_at(self, Y: Any) -> Any:
         """g(y) = v / ‖v‖, v = mean of g over the nearest points of the graph, or g of the point that equals y."""
-        Y = in_unit(in_format_of(self.points, Y), self.unit)
+        Y = in_format_of(self.points, Y)
         m, n = Y.shape[0], self.points.shape[0]
         k = min(self.n_neighbors, n)
         found = self._search.nearest(Y, k)

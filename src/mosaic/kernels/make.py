@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import FloatArray, IntArray, Seed, as_points, points_on_device, subsample
+from mosaic._arrays import FloatArray, IntArray, Seed, subsample
 from mosaic._checks import check_kernel, real_number
 from mosaic._devices import can_be_changed, has_double, is_on_device, on_host
-from mosaic._units import has_ordinary_size, in_unit, unit_of
+from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion
 from mosaic.kernels.points import (
@@ -36,10 +35,8 @@ MEDIAN_SAMPLE = 2000
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
 #: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
 LARGEST_LOG_GAMMA = 80.0
-#: Power of two that a given γ stays below, and above the inverse of, in the unit of the points.
-LARGEST_GAMMA_EXPONENT = 1000
 #: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
-SMALLEST_DISTANCE = 2.0**-LARGEST_GAMMA_EXPONENT
+SMALLEST_DISTANCE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,6 @@ def make_kernel(
     n_neighbors: int = 10,
     time: int = 2,
     random_state: Seed = 0,
-    unit: int | None = None,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
 
@@ -94,9 +90,6 @@ def make_kernel(
     degree, coef0 : of the polynomial kernel
     n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
-    unit : power of two that rows are divided by where the kernel does not depend on their unit, by default that of
-        ``mosaic._units.unit_of``; ``gamma`` as given is in the unit of X, the attribute in that of the divided rows.
-        With a unit, rows on a device stay there whatever their size
 
     Examples
     --------
@@ -106,7 +99,7 @@ def make_kernel(
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
-    X = as_points(X if unit is not None else where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
+    X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     if callable(kernel):
         return FromCallable(X, kernel)
     match kernel:
@@ -117,13 +110,10 @@ def make_kernel(
         case "diffusion":
             return Diffusion.over(X, n_neighbors, time)
         case str() if kernel in STATIONARY_KERNELS:
-            kind, unit = STATIONARY_KERNELS[kernel], unit_of(X) if unit is None else unit
-            wide = kind(in_unit(X, unit), unit=unit)
-            return replace(wide, gamma=resolve_gamma(wide, in_unit_of(gamma, kind.order * unit), random_state))
+            wide = STATIONARY_KERNELS[kernel](X)
+            return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
         case "polynomial" | "poly":
-            unit = unit_of(X) if unit is None else unit
-            X = in_unit(X, unit)
-            return in_range(Polynomial(X, _polynomial_gamma(X, gamma, unit), degree, coef0, unit))
+            return in_range(Polynomial(X, _polynomial_gamma(X, gamma), degree, coef0))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
     raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
@@ -132,8 +122,8 @@ def make_kernel(
 def where_compared(X: Any, kernel: Any) -> Any:
     """X as given, or as a NumPy array if it is on a device and cannot stay there.
 
-    It can if the kernel is computed there, the library can change entries, the device has double precision, which certificates
-    need, and the numbers are of ordinary size.
+    It can if the kernel is computed there, the library can change entries, and the device has double precision, which
+    certificates need.
 
     Examples
     --------
@@ -143,30 +133,19 @@ def where_compared(X: Any, kernel: Any) -> Any:
     """
     if not is_on_device(X):
         return X
-    if not (isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X) and has_double(X)):
-        return on_host(X)
-    X = points_on_device(X)
-    return X if has_ordinary_size(X) else on_host(X)
+    stays = isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X) and has_double(X)
+    return X if stays else on_host(X)
 
 
-def _polynomial_gamma(X: Any, gamma: Any, unit: int) -> float:
-    """γ of a polynomial kernel for rows X that are divided by 2^unit."""
+def _polynomial_gamma(X: Any, gamma: Any) -> float:
+    """γ of a polynomial kernel."""
     if isinstance(gamma, str) and gamma == "scale":
         spread = variance(X)
         return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     if isinstance(gamma, str | EffectiveCount):
         fault = "must be a number or 'scale' for a polynomial kernel"
         raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-    return float(in_unit_of(real_number("gamma", gamma, above=0, meaning="or 'scale'"), Polynomial.order * unit))
-
-
-def in_unit_of(gamma: Any, exponent: int) -> Any:
-    """γ · 2^exponent, as a positive float; a rule for γ, or what is no bandwidth, is returned as it is."""
-    if not exponent or isinstance(gamma, bool) or not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
-        return gamma
-    mantissa, own = np.frexp(float(gamma))
-    # Beyond these powers every point is alike, or unlike, all others.
-    return float(np.ldexp(mantissa, np.clip(own + exponent, -LARGEST_GAMMA_EXPONENT, LARGEST_GAMMA_EXPONENT)))
+    return real_number("gamma", gamma, above=0, meaning="or 'scale'")
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:

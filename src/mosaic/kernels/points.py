@@ -32,7 +32,8 @@ from mosaic._devices import (
     squares_of_rows,
     sums_of_differences,
 )
-from mosaic._units import in_unit, with_lengths
+from mosaic._units import row_lengths
+from mosaic.door import LARGEST
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray
@@ -47,8 +48,8 @@ FEW_FEATURES, FEW_MULTIPLICATIONS = 16, 1 << 22
 ROUNDING_OF_DISTANCES, ERROR_OF_EXPONENT = 50.0, 1e-9
 #: Number of rows whose median is subtracted before distances are computed.
 CENTRE_ROWS = 1001
-#: The largest similarity whose square, summed over many points, is a float, and the inverse of the smallest; in single precision.
-LARGEST_SIMILARITY, LARGEST_IN_SINGLE = 2.0**400, 2.0**50
+#: The largest similarity in single precision, and the inverse of the smallest: squares, summed over many points, are floats.
+LARGEST_SINGLE_SIMILARITY = 1e15
 #: Rows of the blocks in which the diagonal of a kernel function is computed and its symmetry checked.
 DIAGONAL_BLOCK_ROWS = 64
 
@@ -221,14 +222,9 @@ class StationaryKernel(PointKernel):
     """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
 
     A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
-    X holds rows divided by 2^``unit``, and γ is for these (see ``mosaic._units.unit_of``); so are new points.
     """
 
     gamma: float = 1.0
-    unit: int = 0
-
-    def _prepared(self, Y: Any) -> Any:
-        return in_unit(super()._prepared(Y), self.unit)
 
     @abstractmethod
     def _distances(self, A: Any, B: Any) -> Any:
@@ -378,23 +374,16 @@ class Cosine(Linear):
 
 @dataclass(frozen=True)
 class Polynomial(Linear):
-    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0.
-
-    X and γ are in the unit of a ``StationaryKernel``.
-    """
+    """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
 
     gamma: float = 1.0
     degree: int = 3
     coef0: float = 1.0
-    unit: int = 0
 
     def __post_init__(self) -> None:
         is_whole = isinstance(self.degree, Real) and float(self.degree).is_integer()  # 3.0 is accepted
         whole_number("degree", int(self.degree) if is_whole else self.degree)
         real_number("coef0", self.coef0, at_least=0, meaning="else the kernel is not positive semi-definite")
-
-    def _prepared(self, Y: Any) -> Any:
-        return in_unit(super()._prepared(Y), self.unit)
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._power(super()._between(A, B))
@@ -439,7 +428,7 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        too_large = ~(np.abs(values) <= (LARGEST_IN_SINGLE if self.dtype == np.float32 else LARGEST_SIMILARITY))
+        too_large = ~(np.abs(values) <= (LARGEST_SINGLE_SIMILARITY if self.dtype == np.float32 else LARGEST))
         if too_large.any():
             i, j = (int(k) for k in np.argwhere(too_large)[0])
             raise InvalidInputError(
@@ -466,32 +455,25 @@ class FromCallable(PointKernel):
 
 
 def in_range(kernel: PointKernel) -> PointKernel:
-    """The kernel, if its similarities can be computed with; in double precision if single is too narrow for them."""
+    """The kernel, if squares of its similarities are floats; in double precision if single is too narrow for them."""
     largest = float(kernel.diagonal().max())
-    values = kernel.X.data if sp.issparse(kernel.X) else kernel.X
-    if largest == 0 and values.any():
-        raise InvalidInputError(
-            "similarities of all rows are 0, because squares of such small numbers vanish",
-            "Multiply X by a power of two.",
-        )
-    if kernel.dtype == np.float32 and not _can_be_squared(largest, kernel.dtype):
-        kernel = replace(kernel, X=kernel.X.astype(np.float64))
+    if kernel.dtype == np.float32 and not _has_squares(largest, kernel.dtype):
+        kernel = replace(kernel, X=as_double(kernel.X))
     check_similarities(largest, kernel.dtype)
     return kernel
 
 
 def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
-    """Refuse similarities of which the largest is so large, or so small, that squares of it leave the range of floats."""
-    if not _can_be_squared(largest, dtype):
+    """Refuse similarities of which the largest is so large, or so small, that squares of it are no floats."""
+    if not _has_squares(largest, dtype):
         raise InvalidInputError(
-            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, and squares of them leave the range "
-            f"of {dtype.name}",
-            "Divide the data, or similarities that are given, by a power of two. `gamma`, `degree` and `coef0` also change them.",
+            f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, whose squares are no {dtype.name}",
+            "Divide the data, or similarities that are given, by a power of ten. `gamma`, `degree` and `coef0` also change them.",
         )
 
 
-def _can_be_squared(largest: float, dtype: np.dtype[Any]) -> bool:
-    most = LARGEST_IN_SINGLE if dtype == np.float32 else LARGEST_SIMILARITY
+def _has_squares(largest: float, dtype: np.dtype[Any]) -> bool:
+    most = LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
     return largest == 0 or 1.0 / most <= largest <= most
 
 
@@ -502,7 +484,7 @@ def _finite(similarities: Any) -> Any:
     if not np.isfinite(total) and not np.isfinite(on_host(similarities)).all():
         raise InvalidInputError(
             "similarities leave the range of floats",
-            "Divide the data by a power of two; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
+            "Divide the data by a power of ten; for `kernel='polynomial'` a lower `degree` or `gamma` also helps.",
         )
     return similarities
 
@@ -564,7 +546,7 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
     >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    X, lengths = with_lengths(X)
+    lengths = row_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)
         raise InvalidInputError(

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpotrf, dpstrf
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._codes import KnownRows, row_codes
+from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities, dense
 
@@ -79,7 +80,7 @@ class Precomputed(Kernel):
                 f"a similarity must be positive semi-definite; its diagonal entry {j} is {diagonal[j]:g}",
                 "If this is a distance matrix D, pass np.exp(-gamma * D**2) instead.",
             )
-        check_similarities(max(float(K.max()), -float(K.min())), self.dtype)
+        check_similarities(largest_entry(K), self.dtype)
         if self.n <= DEFINITENESS_TEST_SIZE:
             _check_definite(K, float(diagonal.sum()))
 

@@ -1,14 +1,15 @@
-"""Numbers at the ends of the range of floats: data, weights, strengths and bandwidths of any size are compared, or refused."""
+"""The door: numbers of any unit between 1e-100 and 1e100 give the same answer, others are refused with the remedy."""
 
+import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import mosaic
 from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, metrics, solve
-from mosaic._units import with_lengths
 from mosaic.kernels import RBF, make_kernel
 
 UNIT_FREE = [
@@ -23,7 +24,7 @@ UNIT_FREE = [
     {"objective": "explained"},
     {"strategy": "sketch"},
 ]
-POWERS = [-1000, -500, -60, -49, -3, 1, 40, 51, 500, 1000]
+POWERS = [-320, -60, -3, 1, 51, 320]
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +63,8 @@ def test_a_power_of_two_changes_nothing_in_other_forms(X, convert):
         np.testing.assert_array_equal(other.labels_, model.labels_)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-165, 1e155, 1e300])
-def test_numbers_whose_squares_are_no_floats_give_the_same_answer(X, factor):
+@pytest.mark.parametrize("factor", [1e-95, 1e-15, 1e20, 1e95])
+def test_any_unit_gives_the_same_answer(X, factor):
     model, other = MOSAIC(5).fit(X), MOSAIC(5).fit(X * factor)
     assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
     assert np.flatnonzero(other.is_outlier_).tolist() == np.flatnonzero(model.is_outlier_).tolist() == [7]
@@ -71,6 +72,62 @@ def test_numbers_whose_squares_are_no_floats_give_the_same_answer(X, factor):
     detector = MOSAICOutlierDetector().fit(X * factor)
     np.testing.assert_array_equal(detector.predict(X * factor), MOSAICOutlierDetector().fit(X).predict(X))
     assert solve(X * factor).support.tolist() == solve(X).support.tolist()
+
+
+@pytest.mark.parametrize("factor", [1e-20, 1e20])
+def test_any_unit_gives_the_same_answer_in_single_precision(X, factor):
+    single = (X * factor).astype(np.float32)
+    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"strategy": "sketch"}):
+        model, other = MOSAIC(5, **settings).fit(X), MOSAIC(5, **settings).fit(single)
+        assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
+    assert MOSAIC(5, scale=True).fit(sp.csr_array(single)).n_representatives_ == 5
+
+
+CALLS = {
+    "MOSAIC": MOSAIC(5).fit,
+    "cosine": MOSAIC(5, kernel="cosine").fit,
+    "precomputed": lambda X: MOSAIC(5, kernel="precomputed").fit(np.diag(abs(X[:, 0]))),
+    "sketch": MOSAIC(5, strategy="sketch").fit,
+    "sparse": lambda X: MOSAIC(5).fit(sp.csr_array(X)),
+    "detector": MOSAICOutlierDetector().fit,
+    "solve": solve,
+    "kernel": make_kernel,
+    "hausdorff_radius": lambda X: metrics.hausdorff_radius(X, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(
+    ("factor", "dtype"), [(1e-300, "f8"), (1e-110, "f8"), (1e110, "f8"), (1e300, "f8"), (1e-34, "f4"), (1e34, "f4")]
+)
+def test_numbers_beyond_the_range_are_refused_and_the_remedy_works(X, call, factor, dtype):
+    rows = (X * factor).astype(dtype)
+    with pytest.raises(InvalidInputError) as refused:
+        call(rows)
+    divisor = re.search(r"ivide [XK] by (1e-?\d+)\.", refused.value.remedy)[1]
+    call(rows / rows.dtype.type(divisor))
+
+
+def test_the_row_and_column_of_a_number_that_is_too_large_are_named(X):
+    rows = np.array(X)
+    rows[31, 2], rows[33, 1] = 1e101, -1e205
+    fault = r"X has numbers larger than 1e\+100, .* 2 entries, the first is X\[31, 2\] = 1e\+101, in row 31, column 2"
+    for call in (MOSAIC(5).fit, MOSAIC(5, strategy="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
+        with pytest.raises(InvalidInputError, match=fault):
+            call(rows)
+    with pytest.raises(InvalidInputError, match="column 'c'"):
+        MOSAIC(5).fit(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    assert MOSAIC(5).fit(X).predict(1e-200 * X[:3]).tolist()
+    with pytest.raises(InvalidInputError, match="numbers larger than"):
+        MOSAIC(5).fit(X).predict(rows)
+
+
+def test_a_number_that_is_too_large_is_refused_in_a_mixed_table(X):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(X[:, 2] > 0, "x", "y")})
+    model = MOSAIC(5).fit(frame)
+    frame.loc[3, "a"] = 1e120
+    with pytest.raises(InvalidInputError, match="column 'a'"):
+        model.predict(frame)
 
 
 def test_bandwidths_and_divisors_are_given_in_the_unit_of_the_data(X):
@@ -85,12 +142,6 @@ def test_bandwidths_and_divisors_are_given_in_the_unit_of_the_data(X):
     assert far.gamma_ == scaled.gamma_
 
 
-def test_a_bandwidth_that_no_float_holds_is_told(X):
-    told = MOSAIC(5).fit(X * 1e-200).explain()[1]
-    assert "e+39" in told or "e+40" in told
-    assert MOSAIC(5).fit(X * 1e-200).gamma_ == np.inf
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
 def test_a_given_bandwidth_is_in_the_unit_of_the_data(X, kernel):
     order = 1 if kernel == "laplacian" else 2
@@ -101,7 +152,7 @@ def test_a_given_bandwidth_is_in_the_unit_of_the_data(X, kernel):
 
 
 @pytest.mark.parametrize("gamma", [1e-300, 1e300])
-@pytest.mark.parametrize("factor", [1e-250, 1.0, 1e250])
+@pytest.mark.parametrize("factor", [1e-95, 1.0, 1e95])
 def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
     model = MOSAIC(5, gamma=gamma, outliers="keep").fit(X * factor)
     similarities = model.transform(X * factor)
@@ -110,7 +161,6 @@ def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
 
 
 def test_explanations_have_the_numbers_of_the_data(X):
-    pd = pytest.importorskip("pandas")
     for power in (0, 300, -300):
         frame = pd.DataFrame(X * 2.0**power, columns=["a", "b", "c"])
         reasons = mosaic.inspection.explain(MOSAIC(5, scale=False).fit(frame), 7)
@@ -119,18 +169,18 @@ def test_explanations_have_the_numbers_of_the_data(X):
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "diffusion", "cosine"])
 def test_kernels_compare_new_points_in_the_unit_of_their_own(X, kernel):
-    small, large = make_kernel(X, kernel), make_kernel(X * 2.0**700, kernel)
+    small, large = make_kernel(X, kernel), make_kernel(X * 2.0**300, kernel)
     Y = X[:5] + 0.5
-    np.testing.assert_array_equal(large.cross(Y * 2.0**700), small.cross(Y))
+    np.testing.assert_array_equal(large.cross(Y * 2.0**300), small.cross(Y))
     np.testing.assert_array_equal(large.columns(np.arange(9)), small.columns(np.arange(9)))
     if kernel in ("rbf", "laplacian"):
         np.testing.assert_array_equal(
-            large.over(Y * 2.0**700).columns(np.arange(5)), small.over(Y).columns(np.arange(5))
+            large.over(Y * 2.0**300).columns(np.arange(5)), small.over(Y).columns(np.arange(5))
         )
 
 
 @pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"mode": "paper"}], ids=str)
-@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+@pytest.mark.parametrize("size", [1e10, 1e50, 1e100])
 def test_new_rows_far_outside_are_outliers(X, settings, size):
     far = np.array([[size, 0.0, -size], [size, size, size]])
     model = MOSAIC(5, **settings).fit(X)
@@ -144,10 +194,10 @@ def test_new_rows_far_outside_are_outliers(X, settings, size):
 
 def test_new_rows_far_outside_are_outliers_for_passes(X):
     model = MOSAIC(5, strategy="sketch").fit(X)
-    assert model.predict(np.full((1, 3), 1e250)).tolist() == [-1]
+    assert model.predict(np.full((1, 3), 1e100)).tolist() == [-1]
 
 
-@pytest.mark.parametrize("size", [1e100, 1e200, 1e308])
+@pytest.mark.parametrize("size", [1e10, 1e50, 1e100])
 def test_a_row_far_outside_hides_nothing(X, size):
     model = MOSAIC(5).fit(X)
     other = MOSAIC(5).fit(np.vstack([X, [[size, -size, size]]]))
@@ -156,7 +206,7 @@ def test_a_row_far_outside_hides_nothing(X, size):
 
 
 @pytest.mark.parametrize("gamma", ["auto", "median"])
-@pytest.mark.parametrize(("kernel", "size"), [("rbf", 1e161), ("laplacian", 1e307)])
+@pytest.mark.parametrize(("kernel", "size"), [("rbf", 1e99), ("laplacian", 1e99)])
 def test_rows_that_are_nothing_beside_others_do_not_set_the_bandwidth(X, kernel, size, gamma):
     few = X[:19] if kernel == "rbf" else X[:19] * 1e-3
     model = MOSAIC(2, kernel=kernel, gamma=gamma).fit(np.vstack([few, np.full((21, 3), size)]))
@@ -165,14 +215,14 @@ def test_rows_that_are_nothing_beside_others_do_not_set_the_bandwidth(X, kernel,
 
 def test_columns_of_very_different_size_are_divided_by_their_spread(X):
     model = MOSAIC(5, scale=True).fit(X)
-    other = MOSAIC(5, scale=True).fit(X * np.array([2.0**900, 1.0, 2.0**-60]))
+    other = MOSAIC(5, scale=True).fit(X * np.array([2.0**300, 1.0, 2.0**-60]))
     assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
     single = (X * np.array([2.0**90, 1.0, 2.0**-40])).astype(np.float32)
     assert MOSAIC(5, scale=True).fit(single).n_representatives_ == 5
 
 
 def test_directions_of_rows_of_any_length(X):
-    lengths = 2.0 ** np.linspace(-900, 900, 120)[:, None].round()
+    lengths = 2.0 ** np.linspace(-300, 300, 120)[:, None].round()
     model, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X * lengths, "cosine")
     np.testing.assert_array_equal(other.columns(np.arange(5)), make_kernel(X, "cosine").columns(np.arange(5)))
     np.testing.assert_array_equal(model.transform(X * lengths), model.transform(X))
@@ -180,14 +230,18 @@ def test_directions_of_rows_of_any_length(X):
         make_kernel(np.vstack([X, np.zeros((1, 3))]), "cosine")
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
     K = make_kernel(X, "rbf", gamma=0.1).columns(np.arange(120))
-    for rows, kernel in ((X * factor, "linear"), (K * factor, "precomputed"), (X, lambda A, B: factor * (A @ B.T))):
+    for rows, kernel in (
+        (X * factor, "linear"),
+        (K * factor**2, "precomputed"),
+        (X, lambda A, B: factor**2 * (A @ B.T)),
+    ):
         for call in (MOSAIC(5, kernel=kernel).fit, MOSAICOutlierDetector(kernel=kernel).fit):
-            with pytest.raises(InvalidInputError, match=r"similarit|kernel function"):
+            with pytest.raises(InvalidInputError, match=r"similarit|kernel function|numbers larger|no entry larger"):
                 call(rows)
-        with pytest.raises(InvalidInputError, match=r"similarit|kernel function"):
+        with pytest.raises(InvalidInputError, match=r"similarit|kernel function|numbers larger|no entry larger"):
             solve(rows, kernel=kernel)
 
 
@@ -198,9 +252,8 @@ def test_powers_that_are_no_floats_are_refused(X):
 
 
 def test_similarities_of_new_rows_that_are_no_floats_are_refused(X):
-    for kernel in ("linear", "polynomial"):
-        with pytest.raises(InvalidInputError, match="leave the range"):
-            MOSAIC(5, kernel=kernel).fit(X).predict(np.full((1, 3), 1e200))
+    with pytest.raises(InvalidInputError, match="leave the range"):
+        MOSAIC(5, kernel="polynomial", degree=5).fit(X).predict(np.full((1, 3), 1e99))
 
 
 def test_single_precision_is_left_where_it_is_too_narrow_for_similarities(X):
@@ -284,7 +337,7 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
     assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8
 
 
-@pytest.mark.parametrize("power", [-1000, -450, 0, 450, 1000])
+@pytest.mark.parametrize("power", [-320, 0, 320])
 def test_metrics_of_points_of_any_size(X, power):
     assert metrics.hausdorff_radius(X * 2.0**power, [0, 1]) == metrics.hausdorff_radius(X, [0, 1]) * 2.0**power
     assert metrics.hull_coverage(X * 2.0**power, [0, 1, 7]) == pytest.approx(metrics.hull_coverage(X, [0, 1, 7]))
@@ -295,11 +348,9 @@ def test_metrics_of_points_of_any_size(X, power):
 
 
 def test_directions_of_tiny_rows_in_single_precision(rng):
-    """The inverse of a length may be no number of single precision, and rows of zeros have none."""
     X = rng.normal(size=(40, 5))
-    tiny = (X * 1e-39).astype(np.float32)
+    tiny = (X * 1e-29).astype(np.float32)
     found = solve(tiny, kernel="cosine").kernel.X
     np.testing.assert_allclose(
         found, tiny.astype(float) / np.linalg.norm(tiny.astype(float), axis=1, keepdims=True), rtol=1e-6
     )
-    np.testing.assert_array_equal(with_lengths(np.zeros((2, 3), np.float32))[1], 0.0)

@@ -1,0 +1,257 @@
+"""The door: what may come in, and how files go out. Behind it numbers are finite, of a size whose squares are floats.
+
+Rows have two dimensions, float32 or float64, and no entry that is NaN or infinite. The largest size of an entry is at most
+1e100 and, in a fit, at least 1e-100 (1e30 and 1e-30 in single precision); otherwise the error says by what to divide. Nothing
+behind the door looks after overflow of such numbers. Files are written under a temporary name and renamed when complete.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from mosaic._arrays import FloatArray, row_blocks
+from mosaic._devices import is_on_device, namespace, numpy_dtype, on_host
+from mosaic.exceptions import InvalidInputError
+
+#: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
+#: have: squares of distances, and their inverses, stay far within the range of floats.
+LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
+#: The smallest weight that differs from others, as a share of the largest.
+LEAST_WEIGHT = 2.0**-100
+
+
+def as_points(X: Any, name: str = "X") -> Any:
+    """Rows that may come in, as a float array or CSR matrix; float32 stays float32, all else becomes float64."""
+    if is_on_device(X):
+        X = points_on_device(X, name)
+        check_size(X, name)
+        return X
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()  # the arrays belong to the caller and must not be sorted in place
+            X.sum_duplicates()
+        values = X.data
+    else:
+        refuse_masked(X, name)
+        try:
+            X = np.asarray(X)
+        except ValueError as error:  # ragged lists
+            raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
+        if X.ndim != 2:
+            raise InvalidInputError(
+                f"must have two dimensions (points × features); got shape {X.shape}",
+                f"For points with one feature use {name}.reshape(-1, 1).",
+                parameter=name,
+            )
+        values = X
+    if values.dtype.kind not in "fiub":
+        raise InvalidInputError(
+            f"must hold real numbers; got dtype {values.dtype}",
+            "Convert or drop the columns that are not numeric.",
+            parameter=name,
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise InvalidInputError(f"must have at least one point and one feature; got shape {X.shape}", parameter=name)
+    if values.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    check_entries(X, None, name)
+    check_size(X, name)
+    return X
+
+
+def points_on_device(X: Any, name: str = "X") -> Any:
+    """A finite two-dimensional array of floats, where it is."""
+    xp = namespace(X)
+    if X.ndim != 2 or 0 in X.shape:
+        fault = f"must have two dimensions (points × features), with at least one of each; got shape {tuple(X.shape)}"
+        raise InvalidInputError(fault, parameter=name)
+    if not (xp.isdtype(X.dtype, "real floating") or xp.isdtype(X.dtype, "integral") or xp.isdtype(X.dtype, "bool")):
+        raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float64)
+    check_entries(X, None, name)
+    return X
+
+
+def refuse_masked(X: Any, name: str = "X") -> None:
+    """Raise an InvalidInputError for masked entries, which would otherwise be read as numbers, and for arrays of records."""
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
+        raise InvalidInputError(
+            f"must be a rectangular array of numbers; got records with the fields {', '.join(map(repr, X.dtype.names))}",
+            f"Use numpy.lib.recfunctions.structured_to_unstructured({name}), or a data frame.",
+            parameter=name,
+        )
+    masked = int(np.asarray(X.mask).sum()) if isinstance(X, np.ma.MaskedArray) else 0
+    if masked:
+        raise InvalidInputError(
+            f"has {masked:,} masked entries, which cannot be compared",
+            "Fill them (numpy.ma.filled, an imputer), or leave out their rows.",
+            parameter=name,
+        )
+
+
+def largest_entry(X: Any) -> float:
+    """Max |x_ij|, without a temporary array; NaN or infinite if an entry is."""
+    if is_on_device(X):
+        return max(float(namespace(X).max(X)), -float(namespace(X).min(X)))
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def check_size(X: Any, name: str = "X") -> None:
+    """Refuse rows whose entries are all so small that their squares vanish.
+
+    Examples
+    --------
+    >>> check_size(np.full((2, 2), 2e-120))
+    Traceback (most recent call last):
+    mosaic.exceptions.InvalidInputError: X has no entry larger than 2e-120, ... Divide X by 1e-120.
+    """
+    largest, limit = largest_entry(X), 1.0 / _limit(X)
+    if 0 < largest < limit:
+        power = int(np.floor(np.log10(largest)))
+        fault = f"has no entry larger than {largest:.3g}, and squares of numbers below {limit:.0e} vanish"
+        raise InvalidInputError(fault, f"Divide {name} by 1e{power}.", parameter=name)
+
+
+def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", first_row: int = 0) -> None:
+    """Refuse entries that are NaN, infinite or too large; the error counts them and names the first.
+
+    Parameters
+    ----------
+    matrix : dense or sparse; for a sparse matrix only stored entries are checked
+    names : column names for the message
+    name : name of the matrix in the message
+    first_row : number of the first row, if the matrix is a block of a larger one
+
+    Examples
+    --------
+    >>> check_entries(np.eye(2), None)
+    >>> check_entries(np.array([[1.0, 2.0], [np.nan, 4.0]]), ["height", "age"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    mosaic.exceptions.InvalidInputError: X must be finite; ... X[1, 0] = nan, in row 1, column 'height', ...
+    >>> check_entries(np.array([[1.0, 2.0], [5e120, 4.0]]), None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    mosaic.exceptions.InvalidInputError: X has numbers larger than 1e+100, ... Drop these rows, or divide X by 1e120.
+    """
+    if not is_on_device(matrix):
+        matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
+        if matrix.dtype.kind != "f":
+            return
+    largest, limit = largest_entry(matrix), _limit(matrix)
+    if largest <= limit:
+        return
+    matrix = on_host(matrix)
+    values = matrix.data if sp.issparse(matrix) else matrix
+    n_nan, n_wrong, first = _beyond(values, limit if np.isfinite(largest) else np.inf)
+    value = float(values[first])
+    if sp.issparse(matrix):
+        row = int(np.searchsorted(matrix.indptr, first[0], side="right")) - 1
+        column = int(matrix.indices[first[0]])
+    else:
+        row, column = first
+    row += first_row
+    called = column if names is None else repr(str(names[column]))
+    place = f"{name}[{row}, {column}] = {value:.6g}, in `row {row}`, column {called}"
+    if np.isfinite(largest):
+        fault = (
+            f"has numbers larger than {limit:.0e}, whose squares are no floats: {n_wrong} entries, the first is {place}"
+        )
+        remedy = f"Drop these rows, or divide {name} by 1e{int(np.floor(np.log10(largest)))}."
+        raise InvalidInputError(f"{fault}, counted from 0", remedy, parameter=name)
+    counts = ", ".join(f"{count} {kind}" for count, kind in ((n_nan, "NaN"), (n_wrong, "inf")) if count)
+    remedies = {
+        "Drop these rows or fill in the values, for example with sklearn.impute.SimpleImputer.": n_nan,
+        "Replace inf by finite numbers or drop these rows.": n_wrong,
+    }
+    raise InvalidInputError(
+        f"must be finite; entries that are not: {counts}. The first is {place}, counted from 0",
+        " ".join(remedy for remedy, count in remedies.items() if count),
+        parameter=name,
+    )
+
+
+def _limit(X: Any) -> float:
+    return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
+
+
+def _beyond(values: FloatArray, limit: float) -> tuple[int, int, tuple[int, ...]]:
+    """Number of NaN entries, of entries beyond the limit (or infinite), and the position of the first of either, in blocks."""
+    n_nan = n_beyond = 0
+    first: tuple[int, ...] = ()
+    for block in row_blocks(len(values), int(np.prod(values.shape[1:]))):
+        right = np.abs(values[block]) < np.inf if limit == np.inf else np.abs(values[block]) <= limit
+        if right.all():
+            continue
+        if not first:
+            row, *column = np.unravel_index(int(np.argmin(right)), right.shape)
+            first = (block.start + int(row), *map(int, column))
+        nans = int(np.isnan(values[block]).sum())
+        n_nan += nans
+        n_beyond += right.size - int(right.sum()) - nans
+    return n_nan, n_beyond, first
+
+
+def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, strict: bool = False) -> FloatArray:
+    """A finite float64 vector of the given length with entries ≥ (or, if strict, >) the minimum."""
+    try:
+        values = on_host(values)
+        refuse_masked(values, name)
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        fault = f"must hold numbers, one for each of {length} points: {error}"
+        raise InvalidInputError(fault, "Convert them to numbers.", parameter=name) from error
+    if vector.shape != (length,):
+        fault = f"must have one entry for each of {length} points; got shape {vector.shape}"
+        raise InvalidInputError(fault, parameter=name)
+    if not np.isfinite(vector).all():
+        raise InvalidInputError(f"must be finite; entry {int(np.argmin(np.isfinite(vector)))} is not", parameter=name)
+    wrong = vector <= minimum if strict else vector < minimum
+    if wrong.any():
+        first, sign = int(np.argmax(wrong)), ">" if strict else ">="
+        raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
+    return vector
+
+
+def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that, so that squares do not vanish.
+
+    Examples
+    --------
+    >>> as_weights([0.0, 1.0, 1e-300], 3).tolist()
+    [0.0, 1.0, 7.888609052210118e-31]
+    """
+    weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
+    least = float(weights.max(initial=0.0)) * LEAST_WEIGHT
+    return np.where(weights > 0, np.maximum(weights, least), 0.0)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A temporary name in the folder of a file, which takes the place of that file once the block is left without an error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder, "picks.txt")) as temporary:
+    ...         _ = temporary.write_text("all of it")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['picks.txt']
+    """
+    temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
