@@ -516,7 +516,7 @@ def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
 
 
 def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
-    monkeypatch.setattr("mosaic.choosing.points.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
     frame, oddities = planted(1)
     for options in ({}, {"outliers": "report"}, {"min_group": 2}):
         rows = [row for row, _ in oddities] + [0, 7]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mosaic._files import library
-from mosaic.budget import DEFAULT_BUDGET
+from mosaic.budget import budget_of
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_matrix_market, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.excel import open_workbook
@@ -111,7 +111,7 @@ def open_table(
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     drop_missing : leave out rows with missing or infinite numbers
-    memory_budget : bytes, 2 GiB by default
+    memory_budget : bytes, by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
@@ -141,7 +141,7 @@ def open_table(
             path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
         )
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    budget = budget_of(memory_budget)
     if not budget > 0:
         raise InvalidInputError(
             "must be a number of bytes larger than 0", parameter="memory_budget", value=memory_budget
@@ -331,7 +331,7 @@ def read_file(
     group, weight : columns of groups and of weights, which are not compared
     """
     file, stream = _named(path)
-    budget = float(DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    budget = budget_of(memory_budget)
     columns = None if stream is None and kind_of(file) in WITHOUT_COLUMNS else columns
     table = _open(
         Request(

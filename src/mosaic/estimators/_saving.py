@@ -44,6 +44,7 @@ from mosaic.estimators._passes import ByPasses
 from mosaic.estimators._proof import InMemory
 from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._selector import MOSAIC
+from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
@@ -60,7 +61,7 @@ CLASSES: dict[str, type[Any]] = {
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
-        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
+        Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
         Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip
@@ -187,20 +188,26 @@ def _check(fitted: dict[str, Any]) -> None:
         "chosen points": within(selection.chosen, n),
         "constraints": lengths(constraints.allowed, constraints.group, size=m) and within(constraints.must, m),
         "groups": within(constraints.group, of_names),
-        "sample": within(material.sample, n) and len(material.sample) > 0 and (np.diff(material.sample) > 0).all(),
         "number of rows": material.n_rows == m
         if numbers is None
-        else len(numbers) == m and within(numbers, material.n_rows),
+        else len(numbers) == m and within(numbers, material.n_rows) and bool((np.diff(numbers) > 0).all()),
         "rows without weight": material.absent.dtype.kind == "f"
         and material.absent.shape == (int((points.group < 0).sum()), width),
         "scale": geometry.prepare.scale is None or lengths(geometry.prepare.scale, size=width),
         "columns": table is None or table.width == width,
         "kept groups": selection.groups is None or _groups_fit(selection.groups, n, width),
         "small programs": material.counting is None or _counting_fits(material.counting, n, width),
-        "influence": "solved" not in material.__dict__ or lengths(material.solved.influence, size=n),
+        "influence": numbers is not None
+        or "solved" not in material.__dict__
+        or lengths(material.solved.influence, size=n),
+        "influence of rows": "influence" not in selection.__dict__
+        or lengths(selection.influence, size=material.n_rows),
         "counts": "counts" not in material.__dict__ or lengths(material.counts, size=n),
         "answers": "answers" not in selection.__dict__ or lengths(*selection.answers, size=material.n_rows),
         "program": isinstance(material.proof, (InMemory, ByPasses)),
+        "all rows": numbers is None
+        or not isinstance(material.proof, InMemory)
+        or material.proof.X.shape == (material.n_rows, width),
         "paper's counts": material.counting is not None
         or {"counts", "_paper_counts", "solved"} <= set(material.__dict__),
     }

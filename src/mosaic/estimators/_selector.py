@@ -24,12 +24,13 @@ from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settin
 from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
-from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
+from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
 from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._reading import Asked, read_named, without_scaling
-from mosaic.estimators._start import found_again
+from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import TakeRows
@@ -76,7 +77,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         n_initial: int | None = None,
         n_added: int | None = None,
         n_rounds: int | None = None,
-        checkpoint: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
@@ -110,7 +110,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.n_initial = n_initial
         self.n_added = n_added
         self.n_rounds = n_rounds
-        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -181,21 +180,21 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
             names = None if read is None else read.row_names
             constraints = {name: as_rows(value, names, name) for name, value in rows.items()} | {"groups": groups}
             strategy, data = read_for(self, settings, X, sample_weight, read)
+            if strategy == "sketch" and hasattr(start, "get_params"):
+                fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
+                raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
+            constraints |= {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
             if strategy == "sketch":
                 settings = without_scaling(settings, self.table_)
-                if start is not None:
-                    fault = "is for rows in memory; these are read in passes"
-                    raise InvalidInputError(fault, "Leave it out, or name rows in `must_include`.", parameter="start")
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
-                plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
+                plan = Plan.of(settings, data.n, data.n_features, **sizes)
                 data.most_threads = plan.threads(settings, data.n, data.n_features)
-                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator, read)
+                selection = select_by_passes(data, settings, plan, self.random_state, constraints, narrator, read)
                 if read is not None and read.file is not None:
                     odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))
                     self.table_ = with_cells(read.table, read.file, np.append(selection.rows, odd))
             else:
-                checked = constraints | {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
-                material = read_material(self, data, settings, strategy, sample_weight, checked, narrator, told)
+                material = read_material(self, data, settings, strategy, sample_weight, constraints, narrator, told)
                 narrator.say("choosing")
                 selection = choose(material, settings)
             # The answer of an earlier fit changes only here, so an interrupted fit keeps it.
@@ -437,8 +436,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     n_initial, n_added, n_rounds : int, optional
         For passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
         adds (r̂; a tenth of them), and rounds (I; by default up to three, while they are likely to lower the gap).
-    checkpoint : path, optional
-        For passes: a file that keeps finished passes. After an interruption the same fit resumes from it, with the same answer.
     n_jobs : int, optional
         Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
         would use, and one for passes over files.
