@@ -1,13 +1,9 @@
 """Kill the command at random moments, with SIGKILL, SIGTERM, SIGHUP and SIGINT, and see that nothing is lost.
 
-    OPENBLAS_NUM_THREADS=1 python fuzz/kills.py                  # 100 kills with a checkpoint, 100 of writing
+    OPENBLAS_NUM_THREADS=1 python fuzz/kills.py                  # 100 kills
     OPENBLAS_NUM_THREADS=1 python fuzz/kills.py --kills 10       # a short look
 
-Passes: ``mosaic select`` with a checkpoint over an array that is read in passes is killed, and started again, five times at most.
-Its output must be that of an undisturbed run, to the last byte. After SIGTERM and its like the last line on stderr names the
-checkpoint.
-
-Outputs: ``mosaic select`` with four outputs, half of the time over old ones, is killed while it writes. Every output must be as
+``mosaic select`` with four outputs, half of the time over old ones, is killed while it writes. Every output must be as
 it was or complete, and after SIGTERM and its like they are all old or all new. Every fifth time it runs to the end.
 
 No temporary file may be left after SIGTERM and its like, or after a run that ends. Exits with 1 if anything is wrong.
@@ -29,10 +25,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import mosaic.cli.select  # noqa: F401, so that forks need not import it
-from mosaic import datasets
 from mosaic.cli import main
 
-PASSES = "select X.npy -k 8 --strategy sketch --n-initial 60 --n-rounds 2 --tol 1e-9 --checkpoint state -o picks.csv -q"
 OUTPUTS = "select few.npy -k 5 -o picks.csv --labels labels.csv --report report.html --save model.mosaic -q --force"
 NAMES = ("picks.csv", "labels.csv", "report.html", "model.mosaic")
 SENT = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -151,41 +145,6 @@ class Trials:
         return not self.wrong
 
 
-def passes(trials: Trials, kills: int) -> bool:
-    """Kill, resume, kill …, and compare what comes out in the end."""
-    folder = trials.folder
-    np.save(folder / "X.npy", datasets.swiss_roll(120_000, random_state=0).astype(np.float32))
-    began = time.monotonic()
-    trials.finish(PASSES)
-    seconds, expected, ends = time.monotonic() - began, (folder / "picks.csv").read_bytes(), 0
-
-    def anew() -> None:
-        for name in ("picks.csv", "state"):
-            (folder / name).unlink(missing_ok=True)
-
-    anew()
-    in_a_row = 0
-    while sum(trials.kills.values()) < kills:
-        process = trials.start(PASSES)
-        process.ends_within(300 if in_a_row == 5 else trials.random.uniform(0.05, 1.0) * seconds)
-        there = (folder / "state").exists()
-        sent, said = trials.kill(process)
-        if there and sent is not None and process.returncode == 128 + sent:
-            last = said.splitlines()[-1] if said else ""
-            trials.check("in state; the same command continues" in last, f"the last line is {last!r}")
-        if sent is None or (folder / "picks.csv").exists():  # the blow may fall when the file is in place already
-            ends, in_a_row = ends + 1, -1
-            trials.check((folder / "picks.csv").read_bytes() == expected, "the picks differ after a resumed run")
-            if sent is None:
-                trials.check_tidy("after a resumed run")
-            anew()
-        in_a_row += 1
-    trials.finish(PASSES)
-    trials.check((folder / "picks.csv").read_bytes() == expected, "the picks differ after the last run")
-    print(f"passes: {ends + 1} answers after kills, all compared with that of an undisturbed run")
-    return trials.verdict("passes", began)
-
-
 def outputs(trials: Trials, kills: int) -> bool:
     """Kill while files are written; every file is as it was, or complete."""
     folder = trials.folder
@@ -240,17 +199,13 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 
 
 def all_trials() -> int:
-    """Both kinds of trials; 0 if all is well."""
+    """0 if all is well."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100, help="of each kind (default: 100)")
+    parser.add_argument("--kills", type=int, default=100, help="how many (default: 100)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=("passes", "outputs"))
     args = parser.parse_args()
-    good = True
-    for kind in (passes, outputs):
-        if args.only in (None, kind.__name__):
-            with tempfile.TemporaryDirectory(prefix="kills-") as folder:
-                good &= kind(Trials(Path(folder), args.seed), args.kills)
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        good = outputs(Trials(Path(folder), args.seed), args.kills)
     print(f"kills: {'all is well' if good else 'FAILED'}")
     return not good
 

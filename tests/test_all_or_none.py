@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cli_runs import default_signals, environment, run
@@ -273,68 +272,3 @@ def test_a_signal_between_outputs_leaves_none(folder, name, code):
     left = sorted(path for path in os.listdir(folder) if name != "SIGKILL" or not path.startswith(".mosaic-"))
     assert left == sorted([*before, "labels.csv"])
     assert (folder / "labels.csv").read_text() == "old"
-
-
-class TestCheckpoints:
-    """A checkpoint is an output; and the last line says where it is."""
-
-    PASSES = ("--strategy", "sketch", "--n-initial", "20", "--n-rounds", "1", "-k", "3")
-
-    def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_work(self, folder, capsys, monkeypatch):
-        monkeypatch.setattr("mosaic.cli.session.open_table", lambda *args, **more: pytest.fail("the work has begun"))
-        ran = run(capsys, "select", "points.npy", *self.PASSES, "--checkpoint", "no/state")
-        assert ran.code == 4
-        assert "--checkpoint cannot be written: it must be a file in a folder that exists; got 'no/state'" in ran.err
-        monkeypatch.setattr(os, "access", lambda path, mode: False)
-        ran = run(capsys, "select", "points.npy", *self.PASSES, "--checkpoint", "state", "--json")
-        told = json.loads(ran.out)["error"]
-        assert (ran.code, told["kind"], told["parameter"]) == (4, "output", "--checkpoint")
-        assert "may not be written to by you" in told["message"]
-
-    def test_a_disk_that_is_full_later_is_a_fault_of_the_output_too(self, folder, capsys, monkeypatch):
-        def full(*args, **more):
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(np, "savez", full)
-        before = sorted(os.listdir())
-        ran = run(capsys, "select", "points.npy", *self.PASSES, "--checkpoint", "state", "-o", "picks.csv", "-q")
-        assert ran.code == 4
-        assert "--checkpoint cannot be written: No space left on device; got 'state'. Make room" in ran.err
-        assert sorted(os.listdir()) == before
-
-    SLOW = """
-import sys, time
-from mosaic.cli import main
-from mosaic.sketch import GramSum
-
-def wait(self, rows, start):
-    print("passes", flush=True)
-    time.sleep(600)
-
-GramSum.map_block = wait
-sys.exit(main())
-"""
-
-    @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
-    @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-    def test_the_last_line_after_a_signal_names_the_checkpoint_and_the_work_goes_on(self, folder, name, code, capsys):
-        words = ["select", "points.npy", *self.PASSES, "--checkpoint", "state", "-q"]
-        with default_signals():
-            child = subprocess.Popen(
-                [sys.executable, "-c", self.SLOW, *words],
-                cwd=folder,
-                env=environment(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        try:
-            assert child.stdout.readline() == "passes\n"
-            child.send_signal(getattr(signal, name))
-            _, err = child.communicate(timeout=60)
-        finally:
-            child.kill()
-            child.wait()
-        assert child.returncode == code
-        assert err.splitlines()[-1].endswith("The finished passes are in state; the same command continues from there.")
-        assert run(capsys, *words).out == run(capsys, *words[:-3], "-q").out

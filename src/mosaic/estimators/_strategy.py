@@ -183,7 +183,7 @@ def sample_size(settings: Settings, n: int, n_features: int) -> int:
     least = SAMPLE_A_PICK * (settings.number(n) or 0)
     size = max(DECISION_SAMPLE, least)
     while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
-        if memory_of_sample(min(size, n), n_features) <= settings.memory_budget:
+        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
             break
         size = max(size // 2, SMALLEST_SAMPLE, least)
     return size
