@@ -230,6 +230,9 @@ class Solved:
 class Proof(Protocol):
     """Solves the program of the points once, on first access, and proves how good a choice is."""
 
+    #: Whether it reads rows that are not in memory.
+    by_passes: ClassVar[bool]
+
     @property
     def is_possible(self) -> bool:
         """Whether all rows that a proof needs are available."""

@@ -144,6 +144,11 @@ class Selection:
         return self.is_proven or self.material.proof.is_possible
 
     @property
+    def takes_passes(self) -> bool:
+        """Whether certificate and answers take passes over rows that are not in memory."""
+        return self.material.proof.by_passes
+
+    @property
     def rejects(self) -> bool:
         """Whether outliers have no representative."""
         return self.settings.outliers == "reject" and self.cut.count > 1.0

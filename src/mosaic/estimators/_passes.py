@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -123,6 +123,8 @@ class ByPasses:
     drawn: Drawn | None = field(default=None, repr=False)
     on_round: Callable[[SketchRound], None] | None = field(default=None, repr=False)
     cache: dict[str, Sketch] = field(default_factory=dict, repr=False)
+
+    by_passes: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "passes": None, "drawn": None, "on_round": None, "cache": {}}

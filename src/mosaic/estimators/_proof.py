@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -86,6 +86,8 @@ class InMemory:
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
     cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
+
+    by_passes: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "known": None, "cache": {}}  # a copy starts anew
