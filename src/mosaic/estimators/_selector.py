@@ -134,8 +134,8 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads: small files are read into memory, large ones in passes. Or
-            data that is read in passes: Zarr array, HDF5 data set, AnnData, Dask array or data frame, Ray data set
+            path of any file that ``mosaic.data.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
         groups : a label for every row, or the name of a column of labels
@@ -247,7 +247,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
-        The first access solves the program; after a fit by passes, the bound takes one more pass.
+        The first access solves the program; of rows that are not in memory, by passes over them (the paper's Algorithm 3).
         """
         return self._found.certificate
 
@@ -428,11 +428,12 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A
         higher rank gives a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default 2 GiB. The rank is limited accordingly; a fit that
-        needs more raises an error with the numbers.
+        Bytes that a fit may use, as a number or as "1GiB", "500MB"; by default a quarter of the memory that is free, limits of a
+        container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
-        All points at full rank, all points at a lower rank, or few candidates for all points by passes over the rows (the paper's
-        Algorithm 3), for data that is not in memory. "auto" decides by size, memory and type of X; see ``docs/scale.md``.
+        How the program of all points is solved when ``certificate_`` is asked for: all points at full rank, all points at a lower
+        rank, or few candidates for all points by passes over the rows (the paper's Algorithm 3), for data that is not in memory.
+        "auto" decides by size, memory and type of X; see ``docs/scale.md``. The picks do not depend on it.
     n_initial, n_added, n_rounds : int, optional
         For passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
         adds (r̂; a tenth of them), and rounds (I; by default up to three, while they are likely to lower the gap).
@@ -472,12 +473,13 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
        So the set for m need not be part of the set for k > m. If the number is read off the curve ("auto", coverage,
        min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
-    4. Equal rows are one point and never chosen twice. If there are more than 16 384 distinct rows, decisions are made with a
-       random sample, which depends on the rows themselves and not on a seed; 10 000 points of it are to be covered.
+    4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
+       rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
+       on a seed, their order, or where they are; 10 000 of its points are to be covered.
     5. The program of all rows is solved once, on first access to ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or
-       ``n_iter_``; in paper mode, which chooses by it, and in a fit by passes, it is solved in ``fit``.
-    6. For data that is sampled or read in passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_``
-       and ``representation_error_`` are computed on first access to one of them.
+       ``n_iter_``; in paper mode, which chooses by it, it is solved in ``fit``.
+    6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
+       ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
 
     Examples
     --------
