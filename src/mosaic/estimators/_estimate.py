@@ -214,8 +214,8 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     rank_expected = expected_rank(geometry.kernel, max_rank, model.tol)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
     if geometry.kernel.on_device:
-        there = memory_on_device(n, rank_expected, itemsize, d)
-        return Estimate(how, n, rank_expected, there[0], 0, there[1], there[1])
+        fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
+        return Estimate(how, n, rank_expected, fit, 0, proof, proof)
     fewest, most = span_of_members(n, rank_expected)
     proof, least = (held + memory_of_proof(n, rank_expected, itemsize, d, size, members=m) for m in (most, fewest))
     return Estimate(how, n, rank_expected, held + memory, 0, proof, least)

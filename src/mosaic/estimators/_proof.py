@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
-from mosaic._devices import is_on_device, rows_of
+from mosaic._devices import is_on_device, on_host, rows_of
 from mosaic.bounds import bound_of_points
 from mosaic.budget import DEFAULT_ALPHA
 from mosaic.choosing import Answers, Material, Points, Selection, SelectionCertificate, Settings
@@ -98,8 +98,8 @@ class InMemory:
         return True
 
     def rows(self, numbers: IntArray, material: Material) -> Any:
-        """Rows with these numbers, prepared."""
-        return material.geometry.prepare(rows_of(self.X, numbers))
+        """Rows with these numbers, prepared, on the host."""
+        return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
 
     def everyone(self, material: Material) -> tuple[Points, Kernel]:
         """All distinct points, and their similarity; those of choosing, if it has them all."""
