@@ -59,10 +59,10 @@ class Passes:
     Parameters
     ----------
     source : the rows
-    tell : called with the progress of a pass: its name, the number of rows done so far, and the seconds since it began
+    tell : called with the progress of a pass: its name, the share of the rows that is done, and rows per second
     """
 
-    def __init__(self, source: Source, tell: Callable[[str, int, float], None] | None = None):
+    def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
         self.source, self.tell = source, tell
         self.stamps = [_stamp(file) for file in source.files]
 
@@ -72,7 +72,7 @@ class Passes:
 
         def watch(rows: int) -> None:
             if tell is not None:
-                tell(name, rows, time.monotonic() - started)
+                tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
 
         small = self.source.run(task, watch=watch)
         for file, stamp in zip(self.source.files, self.stamps, strict=True):

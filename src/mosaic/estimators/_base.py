@@ -20,7 +20,6 @@ from mosaic.data.naming import RowNames
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import in_threads
 from mosaic.exceptions import SelectionWarning, warn
-from mosaic.sketch import SketchRound
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -46,8 +45,6 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 PASS_SUBTASKS = 100
 #: Seconds between two lines about the same stage, on a terminal, where the line is rewritten, and elsewhere.
 SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
-#: Passes of every round, and their names for the user.
-PASSES_OF_A_ROUND = {"gram": "sums", "scores": "looking at all rows"}
 
 
 class FittedAttributes:
@@ -211,8 +208,6 @@ class Narrator:
         self.started = self.written = time.monotonic()
         self.live = self.verbose and sys.stderr.isatty()
         self.stage = ""
-        self.n, self.most_rounds, self.round = 1, 1, 0
-        self.gap: float | None = None
         self.root: Any = None
         self.task: Any = None
         self.task_name, self.subtasks = "", 0
@@ -229,28 +224,12 @@ class Narrator:
             self.root.call_on_fit_task_end(estimator=self.estimator)
         self.root = None  # later passes, for attributes that are computed on access, are not part of the fit
 
-    def expect(self, n: int, most_rounds: int | None) -> None:
-        """Note that a fit by passes over n rows begins."""
-        self.n, self.most_rounds = n, 3 if most_rounds is None else most_rounds
+    def on_pass(self, name: str, share: float, rate: float) -> None:
+        """Report the progress of a pass: share of the rows, and rows per second."""
+        self._call_back(name, share)
+        self._tell(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
-    def on_round(self, done: SketchRound) -> None:
-        """Note that a round has ended."""
-        self.round, self.gap = done.number + 1, done.gap
-
-    def on_pass(self, name: str, rows: int, seconds: float) -> None:
-        """Report the progress of a pass: round, share of the rows, rows per second, bound on the gap, passes left."""
-        self._call_back(name, rows)
-        kind = name.split()[0]
-        what = PASSES_OF_A_ROUND.get(kind, name)
-        where = f"round {self.round + 1}, {what}" if kind in PASSES_OF_A_ROUND else what
-        left = 2 * (self.most_rounds - self.round) - (kind == "scores")
-        gap = "" if self.gap is None else f", gap {self.gap:.1e}"
-        speed = f", {rows / seconds:,.0f} rows/s" if seconds > 0.1 else ""
-        at_most = f", {left} passes left at most" if left > 0 and kind in PASSES_OF_A_ROUND else ""
-        share = rows / self.n
-        self._tell(name, f"{where}: {100 * share:.0f} %{speed}{gap}{at_most}", share)
-
-    def _call_back(self, name: str, rows: int) -> None:
+    def _call_back(self, name: str, share: float) -> None:
         if self.root is None:
             return
         if name != self.task_name:
@@ -258,7 +237,7 @@ class Narrator:
             self.task = self.root.subcontext(task_name=name, max_subtasks=PASS_SUBTASKS)
             self.task.call_on_fit_task_begin(estimator=self.estimator)
             self.task_name, self.subtasks = name, 0
-        while self.task is not None and self.subtasks < PASS_SUBTASKS * rows // self.n:
+        while self.task is not None and self.subtasks < int(PASS_SUBTASKS * share):
             part = self.task.subcontext(task_name=f"part of {name}")
             part.call_on_fit_task_begin(estimator=self.estimator)
             part.call_on_fit_task_end(estimator=self.estimator)
@@ -266,7 +245,7 @@ class Narrator:
 
     def _end_task(self) -> None:
         if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self.estimator, metadata={"round": self.round, "gap": self.gap})
+            self.task.call_on_fit_task_end(estimator=self.estimator)
             self.task = None
 
     def say(self, stage: str) -> None:

@@ -6,7 +6,7 @@ mode, which chooses by the program, it is solved in the fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
 from mosaic.passes import TakeRows, Together
 from mosaic.problem import DesignProblem
-from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, SketchRound, features, run_sketch, triangle
+from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
 
 
 def select_by_passes(
@@ -63,13 +63,12 @@ def select_by_passes(
     read : of a file or a data frame, how columns became numbers, and the names of the rows
     """
     n, seed = source.n, seed_of(random_state)
-    narrator.expect(n, plan.n_rounds)
     passes = Passes(source, narrator.on_pass)
     names = None if source.names is None else tuple(source.names)
     free = all(value is None for value in constraints.values())
     whole = Constraints.read(n, **constraints)
     drawn = draw_by_passes(passes.run, n, plan.sample, None if free else whole, partial(_refuse_missing, names))
-    proof = ByPasses(n, settings, plan, passes, drawn, narrator.on_round)
+    proof = ByPasses(n, settings, plan, passes, drawn)
     table, told = (None, ()) if read is None else (read.table, read.told)
     if settings.mode == "paper":
         material = _material_of_paper(proof, drawn, seed, names, read)
@@ -112,7 +111,6 @@ class ByPasses:
     n, settings, plan : number of rows, settings of the fit, sizes of the program
     passes : makes them; None in a copy
     drawn : the rows in memory; None in a copy
-    on_round : is called after every round of Algorithm 3
     cache : holds what Algorithm 3 has found
     """
 
@@ -121,13 +119,12 @@ class ByPasses:
     plan: Plan
     passes: Passes | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
-    on_round: Callable[[SketchRound], None] | None = field(default=None, repr=False)
     cache: dict[str, Sketch] = field(default_factory=dict, repr=False)
 
     by_passes: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "passes": None, "drawn": None, "on_round": None, "cache": {}}
+        return {**self.__dict__, "passes": None, "drawn": None, "cache": {}}
 
     @property
     def is_possible(self) -> bool:
@@ -173,7 +170,6 @@ class ByPasses:
             rule="error" if paper else "violation",
             prepare=geometry.prepare,
             seed=seed,
-            callback=self.on_round,
         )
         self.cache["sketch"] = found
         return found

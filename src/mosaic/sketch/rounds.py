@@ -205,7 +205,6 @@ def run_sketch(
     rule: Rule = "violation",
     prepare: Prepare = AS_THEY_ARE,
     seed: int = 0,
-    callback: Callable[[SketchRound], None] | None = None,
 ) -> Sketch:
     """Algorithm 3.
 
@@ -223,7 +222,6 @@ def run_sketch(
     rule : which points are added, see ``Scores``
     prepare : preparation of rows that passes read, before they are compared
     seed : seed of the draws
-    callback : called after every round
 
     Examples
     --------
@@ -249,12 +247,12 @@ def run_sketch(
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
         basis, pivots, candidates = Basis.of(kernel, candidates)
-        sums = run(f"gram {number}", GramSum(basis, prepare))
+        sums = run(f"round {number + 1}, sums", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
         V = _error_map(solved) if rule == "error" else None
         task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
-        scores = run(f"scores {number}", task)
+        scores = run(f"round {number + 1}, all rows", task)
         s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
         dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
@@ -263,13 +261,11 @@ def run_sketch(
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
         rounds.append(SketchRound(number, len(candidates), certificate.gap, missed / trace))
-        if callback is not None:
-            callback(rounds[-1])
         enough = max(tol, GAP_TO_KERNEL_ERROR * missed / trace if n_rounds is None else 0.0)
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
-        newcomers = counted(run, f"copies {number}", newcomers, prepare)
+        newcomers = counted(run, f"round {number + 1}, copies", newcomers, prepare)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
         kernel = kernel_of(sample.rows)
