@@ -1,4 +1,4 @@
-"""``mosaic.estimate`` against what a fit and its certificate take: resident memory and seconds of the processor.
+"""``mosaic.estimate`` against the resident memory that a fit and its certificate take.
 
 Every case is a process of its own. The formulas were chosen with blobs and confirmed with the other data. Run
 ``python benchmarks/estimates.py blobs``, or with other kinds of data; without any, all of them.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import warnings
 from typing import Any
 
@@ -67,20 +66,17 @@ def measure(kind: str, n: int, d: int) -> dict[str, float]:
     X = make(kind, n, d)
     mosaic.MOSAIC(3).fit(make(kind, 60, d)).certificate_  # noqa: B018
     expected = mosaic.estimate(X, n_representatives=20)
-    before, started = reset(), time.process_time()
+    before = reset()
     model = mosaic.MOSAIC(20).fit(X)
-    fit, seconds = resident("VmHWM:") - before, time.process_time() - started
+    fit = resident("VmHWM:") - before
     reset()
-    started = time.process_time()
     model.certificate_  # noqa: B018
-    proof, proof_seconds = resident("VmHWM:") - before, time.process_time() - started
+    proof = resident("VmHWM:") - before
     return {
         "points": expected.n_points, "rank": expected.rank, "found rank": model.certificate_.rank,
         "fit memory": fit / MB, "expected fit memory": expected.memory / MB,
-        "fit seconds": seconds, "expected fit seconds": expected.seconds,
         "proof memory": proof / MB, "expected proof memory": expected.proof_memory / MB,
-        "least proof memory": expected.least_proof_memory / MB, "least proof seconds": expected.least_proof_seconds,
-        "proof seconds": proof_seconds, "expected proof seconds": expected.proof_seconds,
+        "least proof memory": expected.least_proof_memory / MB,
     }  # fmt: skip
 
 
@@ -100,19 +96,15 @@ def main() -> None:
             command = [sys.executable, __file__, "--one", kind, str(n), str(d)]
             found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             cells = [kind, f"{n:,} × {d:,}", f"{found['rank']}", f"{found['found rank']}"]
-            for what, form in (("memory", ".0f"), ("seconds", ".2f")):
-                for part in ("fit", "proof"):
-                    took, said = found[f"{part} {what}"], found[f"expected {part} {what}"]
-                    least = found.get(f"least {part} {what}", said)
-                    cells += [f"{took:{form}}", ratio(least, said, took)]
+            for part in ("fit", "proof"):
+                took, said = found[f"{part} memory"], found[f"expected {part} memory"]
+                cells += [f"{took:.0f}", ratio(found.get(f"least {part} memory", said), said, took)]
             rows.append(cells)
             print(*cells, sep="  ", flush=True)
-    parts = [f"{part} {unit}" for unit in ("MB", "s") for part in ("fit,", "certificate,")]
-    head = ["data", "rows × columns", "rank", "found", *(h for part in parts for h in (part, "estimate /"))]
+    head = ["data", "rows × columns", "rank", "found", "fit, MB", "estimate /", "certificate, MB", "estimate /"]
     told = (
-        "Rise of resident memory and seconds of the processor, and beside each what `mosaic.estimate` said, divided by it; 1 "
-        "where it said a range that holds it. The formulas were chosen with the first four kinds of data and confirmed with the "
-        "others."
+        "Rise of resident memory, and beside it what `mosaic.estimate` said, divided by it; 1 where it said a range that holds "
+        "it. The formulas were chosen with the first four kinds of data and confirmed with the others."
     )
     if not sys.argv[1:]:
         write(

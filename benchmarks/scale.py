@@ -1,6 +1,6 @@
-"""What passes cost and what they give: rows a second against the floor, memory, quality against the whole program, peers.
+"""What large files cost and what passes give: time and memory of a fit, quality against the whole program, peers.
 
-Parts: ``speed`` (memory, memory map, Dask with one and two workers), ``quality`` (the same program solved on all points),
+Parts: ``speed`` (files in memory and out of it, Dask with one and two workers), ``quality`` (the same program on all points),
 ``peers`` (selectors that take a million points). The paper's own comparison is among its experiments (docs/results.md).
 Every run has a process of its own, so that its peak of memory is its own. All that a comparison has is run side by side.
 """
@@ -20,9 +20,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-FEATURES, BLOBS, PICKS = 16, 20, 50
-SPEED_SIZES = (100_000, 1_000_000, 10_000_000)
-SOURCES = ("memory", "memory map", "Dask, 1 worker", "Dask, 2 workers")
+FEATURES, BLOBS, PICKS = 16, 20, 20
+#: Files with their rows and columns, and what is run on each; reading and the fit in memory come first.
+FILES = (("rows.parquet", 5_000_000, 8), ("rows.npy", 10_000_000, 16))
+RUNS = (
+    "reading", "fit in memory", "fit of the file", "fit of the file, 1 GiB", "fit with Dask, 1 worker",
+    "fit with Dask, 2 workers", "MiniBatchKMeans in memory", "MiniBatchKMeans of the file",
+)  # fmt: skip
 #: Data, points, candidates, and the rank that all points are solved with; None for as much as the gap needs.
 QUALITY = (
     ("blobs", 4000, 500, None),
@@ -55,6 +59,29 @@ def blobs_to_file(path: Path, n: int, seed: int = 0) -> None:
     del file
 
 
+def rows_to_file(path: Path, n: int, d: int) -> None:
+    """Points around 50 centres, float32 in .npy and float64 in Parquet, written in pieces."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    centres = 4.0 * rng.normal(size=(50, d))
+    names = [f"x{j}" for j in range(d)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    table_ = pq.ParquetWriter(path, schema) if path.suffix == ".parquet" else None
+    array = np.lib.format.open_memmap(path, "w+", np.float32, (n, d)) if table_ is None else None
+    for start in range(0, n, 200_000):
+        size = min(200_000, n - start)
+        part = centres[rng.integers(0, 50, size)] + rng.normal(size=(size, d))
+        if table_ is not None:
+            table_.write_table(pa.table(dict(zip(names, part.T, strict=True)), schema))
+        if array is not None:
+            array[start : start + size] = part
+    if table_ is not None:
+        table_.close()
+
+
 def mixture(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
     """50 overlapping classes of different sizes and shapes in 16 dimensions, one point in 1000 an outlier far from all."""
     import numpy as np
@@ -83,90 +110,82 @@ def peak() -> float:
     raise RuntimeError("the kernel does not tell the peak of memory")
 
 
-def floor_rates(r: int) -> dict[str, float]:
-    """Rows a second of the kernel columns, of the Gram product and of two triangular ones, on data in the cache."""
+def reset() -> float:
+    """Resident memory now, from which on the peak is counted."""
+    Path("/proc/self/clear_refs").write_text("5")
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return 1024.0 * int(line.split()[1])
+    raise RuntimeError("the kernel does not tell the resident memory")
+
+
+def read(path: str) -> Any:
+    """All rows of a file in memory."""
     import numpy as np
-    from scipy.linalg.blas import dsyrk, dtrmm
-    from scipy.spatial.distance import cdist
+    import pyarrow.parquet as pq
 
-    rng = np.random.default_rng(0)
-    m = 1024
-    A, Z = rng.random((m, FEATURES)), rng.random((r, FEATURES))
-    K, G = rng.random((m, r)), np.zeros((r, r), order="F")
-    L = np.asfortranarray(np.tril(rng.random((r, r))) / r)
-
-    def columns() -> None:
-        D = cdist(A, Z, "sqeuclidean")
-        D *= -0.01
-        np.exp(D, out=D)
-
-    def rate(function: Any) -> float:
-        function()
-        times = []
-        for _ in range(15):
-            started = time.perf_counter()
-            function()
-            times.append(time.perf_counter() - started)
-        return m / sorted(times)[len(times) // 2]
-
-    return {
-        "columns": rate(columns),
-        "gram": rate(lambda: dsyrk(1.0, K.T, beta=1.0, c=G, lower=1, overwrite_c=1)),
-        "triangles": 0.5 * rate(lambda: dtrmm(1.0, L, K.T, lower=1)),
-    }
+    if path.endswith(".npy"):
+        return np.load(path)
+    return np.column_stack([column.to_numpy() for column in pq.read_table(path).columns])
 
 
-def run_speed(path: str, source: str, r: int | None) -> dict[str, Any]:
-    """One fit; seconds of every pass, the floor of each, and the peak of memory of this process and its workers."""
+def pieces(path: str) -> Any:
+    """The rows of a file in blocks of 8192."""
     import numpy as np
+    import pyarrow.parquet as pq
+
+    if path.endswith(".npy"):
+        X = np.load(path, mmap_mode="r")
+        yield from (X[a : a + 8192] for a in range(0, len(X), 8192))
+    else:
+        for batch in pq.ParquetFile(path).iter_batches(8192):
+            yield np.column_stack([column.to_numpy() for column in batch.columns])
+
+
+def run_speed(path: str, what: str) -> dict[str, Any]:
+    """One of ``RUNS``: seconds of the processor and of the clock, and how far memory rises."""
+    import numpy as np
+    from sklearn.cluster import MiniBatchKMeans
 
     from mosaic import MOSAIC
-    from mosaic.engines import journal
 
-    times: dict[str, float] = {}
-    original = journal.Journal._pass
-
-    def timed(self: Any, name: str, *args: Any) -> Any:
-        started = time.perf_counter()
-        found = original(self, name, *args)
-        times[name] = time.perf_counter() - started
-        return found
-
-    journal.Journal._pass = timed
-    X: Any = np.load(path, mmap_mode=None if source == "memory" else "r")
-    n = len(X)
+    MOSAIC(3).fit(np.random.default_rng(0).normal(size=(300, 4)))  # imports
+    X: Any = read(path) if "in memory" in what else None
     cluster = client = None
-    if source.startswith("Dask"):
-        import dask
+    if "Dask" in what:
         import dask.array as da
         from distributed import Client, LocalCluster
 
-        dask.config.set({"distributed.worker.daemon": False})
-        workers = int(source.split()[1])
+        workers = int(what.split()[-2])
         cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=None)
         client = Client(cluster)
-        X = da.map_blocks(
-            _piece, path=path, chunks=(tuple(min(200_000, n - a) for a in range(0, n, 200_000)), (FEATURES,)),
-            dtype=np.float32, meta=np.zeros((0, FEATURES), np.float32),
-        )  # fmt: skip
-    started = time.perf_counter()
-    model = MOSAIC(PICKS, strategy="sketch", n_initial=r, n_rounds=1).fit(X)
-    whole = time.perf_counter() - started
+        n, d = np.load(path, mmap_mode="r").shape
+        chunks = (tuple(min(200_000, n - a) for a in range(0, n, 200_000)), (d,))
+        meta = np.zeros((0, d), np.float32)
+        X = da.map_blocks(_piece, path=path, chunks=chunks, dtype=np.float32, meta=meta)
+    before, started, began = reset(), time.process_time(), time.perf_counter()
+    rows: list[int] = []
+    if what == "reading":
+        read(path)
+    elif what.startswith("MiniBatchKMeans"):
+        # Its own fit draws every batch from all rows, which takes longer than the batch.
+        means = MiniBatchKMeans(PICKS, n_init=1, random_state=0)
+        blocks = pieces(path) if X is None else (X[a : a + 8192] for a in range(0, len(X), 8192))
+        for block in blocks:
+            means.partial_fit(block)
+    else:
+        model = MOSAIC(PICKS, memory_budget="1GiB" if "1 GiB" in what else None)
+        rows = model.fit(path if X is None else X).representative_indices_.tolist()
     found = {
-        "n": n,
-        "source": source,
-        "r": model.selection_.material.proof.sketch.rounds[0].candidates,
-        "seconds": whole,
-        "passes": times,
-        "peak": peak(),
-        "gap": model.selection_.program_certificate.gap,
-        "kernel_error": model.selection_.program_certificate.kernel_error,
-        "rows": model.representative_indices_.tolist(),
+        "what": what,
+        "seconds": time.process_time() - started,
+        "clock": time.perf_counter() - began,
+        "rise": peak() - before,
+        "rows": rows,
     }
     if client is not None and cluster is not None:
         client.close()
         cluster.close()
-    found["floor"] = floor_rates(found["r"])
     return found
 
 
@@ -178,28 +197,18 @@ def _piece(path: str, block_info: Any = None) -> Any:
     return np.array(np.load(path, mmap_mode="r")[start:stop])
 
 
-def read_rate(path: str) -> float:
-    """Rows a second of reading the file once, in blocks, as a pass does."""
-    import numpy as np
-
-    X = np.load(path, mmap_mode="r")
-    started = time.perf_counter()
-    total = 0.0
-    for start in range(0, len(X), 8192):
-        total += float(X[start : start + 8192].sum())
-    return len(X) / (time.perf_counter() - started)
-
-
 def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
     """The sketch, then the program on all points with the same kernel and strength."""
     import numpy as np
 
     from mosaic import datasets
+    from mosaic._codes import row_codes
+    from mosaic.choosing import draw_by_passes
     from mosaic.choosing.geometry import bandwidth
     from mosaic.data import open_source
     from mosaic.kernels import RBF
     from mosaic.program import encode
-    from mosaic.sketch import draw, run_sketch
+    from mosaic.sketch import Sample, run_sketch
 
     if name == "blobs":
         with tempfile.TemporaryDirectory() as folder:
@@ -213,7 +222,8 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
     def run(_: str, task: Any) -> Any:
         return source.run(task)
 
-    sample = draw(run, n, 16_384, 0)
+    drawn = draw_by_passes(run, n, 16_384)
+    sample = Sample(drawn.rows, row_codes(drawn.rows), drawn.numbers, drawn.copies, drawn.weights)
     gamma = bandwidth(RBF(sample.rows))
     kernel = RBF(X, gamma)
     sketch = run_sketch(run, kernel.over, sample, n_initial=r, n_added=r // 10, n_rounds=1, alpha=100.0)
@@ -331,38 +341,25 @@ def in_a_process(part: str, *arguments: Any) -> dict[str, Any]:
     return result
 
 
-def speed(folder: Path, sizes: tuple[int, ...]) -> str:
-    """Rows a second of each pass, next to its floor."""
+def speed(folder: Path, share: float) -> str:
+    """A fit of a file against reading it once and a fit in memory, and against k-means."""
     lines = []
-    text = ""
-    for n in sizes:
-        path = folder / f"{n}.npy"
-        blobs_to_file(path, n)
-        reading = read_rate(str(path))
-        found = [in_a_process("speed", str(path), source, None) for source in SOURCES]
-        same = all(run["rows"] == found[0]["rows"] for run in found)
+    for name, n, d in FILES:
+        path, rows = folder / name, max(int(share * n), 100_000)
+        rows_to_file(path, rows, d)
+        found = [in_a_process("speed", str(path), what) for what in RUNS if name.endswith(".npy") or "Dask" not in what]
+        picks = [run["rows"] for run in found if run["rows"]]
+        floor = sum(run["seconds"] for run in found[:2])
         for run in found:
-            rates = {name.split()[0]: n / took for name, took in run["passes"].items()}
-            read = reading if run["source"] != "memory" else float("inf")
-            columns, workers = run["floor"]["columns"], 2 if "2" in run["source"] else 1
-            floors = {
-                "gram": workers / (1 / read + 1 / columns + 1 / run["floor"]["gram"]),
-                "scores": workers / (1 / read + 1 / columns + 1 / run["floor"]["triangles"]),
-            }
-            cells = [f"{rates[p]:,.0f} ({rates[p] / floors[p]:.2f})" for p in ("gram", "scores")]
+            same = "" if not run["rows"] else "yes" if run["rows"] == picks[0] else "NO"
+            times = f"{run['seconds'] / floor:.2f}" if "file" in run["what"] else ""
             lines.append(
-                [f"{n:,}", run["source"], f"{run['r']}", f"{rates['look']:,.0f}", *cells, seconds(run["seconds"]),
-                 f"{run['peak'] / MEBIBYTE:,.0f}", f"{run['gap']:.3f}", "yes" if same else "NO"]
+                [f"{rows:,} × {d} {path.suffix}", run["what"], seconds(run["seconds"]), seconds(run["clock"]), times,
+                 f"{run['rise'] / MEBIBYTE:,.0f}", same]
             )  # fmt: skip
         path.unlink()
-    head = ["rows", "where they are", "candidates", "look, rows/s", "sums, rows/s (of floor)", "look at all, rows/s (of floor)",
-            "whole fit, s", "peak, MiB", "gap", "same picks"]  # fmt: skip
-    text += table(head, lines)
-    largest = [line for line in lines if line[0] == f"{max(sizes):,}"]
-    if largest:
-        n, took = max(sizes), float(largest[1][6].replace(",", ""))
-        text += f"\nBy extrapolation, not measured: {10 * n:,} rows of a memory map, same candidates, {took / 6:,.0f} minutes.\n"
-    return text
+    head = ["file", "what", "processor, s", "clock, s", "times reading + fit in memory", "memory, MiB", "same picks"]
+    return table(head, lines)
 
 
 def quality(cases: tuple[tuple[str, int, int, int | None], ...]) -> str:
@@ -416,10 +413,10 @@ def main() -> None:
         print(json.dumps(one(*json.loads(given.one[1]))))
         return
     parts = given.part or ["speed", "quality", "peers"]
-    packages = ["numpy", "scipy", "scikit-learn", "dask", "distributed"]
+    packages = ["numpy", "scipy", "scikit-learn", "pyarrow", "dask", "distributed"]
     with tempfile.TemporaryDirectory() as folder:
         made = {
-            "speed": lambda: speed(Path(folder), tuple(n for n in SPEED_SIZES if n <= given.largest)),
+            "speed": lambda: speed(Path(folder), min(given.largest / 10_000_000, 1.0)),
             "quality": lambda: quality(tuple(case for case in QUALITY if case[1] <= given.largest)),
             "peers": lambda: peers(tuple(n for n in PEER_SIZES if n <= given.largest)),
         }

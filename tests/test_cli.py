@@ -221,10 +221,20 @@ def test_the_curve_is_nested_and_its_knee_is_the_automatic_number(folder, capsys
     assert ran.out.startswith(f"The suggested is at {MOSAIC().fit(points).n_representatives_}:")
 
 
+def test_passes_for_a_certificate_are_made_only_for_outputs_that_show_it(folder, capsys):
+    words = ("select", "points.npy", "-k", "5", "--strategy", "sketch", "--n-initial", "40", "--json")
+    answer = json.loads(run(capsys, *words).out)
+    assert answer["certificate"]["gap"] is None
+    assert any("--report and --save make them" in note for note in answer["notes"])
+    answer = json.loads(run(capsys, *words, "--save", "model.mosaic").out)
+    assert answer["certificate"]["gap"] is not None
+    assert not any("--save" in note for note in answer["notes"])
+
+
 def test_estimate_says_what_it_would_cost(folder, capsys):
     ran = run(capsys, "estimate", "points.npy", "-k", "20")
-    size, cost = r"400 distinct points, exact \(rank about \d+\)", r"about [\d.]+ MiB and [\d.e-]+ s"
-    proof = r"[\d.]+ MiB to [\d.]+ MiB and [\d.e-]+ to [\d.e-]+ s, depending on the data"
+    size, cost = r"400 points, exact \(rank about \d+\)", r"about [\d.]+ MiB"
+    proof = r"[\d.]+ MiB to [\d.]+ MiB, depending on the data"
     assert re.fullmatch(rf"{size}: {cost}, and for the certificate {proof}\n", ran.out)
 
 

@@ -94,7 +94,6 @@ FAULTS = [
     (nothing, "select points.csv -k 2 --colour", "usage", 2, ["--colour is for", "points.csv"]),
     (nothing, "outliers points.npy --image-size 8", "usage", 2, ["--image-size is for", "points.npy"]),
     (taken, "select points.npy --embeddings picks.csv -o picks.csv -f", "output", 4, ["it is --embeddings, too"]),
-    (taken, "select points.npy --checkpoint picks.csv -o ./picks.csv -f", "output", 4, ["it is --checkpoint, too"]),
     (stores, "select parts -k 1 -o parts/two.parquet", "output", 4, ["parts/two.parquet", "lies in the input, "]),
     (stores, "report array.zarr -o array.zarr/report.html", "output", 4, ["lies in the input, "]),
     (stores, "outliers points.csv --embeddings parts -o parts/o.csv", "output", 4, ["lies in --embeddings, "]),

@@ -136,8 +136,13 @@ def test_more_points_than_are_solved_whole(other):
 def test_sampled_points_are_the_same(other):
     X = datasets.swiss_roll(20_000)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
-    np.testing.assert_array_equal(theirs.selection_.material.sample, ours.selection_.material.sample)
+    assert ours.selection_.is_sampled
+    np.testing.assert_array_equal(theirs.selection_.material.row_numbers, ours.selection_.material.row_numbers)
     np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
+    np.testing.assert_array_equal(on_host(theirs.labels_), ours.labels_)
+    must = MOSAIC(10).fit(other(X), must_include=[5, 7])
+    assert on_host(must.representative_indices_)[:2].tolist() == [5, 7]
+    assert theirs.certificate_.bound == pytest.approx(ours.certificate_.bound, rel=0.02)
 
 
 def test_copies_and_weights(other, blobs):
@@ -414,7 +419,7 @@ def test_estimate_is_of_the_device(other, rng):
     on_cpu, there = estimate(X), estimate(other(X))
     assert (there.strategy, there.n_points) == (on_cpu.strategy, on_cpu.n_points)
     assert there.proof_memory >= 2.0 * X.itemsize * len(X) * there.rank  # the factor is there twice while it grows
-    assert 0 < there.seconds < there.proof_seconds
+    assert there.memory > 0
 
 
 # A factor that is larger than the memory of the device

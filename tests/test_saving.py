@@ -102,7 +102,7 @@ def same(found, expected):
 
 def test_loaded_model_answers_as_before(fitted, tmp_path):
     model, new = fitted
-    if model.selection_.by_passes:  # a saved model cannot read the rows again
+    if model.selection_.is_sampled:  # a saved model cannot read the rows again
         _ = model.labels_, model.certificate_
     model.save(tmp_path / "early.mosaic")
     expected = answers(model, new)
@@ -116,7 +116,7 @@ def test_loaded_model_answers_as_before(fitted, tmp_path):
 
 def test_pickled_model_answers_as_before(fitted):
     model, new = fitted
-    if model.selection_.by_passes:
+    if model.selection_.is_sampled:
         _ = model.labels_, model.certificate_
     early = pickle.dumps(model)
     expected = answers(model, new)
@@ -174,6 +174,10 @@ def test_loaded_model_writes_the_same_report_and_is_changed_like_a_fresh_one(mod
 
 def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
     fitted = MOSAIC(7, strategy="sketch", n_initial=40).fit(X)
+    fitted.save(tmp_path / "unsolved.mosaic")
+    with pytest.raises(InvalidInputError, match="the encoding is not kept"):
+        _ = mosaic.load(tmp_path / "unsolved.mosaic").influence_
+    fitted.lam_  # noqa: B018
     fitted.save(tmp_path / "a.mosaic")
     loaded = mosaic.load(tmp_path / "a.mosaic")
     np.testing.assert_array_equal(loaded.influence_, fitted.influence_)

@@ -187,7 +187,7 @@ def test_estimate_knows_the_size_of_the_fit():
     assert (told.n_points, told.strategy) == (200, "exact")
     model = MOSAIC(10).fit(CLOUD)
     assert told.rank == pytest.approx(model.certificate_.rank, rel=0.2)
-    assert told.seconds > 0
+    assert told.passes == 0
     assert str(told).startswith("200 distinct points, exact (rank about ")
     assert mosaic.estimate(np.random.default_rng(0).normal(size=(1500, 3))).strategy == "low-rank"
 

@@ -7,8 +7,10 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
+from mosaic._codes import row_codes
 from mosaic._linear import times_triangle
 from mosaic._units import Prepare
+from mosaic.choosing import draw_by_passes
 from mosaic.data import open_source
 from mosaic.encoding import DesignRows
 from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial, make_kernel
@@ -18,12 +20,13 @@ from mosaic.sketch import (
     Basis,
     GramSum,
     LargestScores,
+    Sample,
     Scores,
     counted,
-    draw,
     first_candidates,
     run_sketch,
     triangle,
+    with_rows,
 )
 from mosaic.sketch.rounds import _needed, _solve
 
@@ -41,7 +44,13 @@ def sketch(kernel, **settings):
     """Of all points of a kernel, none of them left out of the sample."""
     rows = kernel.X
     settings = {"n_initial": 60, "n_added": 15, "alpha": 20.0, **settings}
-    return run_sketch(runner(rows), kernel.over, draw(runner(rows), len(rows), len(rows), 0), **settings)
+    return run_sketch(runner(rows), kernel.over, drawn(rows, len(rows)), **settings)
+
+
+def drawn(rows, size):
+    """A sample of distinct rows."""
+    found = draw_by_passes(runner(rows), len(rows), size)
+    return Sample(found.rows, row_codes(found.rows), found.numbers, found.copies, found.weights)
 
 
 def runner(rows):
@@ -122,28 +131,23 @@ def test_columns_are_divided_before_the_kernel_sees_them():
 def test_points_that_are_equal_once_they_are_prepared_are_one():
     prepare = Prepare(directions=True)
     rows = np.concatenate([4.0 * X[:300], X, 2.0 * X[600:]])  # equal directions, to the last bit
-    sample = draw(runner(rows), len(rows), 2000, 0)
-    assert len(sample) == 1100
-    merged = sample.prepared(prepare)
-    assert len(merged) == 700
-    np.testing.assert_array_equal(np.sort(merged.first), np.concatenate([np.arange(300), np.arange(600, 1000)]))
-    np.testing.assert_array_equal(merged.rows, rows[merged.first])
-    twice = (merged.first < 300) | (merged.first >= 900)
-    np.testing.assert_array_equal(merged.counts, np.where(twice, 2, 1))
-    assert merged.weights.sum() == 1100
-    some = merged.take(np.arange(0, 700, 7))
-    order = np.argsort(some.codes)
-    again = counted(runner(rows), "copies", some, prepare)
-    for mine, theirs in ((again.first, some.first), (again.counts, some.counts), (again.codes, some.codes)):
-        np.testing.assert_array_equal(mine, theirs[order])
-    kernel = RBF(prepare(merged.rows), 1.0)
+    first = np.concatenate([np.arange(300), np.arange(600, 1000)])
+    sample = with_rows(prepare(rows[first]), row_codes(prepare(rows[first])), first)
+    again, order = counted(runner(rows), "copies", sample, prepare), np.argsort(sample.codes)
+    np.testing.assert_array_equal(again.first, first[order])
+    np.testing.assert_array_equal(again.counts, np.where((first < 300) | (first >= 900), 2, 1)[order])
     found = run_sketch(
-        runner(rows), kernel.over, merged, n_initial=30, n_added=10, n_rounds=3, alpha=20.0, tol=1e-9, prepare=prepare
+        runner(rows),
+        RBF(sample.rows, 1.0).over,
+        again,
+        n_initial=30,
+        n_added=10,
+        n_rounds=3,
+        alpha=20.0,
+        tol=1e-9,
+        prepare=prepare,
     )
     assert len(found.sample) == 700  # those that come in are known, whatever their length
-    apart = sample.prepared(Prepare())
-    np.testing.assert_array_equal(apart.codes, sample.codes)
-    np.testing.assert_array_equal(apart.first, sample.first)
 
 
 def test_candidates_in_the_span_of_others_are_not_in_the_basis():
@@ -273,7 +277,7 @@ def test_the_paper_adds_the_points_that_are_represented_worst():
 def test_sketch_explains_nearly_as_much_as_the_whole_program_at_the_same_strength():
     rows = datasets.swiss_roll(6000, random_state=3)
     kernel = RBF(rows, 0.03)
-    sample = draw(runner(rows), 6000, 2000, 0)
+    sample = drawn(rows, 2000)
     found = run_sketch(runner(rows), kernel.over, sample, n_initial=150, n_added=30, alpha=50.0)
     whole = encode(kernel, lam=found.problem.lam, tol=1e-3)
 
@@ -287,58 +291,7 @@ def test_sketch_explains_nearly_as_much_as_the_whole_program_at_the_same_strengt
     assert whole.certificate.dual <= found.certificate.primal
 
 
-# --- the sample
-
-
-def test_sample_does_not_depend_on_the_order_of_rows_and_counts_every_copy():
-    rng = np.random.default_rng(0)
-    distinct = rng.normal(size=(5000, 2))
-    numbers = np.concatenate([np.arange(5000), rng.integers(0, 5000, 15_000)])
-    looks = []
-    for seed in (1, 2):
-        order = np.random.default_rng(seed).permutation(len(numbers))
-        sample = draw(runner(distinct[numbers[order]]), len(distinct[numbers[order]]), 300, 7)
-        looks.append(sample)
-        where = {row.tobytes(): number for number, row in enumerate(distinct)}
-        own = np.array([where[row.tobytes()] for row in sample.rows])
-        np.testing.assert_array_equal(sample.counts, np.bincount(numbers)[own])
-        np.testing.assert_array_equal(sample.first, [np.flatnonzero(numbers[order] == number)[0] for number in own])
-        assert sample.weights.sum() == pytest.approx(len(numbers))
-    np.testing.assert_array_equal(looks[0].rows, looks[1].rows)
-    assert len(looks[0]) == 300
-
-
-def test_points_that_are_there_often_are_never_missed():
-    rng = np.random.default_rng(0)
-    distinct = rng.normal(size=(20_000, 2))
-    often = np.array([3, 77, 5000])
-    numbers = rng.permutation(np.concatenate([np.arange(20_000), np.repeat(often, 3000)]))
-    rows = distinct[numbers]
-    for seed in range(5):
-        sample = draw(runner(rows), len(rows), 100, seed)
-        found = [int(np.flatnonzero((sample.rows == distinct[number]).all(axis=1))[0]) for number in often]
-        np.testing.assert_array_equal(sample.counts[found], 3001)
-        np.testing.assert_array_equal(sample.weights[found], 3001.0)
-        others = np.delete(sample.weights, found)
-        np.testing.assert_allclose(others, (len(rows) - 9003) / len(others))
-
-
-def test_sample_holds_all_distinct_points_where_they_are_few_and_another_seed_draws_others():
-    rows = np.repeat(X[:50], 400, axis=0)
-    sample = draw(runner(rows), len(rows), 300, 0)
-    assert len(sample) == 50
-    assert (sample.counts == 400).all()
-    first, second = (draw(runner(X), len(X), 100, seed).first for seed in (0, 1))
-    assert len(np.intersect1d(first, second)) < 40
-
-
-def test_every_point_is_drawn_equally_often():
-    drawn = np.zeros(700)
-    for seed in range(300):
-        drawn[draw(runner(X), 700, 70, seed).first] += 1
-    # 300 draws of a tenth: 30 ± 5.2
-    assert abs(drawn.mean() - 30) < 1e-9
-    assert drawn.std() == pytest.approx(5.2, rel=0.15)
+# --- copies
 
 
 def test_copies_weigh_in_the_program_as_often_as_they_are_there():

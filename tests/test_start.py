@@ -205,7 +205,7 @@ def test_what_cannot_be_a_start_is_refused(old):
         InvalidInputError, match=r"start must be a fitted MOSAIC or MOSAICSampler, or rows; got MOSAICOut"
     ):
         MOSAIC(5).fit(MORE, start=MOSAICOutlierDetector().fit(OLD))
-    with pytest.raises(InvalidInputError, match=r"start is for rows in memory"):
+    with pytest.raises(InvalidInputError, match=r"start is a model, whose picks are looked for among rows in memory"):
         MOSAIC(5, strategy="sketch", n_initial=50).fit(MORE, start=old)
     with pytest.raises(InvalidInputError, match=r"start must lie in 0 … 359; got 3 … 360"):
         MOSAIC(5).fit(MORE, start=[3, 360])

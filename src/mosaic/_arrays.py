@@ -78,7 +78,7 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     return some, standing_for_all(weights[some].astype(np.float64), size, total)
 
 
-def standing_for_all(weights: FloatArray, size: int, total: float) -> FloatArray:
+def standing_for_all(weights: FloatArray, size: float, total: float) -> FloatArray:
     """Weights that make a sample of about ``size`` points stand for all: light points are scaled up, heavy ones keep theirs.
 
     Examples

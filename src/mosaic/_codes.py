@@ -156,6 +156,11 @@ def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.ui
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 
 
+def priority(codes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
+    """A random number for each code that depends on the code and the seed alone; different codes have different ones."""
+    return np.asarray(_finalised(codes + np.uint64((0x9E3779B97F4A7C15 * 2 * seed) % 2**64)))
+
+
 def row_priorities(X: Any) -> Any:
     """A pseudorandom number for every row that depends on its content, and hardly ever on rotation, column order or unit.
 

@@ -1,9 +1,12 @@
-"""Memory and time: the rank of a factor within a memory budget, and the expected cost of a fit."""
+"""Memory: the rank of a factor within a memory budget, and the expected cost of a fit."""
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -11,15 +14,15 @@ import numpy as np
 from mosaic._arrays import BLOCK_ENTRIES, subsample
 from mosaic._devices import DEVICE_BLOCK_ENTRIES
 from mosaic._files import readable_size
-from mosaic.bounds import MOST_BOUND_OPERATIONS, OPERATIONS_OF_A_SIMILARITY
+from mosaic.bounds import MOST_BOUND_OPERATIONS
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.factor import factorize
 from mosaic.kernels import Kernel
 from mosaic.problem import MOST_SOLVED_WHOLE
 from mosaic.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
 
-#: Bytes that a fit may use by default.
-DEFAULT_BUDGET = 2 * 2**30
+#: Share of the free memory that a fit may use by default, and bytes that are taken to be free where nobody says.
+DEFAULT_SHARE, USUALLY_FREE = 0.25, 8 * 2**30
 #: Up to this many distinct points the factor may have full rank. For more, two limits apply: on the rank p, since the support
 #: grows with it and interior point costs its cube, and on n·p², the cost of a pass over the factor.
 EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
@@ -38,6 +41,45 @@ MOST_IN_DOUBLE = 1 << 20
 SMALL_PROGRAMS = 1_500_000
 
 
+def budget_of(memory_budget: float | None) -> float:
+    """The bytes that a fit may use: those that were given, or a quarter of what is free."""
+    return DEFAULT_SHARE * available_memory() if memory_budget is None else float(memory_budget)
+
+
+def available_memory(root: Path = Path("/")) -> float:
+    """Bytes that this process may still take: those that are free on the machine, or that the limits of its container leave."""
+    free = [float(USUALLY_FREE)]
+    with suppress(AttributeError, OSError, ValueError):  # sysconf is not known everywhere
+        free = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    with suppress(OSError, ValueError):
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        free = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")] or free
+    groups = []
+    with suppress(OSError):
+        groups = [line.split(":") for line in (root / "proc/self/cgroup").read_text().splitlines()]
+    for _, controllers, name in (group for group in groups if len(group) == 3):
+        if controllers not in ("", "memory"):
+            continue
+        mount = root / ("sys/fs/cgroup/memory" if controllers else "sys/fs/cgroup")
+        limit, used, cache = (
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            if controllers
+            else ("memory.max", "memory.current", "inactive_file")
+        )
+        folder = mount / name.strip("/")
+        for place in (folder, *folder.parents):
+            # A container may see its own group as the root. Groups without a limit say "max", or a number beyond all memory.
+            with suppress(OSError, ValueError):
+                stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+                left = int((place / limit).read_text()) - int((place / used).read_text())
+                free.append(
+                    float(left + int(stat.get(cache, 0)))
+                )  # pages of files that are given up when there is need
+            if place == mount:
+                break
+    return max(min(free), 0.0)
+
+
 def affordable_rank(
     n: int,
     itemsize: int,
@@ -50,7 +92,7 @@ def affordable_rank(
 
     ``max_rank`` is the user's limit; only the budget overrides it.
     """
-    budget = DEFAULT_BUDGET if memory_budget is None else float(memory_budget)
+    budget = budget_of(memory_budget)
     # The largest rank that fits into the budget; memory grows with the rank.
     rank = bisect_right(
         range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features, size))
@@ -158,38 +200,41 @@ class Estimate:
     Attributes
     ----------
     strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
-    n_points : number of distinct points; for a sketch, of rows
+    n_points : number of distinct points, or of rows where only a sample of them is decided with
     rank : expected number of columns of the factor; for a sketch, of candidates at first
     memory : bytes at the peak of the fit, beyond the data that is passed in; on the device, if the points are on one
-    seconds : rough time of the fit on one core of this machine, or on the device of the points
-    proof_seconds : rough time of the program that the first access to ``certificate_`` solves, at most; 0 if the fit solves it
-    proof_memory : bytes at the peak of that access, with what the fit keeps, at most; 0 if the fit solves it
-    least_proof_seconds, least_proof_memory : the same, at least. How many points the program needs at a time depends on the data,
-        which only solving it shows
+    passes : times that the rows are read, 0 if they are in memory. Rows with very many copies may take one more
+    proof_memory : bytes at the peak of the first access to ``certificate_``, with what the fit keeps, at most
+    least_proof_memory : the same, at least: how many points the program needs at a time depends on the data
+    proof_passes : times that the rows are read for the certificate, at most
     """
 
     strategy: Literal["exact", "low-rank", "sketch"]
     n_points: int
     rank: int
     memory: float
-    seconds: float
-    proof_seconds: float = 0.0
+    passes: int = 0
     proof_memory: float = 0.0
-    least_proof_seconds: float = 0.0
     least_proof_memory: float = 0.0
+    proof_passes: int = 0
 
     def __str__(self) -> str:
-        if self.strategy == "sketch":
-            what = f"{self.n_points:,} rows, in passes (sketch with {self.rank:,} candidates)"
-            return f"{what}: about {readable_size(self.memory)} and {self.seconds:.2g} s"
-        memory, seconds = readable_size(self.proof_memory), f"{self.proof_seconds:.2g} s"
+        memory = readable_size(self.proof_memory)
         if 0 < self.least_proof_memory < self.proof_memory:
-            memory = f"{readable_size(self.least_proof_memory)} to {memory}"
-            seconds = f"{self.least_proof_seconds:.2g} to {seconds}, depending on the data"
+            memory = f"{readable_size(self.least_proof_memory)} to {memory}, depending on the data"
+        if self.strategy == "sketch":
+            return (
+                f"{self.n_points:,} rows, {_passes(self.passes)}: about {readable_size(self.memory)}; and for the certificate "
+                f"up to {_passes(self.proof_passes)} ({self.rank:,} candidates): {memory}"
+            )
         return (
-            f"{self.n_points:,} distinct points, {self.strategy} (rank about {self.rank:,}): "
-            f"about {readable_size(self.memory)} and {self.seconds:.2g} s, and for the certificate {memory} and {seconds}"
+            f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,}): about {readable_size(self.memory)}, and "
+            f"for the certificate {memory}"
         )
+
+
+def _passes(number: int) -> str:
+    return f"{number} {'pass' if number == 1 else 'passes'}"
 
 
 def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:
@@ -199,38 +244,3 @@ def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: in
     if len(rows) == kernel.n or rank < len(rows) / 2:
         return min(rank, max_rank)
     return max_rank
-
-
-def expected_work(n: int, rank: int, members: int) -> float:
-    """Multiplications of the certificate: steps on a working set, passes over the factor, and the bound for every k.
-
-    The bound takes some programs on few candidates and, where it uses the kernel itself, a pass over all similarities or their
-    eigenvalues.
-    """
-    m, few = float(members), min(n, MOST_INITIAL_MEMBERS)
-    work = 5e8 + 30.0 * m * m * rank + 12.0 * n * float(rank) ** 2 + 200.0 * few * few * min(rank, few)
-    if float(n) ** 3 <= MOST_BOUND_OPERATIONS:
-        work += 2.0 * float(n) ** 3
-    if float(n) ** 2 * max(rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS:
-        work += float(n) ** 2 * (2.0 * rank + 200.0)
-    return work
-
-
-def work_of_choosing(n: int, entries: float) -> float:
-    """Multiplications of a fit without the program: small programs, similarities of pairs, and work on each entry of the data.
-
-    Pairs are compared for the bandwidth, for the counts of a sample, and between targets and candidates. A pair takes as long as
-    400 multiplications in a matrix product, and 3.4 for each entry of a row; an entry (checks, equal rows, their order) as 540.
-    ``entries`` is the number of entries of a row; of sparse rows four times the number that is stored, which take longer.
-    """
-    pairs = min(n, 2048) * 512.0 + min(n, DECISION_SAMPLE) * 1024.0 + min(float(n) * n, float(MOST_SIMILARITIES))
-    return (1.5e9 if n > 128 else 4e8) + pairs * (400.0 + 3.4 * entries) + 540.0 * n * entries
-
-
-def work_on_device(n: int) -> tuple[float, float]:
-    """Multiplications of one core that take as long as a fit with its points on a device, and as its certificate.
-
-    Most of the time the device waits for the host, which starts small steps and keeps numbers of all points. Measured on one
-    card.
-    """
-    return 9e9 + 2500.0 * n, 1.1e10 + 4500.0 * n

@@ -378,8 +378,8 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     count = float(np.clip(far_tail(counts, 0.1), ALONE, NEARLY_ALONE))
     low = counts < count
     clusters = find_clusters(kernel, low, random_state) if low.any() and not low.all() else None
-    kept = 0.0 if clusters is None else clusters.members.mean()
-    return (Cut(count, "alone"), clusters) if low.mean() - kept <= CROWD_SHARE else (NOBODY, None)
+    share = float(low.mean() if clusters is None else (low & ~clusters.members).mean())
+    return (Cut(count, "alone"), clusters) if share <= CROWD_SHARE else (NOBODY, None)
 
 
 def just_above(count: float, others: FloatArray) -> float:

@@ -2,6 +2,7 @@
 
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank, suggested_number
+from mosaic.choosing.drawing import Drawn, draw_by_passes, draw_in_memory
 from mosaic.choosing.explanation import (
     Decisions,
     Explanation,
@@ -11,10 +12,11 @@ from mosaic.choosing.explanation import (
     fetch_rows,
     oddities,
     prepared_row,
+    where_in_memory,
 )
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
-from mosaic.choosing.points import Material, Points, Solved, decision_sample, row_weights
+from mosaic.choosing.points import Material, Points, Proof, Solved, copies_of_rows, row_weights
 from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import Constraints, Settings, is_auto
@@ -26,11 +28,13 @@ __all__ = [
     "ColumnReason",
     "Constraints",
     "Decisions",
+    "Drawn",
     "Explanation",
     "Geometry",
     "Material",
     "OfRow",
     "Points",
+    "Proof",
     "Selection",
     "SelectionCertificate",
     "Settings",
@@ -38,9 +42,11 @@ __all__ = [
     "choose",
     "columns_of",
     "contrasts",
+    "copies_of_rows",
     "counted",
     "curve_settings",
-    "decision_sample",
+    "draw_by_passes",
+    "draw_in_memory",
     "excess",
     "explain_point",
     "fetch_rows",
@@ -57,5 +63,6 @@ __all__ = [
     "row_weights",
     "suggested_number",
     "typical_columns",
+    "where_in_memory",
     "without_rounding",
 ]

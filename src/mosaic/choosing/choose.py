@@ -17,7 +17,7 @@ from mosaic.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import Cover, Explained, Objective, Pick, Similar, Slots, without_rounding
 from mosaic.choosing.points import Material
-from mosaic.choosing.selection import Selection, is_low, outliers_of_sample
+from mosaic.choosing.selection import Selection, is_low, outlier_points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
@@ -105,26 +105,21 @@ def curve_settings(settings: Settings) -> Settings:
 
 def flag(material: Material, settings: Settings) -> tuple[Cut, KeptGroups | None]:
     """The cut, and the groups of outliers that are kept because they are large enough."""
-    points, sample = material.points, material.sample
+    points = material.points
     if settings.outliers == "keep":
         return NOBODY, None
     if settings.mode == "paper":
         n = points.total
         count = PAPER_SMALLEST_COUNT if settings.op_threshold is None else n - settings.op_threshold * (n - 1.0)
         return Cut(count, "threshold"), None
-    kernel, counts, groups = material.sample_kernel, material.sample_counts, None
+    kernel, counts, groups = material.kernel, material.counts, None
     if is_auto(settings.contamination):
         cut, groups = find_outliers(counts, kernel, material.seed)
     else:
-        cut = cut_for_share(counts, material.sample_weights, float(settings.contamination))
+        cut = cut_for_share(counts, points.weights, float(settings.contamination))
     if settings.min_group is not None:
-        low = is_low(counts, sample, material, settings, cut)
-        groups = find_groups(kernel, low, points.weights[sample], settings.min_group)
-    if groups is None:
-        return cut, None
-    members = np.zeros(points.n, dtype=bool)
-    members[sample[groups.members]] = True
-    return cut, replace(groups, members=members)
+        groups = find_groups(kernel, is_low(material, settings, cut), points.weights, settings.min_group)
+    return cut, groups
 
 
 class Suggestion(NamedTuple):
@@ -162,26 +157,24 @@ class Chooser:
     @cached_property
     def rejected(self) -> BoolArray:
         """Mask of the outliers if they are to be rejected, else all false."""
-        rejected = np.zeros(self.material.points.n, dtype=bool)
         if self.settings.outliers == "reject":
-            rejected[self.material.sample] = outliers_of_sample(self.material, self.settings, self.cut, self.groups)
-        return rejected
+            return outlier_points(self.material, self.settings, self.cut, self.groups)
+        return np.zeros(self.material.points.n, dtype=bool)
 
     @cached_property
     def doubtful(self) -> BoolArray:
         """Mask of the points just above a valley, where some outliers are."""
-        doubtful, sample = np.zeros(self.material.points.n, dtype=bool), self.material.sample
-        if self.cut.rule == "valley" and self.rejected.any():
-            counts, belongs = self.material.sample_counts, ~self.rejected[sample]
-            doubtful[sample] = belongs & (counts < just_above(self.cut.count, counts[belongs]))
-        return doubtful
+        counts, belongs = self.material.counts, ~self.rejected
+        if self.cut.rule != "valley" or belongs.all():
+            return np.zeros(len(belongs), dtype=bool)
+        return np.asarray(belongs & (counts < just_above(self.cut.count, counts[belongs])))
 
     @cached_property
     def pool(self) -> IntArray:
         """Rows that may be chosen, in the order of the points. Each point has one row per group: a must-include row if there
         is one, else an earlier pick, else the first copy.
         """
-        points, constraints, material = self.material.points, self.material.constraints, self.material
+        points, constraints = self.material.points, self.material.constraints
         must, group = constraints.must, points.group
         absent = must[group[must] < 0]
         if len(absent):
@@ -189,12 +182,10 @@ class Chooser:
             raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
         numbers, copies = np.unique(group[must], return_counts=True)
         if (copies > 1).any():
-            first, second = must[group[must] == numbers[np.argmax(copies > 1)]][:2]
+            first, second = self.material.rows_in_data(must[group[must] == numbers[np.argmax(copies > 1)]])[:2]
             fault = f"names `row {int(first)}` and `row {int(second)}`, which are equal"
             raise InvalidInputError(fault, "Name one of them.", parameter="must_include")
-        may = np.zeros(points.n, dtype=bool)
-        may[material.sample] = True
-        may &= ~self.rejected
+        may = ~self.rejected
         start = np.zeros(0, np.intp) if constraints.start is None else constraints.start
         if constraints.allowed.all() and len(constraints.names) == 1 and not len(must) and not len(start):
             return points.first[np.flatnonzero(may)]
@@ -209,22 +200,16 @@ class Chooser:
 
     @cached_property
     def targets(self) -> IntArray:
-        """Points of the sample that are not rejected; at most ``MOST_TARGETS`` of them."""
-        return self.material.points.sample(self._belonging, MOST_TARGETS)
-
-    @cached_property
-    def _belonging(self) -> IntArray:
-        sample = self.material.sample
-        return sample[~self.rejected[sample]]
+        """Points that are not rejected; at most ``MOST_TARGETS`` of them."""
+        return self.material.points.sample(np.flatnonzero(~self.rejected), MOST_TARGETS)
 
     @cached_property
     def weights(self) -> FloatArray:
         """Number of rows that each target stands for."""
-        stands_for = np.zeros(self.material.points.n)
-        stands_for[self.material.sample] = self.material.sample_weights
-        weights: FloatArray = stands_for[self.targets]
-        if len(self.targets) < len(self._belonging):
-            weights = standing_for_all(weights, MOST_TARGETS, float(stands_for[self._belonging].sum()))
+        everyone = self.material.points.weights
+        weights: FloatArray = everyone[self.targets]
+        if len(self.targets) < np.count_nonzero(~self.rejected):
+            weights = standing_for_all(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
         return weights
 
     def picks(self, k: int) -> Picks:

@@ -142,7 +142,7 @@ def explain_point(
     at = where_in_memory(selection, row)
     point = int(material.points.group[at]) if at >= 0 else -1
     elsewhere = _not_a_point(selection, row, at, fetched) if point < 0 else None
-    answers = selection.answers_for(at) if at >= 0 else selection.answers_at(elsewhere)
+    answers = selection.answers_at(elsewhere) if at < 0 else selection.answers_in_memory.at(at)
     if elsewhere is None:
         similarity = selection.kernel.block(np.array([point]), selection.chosen).ravel()
     else:
@@ -156,7 +156,7 @@ def explain_point(
         status = "representative"
     elif answers.is_outlier[0]:
         status = "outlier"
-    members = selection.members_of(rank) if rank is not None else np.zeros(0, np.intp)
+    members = np.flatnonzero(selection.answers_in_memory.labels == rank) if rank is not None else np.zeros(0, np.intp)
     rows, columns = selection.rows, columns_of(selection, table, names)
     reasons: tuple[ColumnReason, ...] = ()
     if columns is not None and selection.usual is not None and status != "represented":
@@ -201,7 +201,7 @@ def _not_a_point(selection: Selection, row: int, at: int, fetched: Mapping[int, 
 
 
 def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArray]:
-    """Prepared rows, by number, of those that a fit by passes did not keep in memory; one pass reads them all."""
+    """Prepared rows, by number, of those that are not in memory; one pass reads them all."""
     missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
     if not missing:
         return {}
@@ -212,7 +212,7 @@ def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArra
             "only these can be explained",
             "predict, transform and score_samples answer for any row.",
         )
-    found = proof.rows(np.array(missing))
+    found = proof.rows(np.array(missing), selection.material)
     return dict(zip(missing, np.asarray(in_double(found)), strict=True))
 
 
@@ -230,15 +230,16 @@ def where_in_memory(selection: Selection, row: int) -> int:
     numbers = selection.material.row_numbers
     if numbers is None:
         return row
-    found = np.flatnonzero(numbers == row)
-    return int(found[0]) if len(found) else -1
+    place = int(np.searchsorted(numbers, row))
+    return place if place < len(numbers) and numbers[place] == row else -1
 
 
 def _stands_for(selection: Selection, members: IntArray) -> float:
     """Rows of the data; of data that is read in passes, scaled up from those in memory."""
     if selection.material.row_numbers is None:
         return len(members)
-    return float(selection.material.points.weights[selection.material.points.group[members]].sum())
+    points = selection.material.points
+    return float(points.weights[np.unique(points.group[members])].sum())
 
 
 def _reason(
@@ -267,8 +268,8 @@ def _reason(
 def _likeness(selection: Selection, told: Explanation) -> str:
     """How typical a representative is and which rows are most like it, where no columns can be named."""
     material = selection.material
-    lower = material.sample_weights[material.sample_counts < told.effective_count]
-    typical = f"more typical than {percent(float(lower.sum() / material.sample_weights.sum()))} of the rows"
+    lower = material.points.weights[material.counts < told.effective_count]
+    typical = f"more typical than {percent(float(lower.sum() / material.points.weights.sum()))} of the rows"
     most = [_short_name(selection, row) for row in told.members if row != told.index][:MOST_LIKE_IT]
     return f"{typical}; most similar: {listed(most)}" if most else typical
 
@@ -394,7 +395,7 @@ def _on_outliers(selection: Selection) -> str:
     if selection.settings.outliers == "keep":
         return "Outliers were not looked for."
     cut, number = selection.cut, selection.n_outliers
-    about = "About " if selection.material.is_sampled or selection.material.row_numbers is not None else ""
+    about = "About " if selection.is_sampled else ""
     counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
     if cut.rule == "valley":
         return (

@@ -20,7 +20,6 @@ from mosaic._arrays import (
     in_blocks,
     row_blocks,
     row_norms_squared,
-    standing_for_all,
 )
 from mosaic._codes import equal_rows, row_codes, row_priorities
 from mosaic._devices import (
@@ -37,7 +36,6 @@ from mosaic._devices import (
     sortable,
     squares_of_rows,
 )
-from mosaic.budget import DECISION_SAMPLE
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
 from mosaic.encoding import Certificate, CountModel, Encoding
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
 MOST_COPIES = 2.0**53
 #: Distances from the centre that differ by less than this share of their range count as equal.
 CENTRALITY_ROUNDING = 1e-9
-#: Largest number of points that the sample for decisions has of a restricted pool, or of a group with a quota.
-SAMPLED_OF_GROUP = 2000
 
 
 @dataclass(frozen=True)
@@ -82,16 +78,8 @@ class Points:
     def of(cls, X: Any, sample_weight: ArrayLike | None = None, *, pairwise: bool = False) -> Points:
         """The distinct points among the rows of X; X holds similarities if ``pairwise``."""
         n = X.shape[0]
-        weights = np.ones(n) if sample_weight is None else row_weights(sample_weight, n)
+        weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
-        if not len(rows):
-            fault = "is zero for all rows, so there is nothing to represent"
-            raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
-        largest = float(weights.max())
-        if largest > MOST_COPIES or not (weights == np.round(weights)).all():
-            # Weights mean importance, not repetition: only their ratios matter.
-            weights = weights / largest
-            weights = weights * (len(rows) / weights.sum())
         counted = X if len(rows) == n else rows_of(X, rows)
         equal = equal_rows(counted)
         total = equal.sums(weights if len(rows) == n else weights[rows])
@@ -150,6 +138,21 @@ def row_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
     largest = float(weights.max(initial=0.0))
     is_ordinary = 1.0 / MOST_COPIES <= largest <= MOST_COPIES or largest == 0
     return weights if is_ordinary else np.ldexp(weights, -np.frexp(largest)[1])
+
+
+def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
+    """How often each of n rows counts, at least one of them: numbers of copies as they are, others so that they count once on
+    average.
+    """
+    weights = row_weights(sample_weight, n)
+    largest = float(weights.max(initial=0.0))
+    if not largest:
+        fault = "is zero for all rows, so there is nothing to represent"
+        raise InvalidInputError(fault, "Give some row a positive weight.", parameter="sample_weight")
+    if largest <= MOST_COPIES and (weights == np.round(weights)).all():
+        return weights
+    weights = weights / largest
+    return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
 def _centre_distances(X: Any, weights: FloatArray) -> Any:
@@ -225,6 +228,9 @@ class Solved:
 class Proof(Protocol):
     """Solves the program of the points once, on first access, and proves how good a choice is."""
 
+    #: Whether it reads rows that are not in memory.
+    by_passes: ClassVar[bool]
+
     @property
     def is_possible(self) -> bool:
         """Whether all rows that a proof needs are available."""
@@ -236,7 +242,10 @@ class Proof(Protocol):
         """The certificate of a choice."""
 
     def answers(self, selection: Any) -> Any:
-        """Answers for all rows of data that was read in passes."""
+        """Answers for all rows."""
+
+    def influence(self, material: Material) -> FloatArray:
+        """For each row of the data, the norm of its row in the encoding; copies share it equally."""
 
 
 class RowLabels(Protocol):
@@ -259,15 +268,14 @@ class Material:
     Attributes
     ----------
     n_rows : number of rows of the data
-    points : the distinct points in memory
+    points : the distinct points in memory: all, or a sample of many, whose weights are numbers of rows that they stand for
     geometry : their geometry
     constraints : constraints on the rows in memory
     counting : computes effective counts; None for the paper's measure, which comes from the encoding
-    sample : numbers of the points that decisions are made with: all points, or a sample of many with points that constraints name
     seed : seed of random draws
     proof : solves the program on first access
     absent : rows without weight, prepared
-    row_numbers : for data that is read in passes, the row number in the data of each row in memory
+    row_numbers : of a sample, the row number in the data of each row in memory, in ascending order; None if all are in memory
     row_names : of the rows; None where they have none
     """
 
@@ -276,7 +284,6 @@ class Material:
     geometry: Geometry
     constraints: Constraints
     counting: EffectiveCounts | None
-    sample: IntArray
     seed: int
     proof: Proof = field(repr=False)
     absent: Any = field(repr=False)
@@ -313,29 +320,6 @@ class Material:
     def is_solved(self) -> bool:
         """Whether the program has been solved."""
         return "encoding" in self.__dict__ or "solved" in self.__dict__
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether decisions were made with only a part of the points in memory."""
-        return len(self.sample) < self.points.n
-
-    @property
-    def sample_kernel(self) -> Kernel:
-        """The similarity between the points of the sample."""
-        return self.kernel.take(self.sample) if self.is_sampled else self.kernel
-
-    @cached_property
-    def sample_weights(self) -> FloatArray:
-        """Number of rows that each point of the sample stands for."""
-        weights = self.points.weights[self.sample]
-        return standing_for_all(weights, DECISION_SAMPLE, self.points.total) if self.is_sampled else weights
-
-    @cached_property
-    def sample_counts(self) -> FloatArray:
-        """Effective counts of the sample."""
-        if self.counting is None or not self.is_sampled:
-            return self.counts
-        return self.counting.of_points(self.kernel, self.sample)
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -377,21 +361,3 @@ class Material:
         computed = set(self.__dict__) - set(self.__dataclass_fields__)
         other.__dict__.update({name: self.__dict__[name] for name in computed})
         return other
-
-
-def decision_sample(points: Points, constraints: Constraints) -> IntArray:
-    """The points that decisions are made with: all points, or a sample of many with enough points that constraints name."""
-    everyone = np.arange(points.n)
-    if points.n <= DECISION_SAMPLE:
-        return everyone
-    kept = [points.sample(everyone, DECISION_SAMPLE), points.group[constraints.must]]
-    if constraints.start is not None:
-        kept.append(points.group[constraints.start])
-    named = [] if constraints.allowed.all() else [constraints.allowed]
-    if constraints.quotas is not None:
-        named += [(constraints.group == group) & constraints.allowed for group in range(len(constraints.names))]
-    for rows in named:
-        members = np.unique(points.group[rows])
-        kept.append(points.sample(members[members >= 0], SAMPLED_OF_GROUP))
-    found = np.unique(np.concatenate(kept))
-    return found[found >= 0]

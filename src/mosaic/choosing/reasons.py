@@ -123,8 +123,8 @@ class UsualRows:
         kernel, material = selection.kernel, selection.material
         if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
             return None
-        usual = ~selection.sample_outliers
-        points, weights = material.sample[usual], material.sample_weights[usual]
+        points = np.flatnonzero(~selection.is_outlier)
+        weights = material.points.weights[points]
         if not weights.sum() > 0:
             return None
         middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))

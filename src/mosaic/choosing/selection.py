@@ -34,6 +34,11 @@ class Answers(NamedTuple):
     labels: IntArray
     representation_error: FloatArray
 
+    def at(self, row: int) -> Answers:
+        """Those of one row."""
+        some: list[Any] = [values[[row]] for values in self]
+        return Answers(*some)
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -75,11 +80,13 @@ class Selection:
     silhouette: float | None = field(default=None, repr=False)
 
     #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
-    kept: ClassVar[tuple[str, ...]] = ("certificate", "answers")
+    kept: ClassVar[tuple[str, ...]] = ("certificate", "answers", "influence")
 
     def __getstate__(self) -> dict[str, Any]:
-        # Answers for rows that were read in passes are kept, because a copy cannot read the rows.
-        computed = [name for name in self.kept if name in self.__dict__ and (name == "certificate" or self.by_passes)]
+        if self.is_sampled and self.is_solved and self.material.proof.is_possible:
+            self.influence  # noqa: B018
+        # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
+        computed = [name for name in self.kept if name in self.__dict__ and (name == "certificate" or self.is_sampled)]
         return {name: self.__dict__[name] for name in (*(each.name for each in fields(self)), *computed)}
 
     @property
@@ -93,8 +100,8 @@ class Selection:
         return self.material.n_rows
 
     @property
-    def by_passes(self) -> bool:
-        """Whether the data was read in passes: then the rows in memory are a sample, and numbers of rows are scaled up."""
+    def is_sampled(self) -> bool:
+        """Whether the points are a sample of many rows; then numbers of rows are scaled up."""
         return self.material.row_numbers is not None
 
     @property
@@ -139,6 +146,11 @@ class Selection:
         return self.is_proven or self.material.proof.is_possible
 
     @property
+    def takes_passes(self) -> bool:
+        """Whether certificate and answers take passes over rows that are not in memory."""
+        return self.material.proof.by_passes
+
+    @property
     def rejects(self) -> bool:
         """Whether outliers have no representative."""
         return self.settings.outliers == "reject" and self.cut.count > 1.0
@@ -146,20 +158,7 @@ class Selection:
     @cached_property
     def is_outlier(self) -> BoolArray:
         """Mask of the points that are below the cut, not in a group that is kept, and not to be included in any case."""
-        material = self.material
-        if not material.is_sampled:
-            return self.sample_outliers
-        return self.outliers_among(np.arange(material.points.n), material.counts)
-
-    def outliers_among(self, points: IntArray, counts: FloatArray) -> BoolArray:
-        """Mask of the outliers among some points, of many, with these counts."""
-        low = is_low(counts, points, self.material, self.settings, self.cut)
-        if self.groups is not None:
-            low &= ~self.groups.members[points]
-            others = np.flatnonzero(low)  # points outside the sample belong to a group if they lie near its members
-            if isinstance(self.kernel, PointKernel) and len(others):
-                low[others[self.groups.near(rows_of(self.kernel.X, points[others]))]] = False
-        return low
+        return outlier_points(self.material, self.settings, self.cut, self.groups)
 
     @cached_property
     def nearest(self) -> IntArray:
@@ -196,31 +195,21 @@ class Selection:
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the points that belong which the representatives express; of more points than the sample, over the sample."""
-        material, kernel = self.material, self.material.sample_kernel
-        chosen = np.searchsorted(material.sample, self.chosen)
-        weights = material.sample_weights * ~self.sample_outliers
-        total = float(weights @ kernel.diagonal())
-        return 1.0 - float(weights @ unexplained(kernel, chosen)) / total if total > 0 else 1.0
-
-    @cached_property
-    def sample_outliers(self) -> BoolArray:
-        """Mask of the points of the sample that are outliers."""
-        return outliers_of_sample(self.material, self.settings, self.cut, self.groups)
+        """Share of the points that belong which the representatives express."""
+        weights, lengths = self.material.points.weights * ~self.is_outlier, self.kernel.diagonal()
+        total = float(weights @ lengths)
+        return 1.0 - float(weights @ unexplained(self.kernel, self.chosen)) / total if total > 0 else 1.0
 
     @cached_property
     def outlier_share(self) -> float:
         """Share of the rows that are outliers; estimated from the sample if there is one."""
-        weights = self.material.sample_weights
-        return float(weights[self.sample_outliers].sum() / weights.sum())
+        weights = self.material.points.weights
+        return float(weights[self.is_outlier].sum() / weights.sum())
 
     @property
     def n_outliers(self) -> int:
         """Number of rows that are outliers; estimated from the sample if there is one."""
-        material = self.material
-        if material.is_sampled or material.row_numbers is not None:
-            return round(self.outlier_share * material.n_rows)
-        return int(self.outlier_rows.sum())
+        return round(self.outlier_share * self.n_rows) if self.is_sampled else int(self.outlier_rows.sum())
 
     def answers_at(self, Y: Any) -> Answers:
         """Answers for prepared rows, which need not be rows of the data."""
@@ -329,11 +318,9 @@ class Selection:
 
     @cached_property
     def answers(self) -> Answers:
-        """Answers for all rows of the data; for data that is read in passes, the first access makes one more pass."""
-        if self.by_passes:
-            found: Answers = self.material.proof.answers(self)
-            return found
-        return self.answers_in_memory
+        """Answers for all rows of the data; of a sample, the first access makes a pass over the rows."""
+        found: Answers = self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
+        return found
 
     @cached_property
     def counts_of_rows(self) -> FloatArray:
@@ -364,53 +351,10 @@ class Selection:
             errors[absent] = self.errors_at(material.absent)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
-    @property
-    def _asks_for_few(self) -> bool:
-        """Whether questions about single rows are answered without the counts of all points, which take long for many."""
-        material = self.material
-        known = "counts" in material.__dict__ or material.counting is None or not material.is_sampled
-        return not known and bool((material.points.group >= 0).all())
-
-    def answers_for(self, at: int) -> Answers:
-        """Answers for one row in memory."""
-        if not self._asks_for_few:
-            counts, flagged, label, errors = self.answers_in_memory
-            one = slice(at, at + 1)
-            return Answers(counts[one], flagged[one], label[one], errors[one])
-        material, k = self.material, len(self.chosen)
-        assert material.counting is not None
-        point = material.points.group[at : at + 1]
-        counts = material.counting.of_points(self.kernel, point)
-        flagged, label = self.outliers_among(point, counts), self.nearest[point]
-        if self.settings.outliers == "reject" and flagged[0] and point[0] not in self.chosen:
-            label = np.array([-1])
-        pair = self.kernel.take(np.append(point, self.chosen))  # the row and the representatives
-        errors = _share(unexplained(pair, np.arange(1, k + 1)), pair.diagonal())
-        return Answers(counts, flagged, label, errors[:1])
-
-    def members_of(self, rank: int) -> IntArray:
-        """The rows in memory that a representative stands for."""
-        if not self._asks_for_few:
-            return np.flatnonzero(self.answers_in_memory.labels == rank)
-        material = self.material
-        assert material.counting is not None
-        points = np.flatnonzero(self.nearest == rank)
-        if self.settings.outliers == "reject":
-            odd = self.outliers_among(points, material.counting.of_points(self.kernel, points))
-            points = points[~odd | (points == self.chosen[rank])]
-        return np.flatnonzero(np.isin(material.points.group, points))
-
     @cached_property
     def influence(self) -> FloatArray:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
-        material = self.material
-        copies = np.bincount(material.points.group[material.points.group >= 0], minlength=material.points.n)
-        values = material.for_rows(material.solved.influence / copies, 0.0)
-        if material.row_numbers is None:
-            return np.asarray(values)
-        influence = np.zeros(material.n_rows)
-        influence[material.row_numbers] = values
-        return influence
+        return self.material.proof.influence(self.material)
 
     @property
     def outlier_probability(self) -> FloatArray:
@@ -420,12 +364,12 @@ class Selection:
     @property
     def effective_count(self) -> FloatArray:
         """Effective count of every row of the data."""
-        return self.answers.effective_count if self.by_passes else self.counts_of_rows
+        return self.answers.effective_count if self.is_sampled else self.counts_of_rows
 
     @property
     def outlier_mask(self) -> BoolArray:
         """Mask of the rows of the data that are outliers."""
-        return self.answers.is_outlier if self.by_passes else self.outlier_rows
+        return self.answers.is_outlier if self.is_sampled else self.outlier_rows
 
     @property
     def protected(self) -> BoolArray | None:
@@ -459,20 +403,22 @@ class Selection:
                 f"{self.n_outliers:,} of {n:,} rows ({100 * share:.0f} %) are taken for outliers: a crowd that few rows look "
                 "like. If they belong, set `outliers='keep'` or `min_group`; if you know their share, set `contamination`."
             )
-        if self.cut.sparse_group > 0 and len(self.chosen):
-            low = material.sample_counts < self.cut.sparse_group
-            if not np.isin(self.chosen, material.sample[low]).any():
-                found.append(
-                    f"{self.crowd_share:.0%} of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
-                    "Ask for more representatives, or, if they are outliers, set `contamination`."
-                )
+        if (
+            len(self.chosen)
+            and self.cut.sparse_group > 0
+            and (material.counts[self.chosen] >= self.cut.sparse_group).all()
+        ):
+            found.append(
+                f"{self.crowd_share:.0%} of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
+                "Ask for more representatives, or, if they are outliers, set `contamination`."
+            )
         return tuple(found)
 
     @property
     def crowd_share(self) -> float:
         """Share of the rows that are a sparse crowd, noise or a group, and are kept; 0 without one."""
-        weights = self.material.sample_weights
-        return float(weights[self.material.sample_counts < self.cut.sparse_group].sum() / weights.sum())
+        weights = self.material.points.weights
+        return float(weights[self.material.counts < self.cut.sparse_group].sum() / weights.sum())
 
     @property
     def crowd(self) -> IntArray:
@@ -480,17 +426,19 @@ class Selection:
         return np.flatnonzero(self.effective_count < self.cut.sparse_group)
 
 
-def is_low(counts: FloatArray, points: IntArray, material: Material, settings: Settings, cut: Cut) -> BoolArray:
-    """Mask of the points with these counts that are below the cut and not to be included in any case."""
+def is_low(material: Material, settings: Settings, cut: Cut) -> BoolArray:
+    """Mask of the points that are below the cut and not to be included in any case."""
     if settings.outliers == "keep":
-        return np.zeros(len(counts), dtype=bool)
-    return cut.below(counts) & ~np.isin(points, material.points.group[material.constraints.must])
+        return np.zeros(material.points.n, dtype=bool)
+    low = cut.below(material.counts)
+    low[material.points.group[material.constraints.must]] = False
+    return low
 
 
-def outliers_of_sample(material: Material, settings: Settings, cut: Cut, groups: KeptGroups | None) -> BoolArray:
-    """Mask of the outliers in the sample: below the cut, not to be included in any case, and not in a group that is kept."""
-    low = is_low(material.sample_counts, material.sample, material, settings, cut)
-    return low if groups is None else low & ~groups.members[material.sample]
+def outlier_points(material: Material, settings: Settings, cut: Cut, groups: KeptGroups | None) -> BoolArray:
+    """Mask of the points that are low and not in a group that is kept."""
+    low = is_low(material, settings, cut)
+    return low if groups is None else low & ~groups.members
 
 
 def _share(left: FloatArray, lengths: FloatArray) -> FloatArray:

@@ -230,14 +230,15 @@ class EstimateAnswer:
     file: File
     sentence: Sentence
     strategy: Annotated[Literal["exact", "low-rank", "sketch"], "strategy that select would use"]
-    n_points: Annotated[FromOne, "number of distinct points; for a sketch, of rows"]
+    n_points: Annotated[FromOne, "number of distinct points; of many rows, of rows"]
     rank: Annotated[FromZero, "columns of the factor; for a sketch, number of candidates"]
     memory: Annotated[float, "peak memory of the fit in bytes, without the data"]
-    seconds: Annotated[float, "estimated seconds on one core"]
-    proof_seconds: Annotated[float, "the same for the certificate, if it is requested, at most"]
-    proof_memory: Annotated[float, "peak memory of the certificate in bytes, without the data, at most"]
-    least_proof_seconds: Annotated[float, "proof_seconds, at least; it depends on the data"]
+    passes: Annotated[FromZero, "times that the rows are read, 0 if they are in memory"]
+    proof_memory: Annotated[
+        float, "peak memory of the certificate in bytes, if it is requested, without the data, at most"
+    ]
     least_proof_memory: Annotated[float, "proof_memory, at least; it depends on the data"]
+    proof_passes: Annotated[FromZero, "times that the rows are read for the certificate, at most"]
     notes: Notes
 
 

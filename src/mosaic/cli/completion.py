@@ -12,7 +12,7 @@ from mosaic.cli.terminal import write
 from mosaic.exceptions import MissingDependencyError
 
 #: Names of options and arguments whose values are files.
-FILES = ("file", "model", "output", "report", "labels", "save", "embeddings", "checkpoint")
+FILES = ("file", "model", "output", "report", "labels", "save", "embeddings")
 
 
 def completion(args: Namespace) -> int:

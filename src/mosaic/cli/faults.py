@@ -10,8 +10,6 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import pairwise
 
 from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
@@ -127,21 +125,9 @@ def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
     return str(error)
 
 
-def _with_checkpoint(found: Fault, checkpoint: str | None) -> Fault:
-    """The fault of a command that was ended by a signal or the system; its message says where the finished work is."""
-    if checkpoint is None or found.kind not in ("interrupted", "memory") or not os.path.isfile(checkpoint):
-        return found
-    said = (
-        f"{found.message.rstrip('.')}. The finished passes are in {checkpoint}; the same command continues from there"
-    )
-    return replace(found, message=said)
-
-
 def answer_fault(error: BaseException, args: Namespace | None, words: list[str]) -> int:
     """Say what went wrong, on stderr or as JSON on stdout, and return the exit code."""
-    named = dict(pairwise(words)) if args is None else vars(args)  # a signal may come before the words are understood
-    checkpoint = named.get("--checkpoint" if args is None else "checkpoint")
-    found = _with_checkpoint(fault_of(error, file=getattr(args, "file", None)), checkpoint)
+    found = fault_of(error, file=getattr(args, "file", None))
     if os.environ.get("MOSAIC_DEBUG", "0") not in ("", "0") or (args.debug if args is not None else "--debug" in words):
         say("".join(traceback.format_exception(error)).rstrip())
     if args.json if args is not None else "--json" in words:

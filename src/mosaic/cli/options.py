@@ -233,9 +233,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         _option("--n-initial", type=int, metavar="N", help="passes: number of first candidates"),
         _option("--n-added", type=int, metavar="N", help="passes: candidates that each round adds"),
         _option("--n-rounds", type=int, metavar="N", help="passes: largest number of rounds"),
-        _option(
-            "--checkpoint", metavar="FILE", help="passes: file that saves finished work; the same command continues from it"
-        ),
         _option("--n-jobs", type=int, metavar="N", help="threads, -1 for all cores"),
     ),
 }  # fmt: skip
@@ -289,7 +286,7 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in found if name not in but)
 
 
-_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds", "checkpoint")
+_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds")
 _OF_BOTH = ("outliers", "similarity", "program", "size and speed")
 #: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.data.open_table``.
 SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.budget import DEFAULT_BUDGET
+from mosaic.budget import budget_of
 from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
@@ -105,7 +105,7 @@ def _fit(session: Session) -> Any:
     """Fit the detector, or, if the rows do not fit into memory, the selector, which finds outliers by passes."""
     X, weights = session.table.X, session.table.weights
     settings = session.settings(DETECTOR_SETTINGS)
-    budget = settings.get("memory_budget", DEFAULT_BUDGET)
+    budget = budget_of(settings.get("memory_budget"))
     is_large = not sp.issparse(X) and weights is None and getattr(X, "nbytes", 0) > SHARE_FOR_ROWS * budget
     model: Any
     if is_source(X) or is_large:

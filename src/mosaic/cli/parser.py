@@ -32,7 +32,7 @@ exit codes:
   1    a fault of ours; --debug shows where
   2    wrong usage or an invalid setting
   3    the input cannot be read or used
-  4    an output cannot be written (it exists and --force is not given, no folder, disk full), or the checkpoint
+  4    an output cannot be written (it exists and --force is not given, no folder, disk full)
   5    more memory is needed than --memory-budget
   6    a library is missing
   130  interrupted; no half-written file is left"""

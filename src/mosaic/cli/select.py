@@ -27,6 +27,7 @@ from mosaic.inspection import summary
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
+UNPROVEN = "The certificate takes more passes over the rows; --report and --save make them."
 SCALED = "Numbers of represented rows and of outliers are scaled up from a sample of the rows."
 
 
@@ -36,8 +37,11 @@ def select(args: Namespace) -> int:
     readable = sys.stdout.isatty() and not args.json
     with opened(args) as session:
         model = session.fit()
-        kept = args.report is not None or args.save is not None  # a saved model keeps its certificate
-        answer, picks = answer_of(session, model, bound=readable or args.json or kept)
+        bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
+        if not bound and (readable or args.json):
+            bound = not model.selection_.takes_passes
+            session.notes.extend([] if bound else [UNPROVEN])
+        answer, picks = answer_of(session, model, bound=bound)
         if args.output is not None:
             with writing(args.output):
                 session.notes.extend(

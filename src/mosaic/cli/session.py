@@ -23,7 +23,6 @@ from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.data import check_output, csv_bytes, is_source, open_table
 from mosaic.data.faults import there_to_the_end
 from mosaic.data.opening import kind_of
-from mosaic.engines import check_checkpoint
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
@@ -231,10 +230,8 @@ def _check_kind(args: Namespace, table: Any) -> None:
 
 def check_outputs(args: Namespace, *names: str) -> None:
     """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
-    if hasattr(args, "checkpoint"):
-        check_checkpoint(args.checkpoint)
     seen = {os.path.realpath(args.file): "the input"}
-    for name in ("model", "embeddings", "checkpoint"):
+    for name in ("model", "embeddings"):
         if hasattr(args, name):
             seen[os.path.realpath(getattr(args, name))] = "the model" if name == "model" else f"--{name}"
     inputs = dict(seen)

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from mosaic._files import Library, listed
 from mosaic._frames import id_names_among, is_added, looks_like_id
-from mosaic.budget import DEFAULT_BUDGET
 from mosaic.data.faults import FileFault, unknown_name
 
 pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
@@ -37,6 +36,7 @@ class Request:
     """
 
     path: Path
+    budget: float
     kind: str = ""
     id: str | None = None
     columns: Sequence[str] | None = None
@@ -52,7 +52,6 @@ class Request:
     elsewhere: bool = False
     encoder: Any = None
     numbers_only: bool = False
-    budget: float = DEFAULT_BUDGET
     progress: Progress | None = None
     stream: Any = None
 

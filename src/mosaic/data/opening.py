@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mosaic._checks import as_bytes
 from mosaic._files import library
-from mosaic.budget import DEFAULT_BUDGET
+from mosaic.budget import budget_of
 from mosaic.data.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
 from mosaic.data.csv_files import open_text_table
 from mosaic.data.excel import open_workbook
@@ -111,7 +111,7 @@ def open_table(
     image_size : side of pictures, in pixels
     colour : pictures in colour and not in grey
     drop_missing : leave out rows with missing or infinite numbers
-    memory_budget : bytes, or text such as "500MB"; 2 GiB by default
+    memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
     progress : is called now and then with the bytes done and their total
     encoder : how columns become numbers, if a model knows it (``table_``)
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
@@ -141,7 +141,7 @@ def open_table(
             path, format, {name: value for name, value in given.items() if name not in ("path", "format")}
         )
     file, stream = _named(path)
-    budget = as_bytes(memory_budget) or DEFAULT_BUDGET
+    budget = budget_of(as_bytes(memory_budget))
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
     ending = "" if stream is not None else kind_of(file)
@@ -327,7 +327,7 @@ def read_file(
     group, weight : columns of groups and of weights, which are not compared
     """
     file, stream = _named(path)
-    budget = memory_budget or DEFAULT_BUDGET
+    budget = budget_of(memory_budget)
     columns = None if stream is None and kind_of(file) in WITHOUT_COLUMNS else columns
     table = _open(
         Request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -50,6 +51,46 @@ class Source(ABC):
         task : maps blocks and merges results
         watch : called with the progress of the pass
         """
+
+
+class Passes:
+    """Makes passes over a source, reports their progress, and raises an error if a file has changed since the first.
+
+    Parameters
+    ----------
+    source : the rows
+    tell : called with the progress of a pass: its name, the share of the rows that is done, and rows per second
+    """
+
+    def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
+        self.source, self.tell = source, tell
+        self.stamps = [_stamp(file) for file in source.files]
+
+    def run(self, name: str, task: Task) -> Small:
+        """The result of a pass."""
+        started, tell = time.monotonic(), self.tell
+
+        def watch(rows: int) -> None:
+            if tell is not None:
+                tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
+
+        small = self.source.run(task, watch=watch)
+        for file, stamp in zip(self.source.files, self.stamps, strict=True):
+            if _stamp(file) != stamp:
+                raise InvalidInputError(
+                    f"{file} has changed while it was read in passes, which must all see the same rows",
+                    "Fit again when no process writes to it.",
+                )
+        return small
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Size and modification time of a file; None if it no longer exists."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
 
 
 def check_shape(n: int, n_features: int, name: str = "X") -> None:

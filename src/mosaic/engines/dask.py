@@ -180,7 +180,7 @@ def cluster_faults(part: str = "") -> Iterator[None]:
     except CancelledError as error:
         raise MosaicError(
             "the Dask cluster has dropped a pass: its scheduler was restarted or closed, or somebody cancelled the work",
-            "Fit again once the cluster is up. With `checkpoint` the passes that were finished are not made again.",
+            "Fit again once the cluster is up.",
         ) from error
     except Exception as error:
         distributed = sys.modules.get("distributed")

@@ -151,7 +151,7 @@ def explain_rows(model: Any, rows: Sequence[int], file: Table | None = None) -> 
     file : the table of fit, in which rare values and texts of these rows are read
     """
     selection: Selection = model.selection_
-    if not selection.by_passes:
+    if not selection.is_sampled:
         return [model.explain(row) for row in rows]
     fetched = fetch_rows(selection, rows)
     names, table = getattr(model, "feature_names_in_", None), model.table_

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
 from typing import Any, Self, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._arrays import FloatArray
 from mosaic._codes import BoolArray
-from mosaic._devices import beside_as, rows_of
-from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, Settings, decision_sample, geometry_of
+from mosaic._devices import beside_as
+from mosaic.choosing import Selection
 from mosaic.data.naming import RowNames
-from mosaic.encoding import Encoding
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import in_threads
-from mosaic.estimators._proof import InMemory, same_kernel, strength
-from mosaic.estimators._reading import NamedRows, read_prepared, seed_of, with_table, without_scaling
-from mosaic.estimators._strategy import Strategy, rank_for
 from mosaic.exceptions import SelectionWarning, warn
-from mosaic.outliers import EffectiveCounts
-from mosaic.sketch import SketchRound
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -42,7 +34,7 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
         return method
 
 
-__all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "read_material", "with_callbacks"]
+__all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "with_callbacks"]
 
 Values = TypeVar("Values")
 #: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
@@ -55,78 +47,6 @@ PASS_SUBTASKS = 100
 SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
 #: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
 FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
-#: Passes of every round, and their names for the user.
-PASSES_OF_A_ROUND = {"gram": "sums", "scores": "looking at all rows"}
-
-
-def read_material(
-    estimator: Any,
-    X: Any,
-    settings: Settings,
-    strategy: Strategy,
-    sample_weight: ArrayLike | None,
-    constraints: dict[str, Any],
-    narrator: Narrator,
-    told: Sequence[str] = (),
-) -> Material:
-    """All points in memory, with their similarity and their effective counts.
-
-    Parameters
-    ----------
-    estimator : provides the seed; its attributes for the names and the number of features are set
-    X, settings, strategy, sample_weight : arguments of the fit
-    constraints : arguments of ``Constraints.read``
-    narrator : reports the progress
-    told : what is told of columns that are not compared, in sentences
-    """
-    narrator.say("similarities")
-    matrix, prepare = read_prepared(estimator, X, sample_weight, settings)
-    table = estimator.table_
-    settings = without_scaling(settings, table)
-    checked = Constraints.read(matrix.shape[0], **constraints)
-    points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
-    seed = seed_of(estimator.random_state)
-    names = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
-    geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table, told)
-    max_rank = rank_for(settings, strategy, points.n, matrix)
-    proof = InMemory(settings, max_rank, *_warm_start(estimator, settings, points, geometry, max_rank, seed))
-    counting = None
-    if settings.mode != "paper":
-        narrator.say("effective counts")
-        counting = EffectiveCounts.of(geometry.kernel, points.weights, seed, settings.max_samples)
-    return Material(
-        n_rows=matrix.shape[0],
-        points=points,
-        geometry=geometry,
-        constraints=checked,
-        counting=counting,
-        sample=decision_sample(points, checked),
-        seed=seed,
-        proof=proof,
-        absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
-        row_names=X.names_of_rows() if isinstance(X, NamedRows) else None,
-    )
-
-
-def _warm_start(
-    estimator: Any, settings: Settings, points: Points, geometry: Geometry, max_rank: int, seed: int
-) -> tuple[Encoding | None, bool]:
-    """The encoding of the last fit, if it was solved for the same points and kernel, and whether its program is the same."""
-    last: Selection | None = estimator.__dict__.get("selection_")
-    known: Encoding | None = None if last is None else last.material.__dict__.get("encoding")
-    if not getattr(estimator, "warm_start", False) or last is None or known is None:
-        return None, False
-    old, proof = last.material.points, last.material.proof
-    same = all(np.array_equal(getattr(old, name), getattr(points, name)) for name in ("first", "weights", "priority"))
-    same = same and same_kernel(settings, geometry.gamma) == same_kernel(last.settings, last.material.geometry.gamma)
-    if not same or not isinstance(proof, InMemory):
-        return None, False
-
-    def program(of: Settings, rank: int, drawn: int) -> tuple[Any, ...]:
-        return strength(of), of.solver, of.tol, of.max_iter, rank, drawn
-
-    solved = program(settings, max_rank, seed) == program(proof.settings, proof.max_rank, last.material.seed)
-    return known, solved
 
 
 class FittedAttributes:
@@ -291,8 +211,6 @@ class Narrator:
         self.started = self.written = time.monotonic()
         self.live = self.verbose and sys.stderr.isatty()
         self.stage = ""
-        self.n, self.most_rounds, self.round = 1, 1, 0
-        self.gap: float | None = None
         self.root: Any = None
         self.task: Any = None
         self.task_name, self.subtasks = "", 0
@@ -315,28 +233,12 @@ class Narrator:
             elif hasattr(self.estimator, name):
                 delattr(self.estimator, name)
 
-    def expect(self, n: int, most_rounds: int | None) -> None:
-        """Note that a fit by passes over n rows begins."""
-        self.n, self.most_rounds = n, 3 if most_rounds is None else most_rounds
+    def on_pass(self, name: str, share: float, rate: float) -> None:
+        """Report the progress of a pass: share of the rows, and rows per second."""
+        self._call_back(name, share)
+        self._tell(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
 
-    def on_round(self, done: SketchRound) -> None:
-        """Note that a round has ended."""
-        self.round, self.gap = done.number + 1, done.gap
-
-    def on_pass(self, name: str, rows: int, seconds: float) -> None:
-        """Report the progress of a pass: round, share of the rows, rows per second, bound on the gap, passes left."""
-        self._call_back(name, rows)
-        kind = name.split()[0]
-        what = PASSES_OF_A_ROUND.get(kind, name)
-        where = f"round {self.round + 1}, {what}" if kind in PASSES_OF_A_ROUND else what
-        left = 2 * (self.most_rounds - self.round) - (kind == "scores")
-        gap = "" if self.gap is None else f", gap {self.gap:.1e}"
-        speed = f", {rows / seconds:,.0f} rows/s" if seconds > 0.1 else ""
-        at_most = f", {left} passes left at most" if left > 0 and kind in (*PASSES_OF_A_ROUND, "look") else ""
-        share = rows / self.n
-        self._tell(name, f"{where}: {100 * share:.0f} %{speed}{gap}{at_most}", share)
-
-    def _call_back(self, name: str, rows: int) -> None:
+    def _call_back(self, name: str, share: float) -> None:
         if self.root is None:
             return
         if name != self.task_name:
@@ -344,7 +246,7 @@ class Narrator:
             self.task = self.root.subcontext(task_name=name, max_subtasks=PASS_SUBTASKS)
             self.task.call_on_fit_task_begin(estimator=self.estimator)
             self.task_name, self.subtasks = name, 0
-        while self.task is not None and self.subtasks < PASS_SUBTASKS * rows // self.n:
+        while self.task is not None and self.subtasks < int(PASS_SUBTASKS * share):
             part = self.task.subcontext(task_name=f"part of {name}")
             part.call_on_fit_task_begin(estimator=self.estimator)
             part.call_on_fit_task_end(estimator=self.estimator)
@@ -352,7 +254,7 @@ class Narrator:
 
     def _end_task(self) -> None:
         if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self.estimator, metadata={"round": self.round, "gap": self.gap})
+            self.task.call_on_fit_task_end(estimator=self.estimator)
             self.task = None
 
     def say(self, stage: str) -> None:

@@ -10,7 +10,18 @@ import numpy as np
 
 from mosaic._files import html_card, html_table
 from mosaic._frames import NO_NAMES
-from mosaic.choosing import ColumnReason, OfRow, Selection, columns_of, odd_columns, oddities, percent, prepared_row
+from mosaic.choosing import (
+    ColumnReason,
+    OfRow,
+    Selection,
+    columns_of,
+    fetch_rows,
+    odd_columns,
+    oddities,
+    percent,
+    prepared_row,
+    where_in_memory,
+)
 from mosaic.data.naming import as_row
 from mosaic.exceptions import InvalidInputError
 
@@ -90,7 +101,8 @@ def explain_detected(detector: Any, i: int | str) -> OutlierExplanation:
     )
     score = float(np.log(count))
     protected = detector.selection_.protected
-    if protected is not None and protected[i] and threshold is not None:
+    at = where_in_memory(detector.selection_, i)
+    if protected is not None and at >= 0 and protected[at] and threshold is not None:
         score = detector.offset_
         group = (
             f"one of a group of at least {detector.min_group:g} rows" if detector.min_group else "near to other rows"
@@ -101,8 +113,9 @@ def explain_detected(detector: Any, i: int | str) -> OutlierExplanation:
         selection: Selection = detector.selection_
         columns = columns_of(selection, detector.table_, getattr(detector, "feature_names_in_", None))
         if columns is not None and selection.usual is not None:
-            point = int(selection.material.points.group[i])
-            reasons = odd_columns(selection, columns, prepared_row(selection, i), i, point)
+            point = int(selection.material.points.group[at]) if at >= 0 else -1
+            own = prepared_row(selection, at) if at >= 0 else fetch_rows(selection, [i])[i]
+            reasons = odd_columns(selection, columns, own, i, point)
     says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
     return OutlierExplanation(
         index=i,

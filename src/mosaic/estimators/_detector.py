@@ -14,9 +14,10 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic._devices import rows_of
 from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
-from mosaic.estimators._base import FittedAttributes, Narrator, read_material
+from mosaic.estimators._base import FittedAttributes, Narrator
 from mosaic.estimators._detected import OutlierExplanation, explain_detected
 from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
@@ -152,7 +153,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
             self.selection_ = selection
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
-            lowest = float(np.log(material.sample_counts).min())
+            lowest = float(np.log(material.counts).min())
             self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
             narrator.done(f"{selection.n_outliers} outliers among {material.n_rows}")
         self._warn()

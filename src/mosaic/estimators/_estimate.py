@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
 from mosaic._devices import numpy_dtype
 from mosaic._files import html_card, html_table
-from mosaic._threads import one_thread
 from mosaic.budget import (
     Estimate,
     expected_rank,
-    expected_work,
     memory_of_fit,
     memory_of_proof,
     memory_on_device,
     span_of_members,
-    work_of_choosing,
-    work_on_device,
 )
-from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, percent, rank
-from mosaic.estimators._reading import read_named, read_prepared, seed_of
+from mosaic.choosing import EXPLAINED, Constraints, Points, Settings, draw_in_memory, geometry_of, percent, rank
+from mosaic.estimators._material import geometry_of_sample
+from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
 from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for, size_of
+from mosaic.estimators._strategy import (
+    Plan,
+    is_sampled,
+    memory_by_passes,
+    memory_of_sample,
+    rank_for,
+    read_for,
+    sample_size,
+    size_of,
+)
 from mosaic.exceptions import InvalidInputError
 
 
@@ -144,7 +147,7 @@ def path(
 
 
 def estimate(X: Any, **settings: Any) -> Estimate:
-    """The strategy, rank, memory and rough time of ``MOSAIC(**settings).fit(X)``, without running it.
+    """The strategy, rank and memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
 
     Parameters
     ----------
@@ -164,57 +167,46 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 distinct points, exact (rank about ...): about ... MiB and ... s, and for the certificate ... MiB and ... s
+    800 points, exact (rank about ...): about ... MiB, and for the certificate ... MiB
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
     read = read_named(model, X, checked.memory_budget)
     checked = checked if read is None else read.rest(checked)
-    held = (
-        0.0 if read is None or read.file is None or read.file is X else read.file.held
-    )  # the fit reads the file itself
+    # The fit reads the file itself.
+    held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
     strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
         sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
         plan = Plan.of(checked, data.n, data.n_features, **sizes)
-        memory = (
-            held + data.buffers + memory_by_passes(data.n, plan.sample, plan.n_initial, data.n_features, promised=False)
+        proof, least = (
+            held + data.buffers + memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=promised)
+            for promised in (True, False)
         )
-        work = plan.multiplications(data.n) + work_of_choosing(plan.sample, data.n_features)
-        return Estimate("sketch", data.n, plan.n_initial, memory, work / _speed(), 0.0)
-    matrix, prepare = read_prepared(model, data, None, checked)
-    points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
-    itemsize, n_features, size = numpy_dtype(matrix).itemsize, matrix.shape[1], size_of(matrix)
-    max_rank = rank_for(checked, strategy, points.n, matrix)
-    kernel = geometry_of(matrix, points, checked, prepare, None, seed_of(model.random_state)).kernel
-    rank_expected, speed = expected_rank(kernel, max_rank, model.tol), _speed()
-    how: Literal["exact", "low-rank"] = "exact" if max_rank >= points.n else "low-rank"
-    if kernel.on_device:
-        memory, seconds = memory_on_device(points.n, rank_expected, itemsize, n_features), work_on_device(points.n)
-        return Estimate(how, points.n, rank_expected, memory[0], seconds[0] / speed, seconds[1] / speed, memory[1])
-    entries = 4.0 * matrix.nnz / matrix.shape[0] if sp.issparse(matrix) else n_features
-    fewest, most = span_of_members(points.n, rank_expected)
-    proof = partial(memory_of_proof, points.n, rank_expected, itemsize, n_features, size)
-    return Estimate(
-        how,
-        points.n,
-        rank_expected,
-        held + memory_of_fit(points.n, itemsize, n_features, size),
-        work_of_choosing(points.n, entries) / speed,
-        *(
-            value
-            for m in (most, fewest)
-            for value in (expected_work(points.n, rank_expected, m) / speed, held + proof(members=m))
-        ),
-    )
-
-
-def _speed() -> float:
-    """Multiplications per second of a matrix product on one core of this machine, the best of some that are measured now."""
-    A, times = np.ones((400, 400)), []
-    with one_thread():
-        for _ in range(5):
-            started = time.process_time()
-            A = A @ A / 400.0
-            times.append(time.process_time() - started)
-    return 400.0**3 / max(min(times), 1e-9)
+        passes, proof_passes = (1, plan.most_passes) if checked.mode != "paper" else (plan.most_passes, 1)
+        memory = (
+            least if checked.mode == "paper" else held + data.buffers + memory_of_sample(plan.sample, data.n_features)
+        )
+        return Estimate("sketch", data.n, plan.n_initial, memory, passes, proof, least, proof_passes)
+    matrix, seed = read_rows(model, data, reset=True), seed_of(model.random_state)
+    checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
+    itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
+    if is_sampled(checked, n, d):
+        drawn = draw_in_memory(matrix, sample_size(checked, n, d), Constraints.read(n))
+        geometry, points, _ = geometry_of_sample(drawn, checked, None, seed)
+        memory = memory_of_sample(points.n, d) + 24.0 * n
+    else:
+        prepare = prepare_for(matrix, None, checked)
+        matrix = prepare(matrix)
+        points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
+        geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
+        memory = memory_of_fit(n, itemsize, d, size)
+    max_rank = rank_for(checked, strategy, n, matrix)
+    rank_expected = expected_rank(geometry.kernel, max_rank, model.tol)
+    how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
+    if geometry.kernel.on_device:
+        fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
+        return Estimate(how, n, rank_expected, fit, 0, proof, proof)
+    fewest, most = span_of_members(n, rank_expected)
+    proof, least = (held + memory_of_proof(n, rank_expected, itemsize, d, size, members=m) for m in (most, fewest))
+    return Estimate(how, n, rank_expected, held + memory, 0, proof, least)

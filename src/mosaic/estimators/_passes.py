@@ -1,26 +1,25 @@
-"""A fit by passes over data that stays out of memory: only a sample is in memory, and the program is that of all rows.
+"""A fit of data that stays where it is: one pass draws the rows that are decided with, the rest is as in memory.
 
-Outliers, choice and explanations are those of a fit in memory, on a random sample and the candidates that were added; only
-the program, its solution and its certificate cover all rows. Answers for all rows are computed on first access.
+The program of all rows, its certificate, and answers for all rows take further passes, made when they are asked for. In paper
+mode, which chooses by the program, it is solved in the fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, subsample
+from mosaic._arrays import FloatArray, IntArray
 from mosaic._codes import row_codes, row_priorities
-from mosaic._units import Prepare
 from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
 from mosaic.choosing import (
     Answers,
     Constraints,
+    Drawn,
     Geometry,
     Material,
     Points,
@@ -28,50 +27,28 @@ from mosaic.choosing import (
     SelectionCertificate,
     Settings,
     choose,
-    geometry_of,
-    preparation_of,
+    draw_by_passes,
 )
 from mosaic.door import check_entries
 from mosaic.encoding import Encoding
-from mosaic.engines import Journal, Source
+from mosaic.engines import Passes, Source
 from mosaic.estimators._base import Narrator
-from mosaic.estimators._proof import strength, warn_of_gap
+from mosaic.estimators._material import geometry_of_sample, material_of_sample
+from mosaic.estimators._proof import GONE, answers_by_pass, strength, warn_of_gap
 from mosaic.estimators._reading import NamedRows, seed_of, with_table
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
-from mosaic.outliers import EffectiveCounts
-from mosaic.passes import PerRow, Small, TakeRows, Together
+from mosaic.passes import TakeRows, Together
 from mosaic.problem import DesignProblem
-from mosaic.sketch import (
-    Basis,
-    GramSum,
-    LargestScores,
-    Sample,
-    Sketch,
-    SketchRound,
-    counted,
-    draw,
-    features,
-    run_sketch,
-    triangle,
-    with_rows,
-)
-
-#: Parameters of an estimator that its answer does not depend on.
-WITHOUT_EFFECT = ("verbose", "checkpoint", "n_jobs", "memory_budget", "warm_start", "strategy", "max_rank", "max_iter")
-#: Seed of the sample. It does not depend on the user's seed, so that all seeds see the same rows.
-SAMPLE_SEED = 0
-#: Why a saved model cannot answer.
-GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
+from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
 
 
 def select_by_passes(
     source: Source,
     settings: Settings,
     plan: Plan,
-    parameters: Mapping[str, Any],
-    quotas: Any,
+    random_state: Any,
     constraints: dict[str, Any],
     narrator: Narrator,
     read: NamedRows | None = None,
@@ -81,105 +58,153 @@ def select_by_passes(
     Parameters
     ----------
     source, settings, plan : rows, settings of the fit, sizes of the passes
-    parameters : parameters of the estimator, including the checkpoint, which is valid for equal parameters only, and random_state
-    quotas, constraints : arguments of ``fit``
+    random_state : of the estimator
+    constraints : arguments of ``Constraints.read``
     narrator : reports the progress
     read : of a file or a data frame, how columns became numbers, and the names of the rows
     """
-    n, random_state = source.n, parameters["random_state"]
-    demanded = {"quotas": quotas, **constraints}
-    depends = {name: value for name, value in parameters.items() if name not in WITHOUT_EFFECT}
-    if not isinstance(random_state, Integral):  # the seed drawn from it is stored in the journal
-        depends["random_state"] = type(random_state).__name__
-    narrator.expect(n, plan.n_rounds)
-    journal = Journal(source, parameters["checkpoint"], depends | demanded | asdict(plan), narrator.on_pass)
-    seed = journal.remember("seed", seed_of(random_state))
-    free = all(value is None for value in demanded.values())
-    whole = None if free else Constraints.read(n, **demanded)
-    sketch, geometry, n_drawn = sketch_of(settings, journal, plan, whole, seed, narrator.on_round)
-    geometry = geometry if read is None else with_table(geometry, read.table, read.told)
-    kernel, sample = geometry.kernel, sketch.sample
-    assert isinstance(kernel, PointKernel)
-    proof = ByPasses(n, journal, sketch, geometry.prepare, settings.tol)
-    everyone = np.arange(len(sample))
-    counting = None
-    if settings.mode != "paper":
-        narrator.say("effective counts")
-        drawn = sample.take(everyone[:n_drawn])  # points added later are no random sample
-        # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
-        how_often = drawn.weights / (drawn.weights / drawn.counts).max()
-        counting = EffectiveCounts.of(kernel.take(everyone[:n_drawn]), how_often, seed)
-    material = Material(
-        n_rows=n,
-        points=Points(everyone, everyone, sample.standing_for(n), row_priorities(kernel.X)),
-        geometry=geometry,
-        constraints=_constraints_in_memory(sample, whole),
-        counting=counting,
-        sample=everyone,
-        seed=seed,
-        proof=proof,
-        absent=kernel.X[:0],
-        row_numbers=sample.first,
-        row_names=None if read is None else read.names_of_rows(sample.first),
-    )
-    advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
-    warn_of_gap(material.encoding, settings.tol, advice)
+    n, seed = source.n, seed_of(random_state)
+    passes = Passes(source, narrator.on_pass)
+    names = None if source.names is None else tuple(source.names)
+    free = all(value is None for value in constraints.values())
+    whole = Constraints.read(n, **constraints)
+    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else whole, partial(_refuse_missing, names))
+    proof = ByPasses(n, settings, plan, passes, drawn)
+    table, told = (None, ()) if read is None else (read.table, read.told)
+    if settings.mode == "paper":
+        material = _material_of_paper(proof, drawn, seed, names, read)
+    else:
+        row_names = None if read is None else read.names_of_rows(drawn.numbers)
+        material = material_of_sample(drawn, n, settings, whole, seed, proof, narrator, names, table, told, row_names)
     narrator.say("choosing")
     return choose(material, settings)
 
 
+def _material_of_paper(
+    proof: ByPasses, drawn: Drawn, seed: int, names: Sequence[str] | None, read: NamedRows | None
+) -> Material:
+    """The material of Algorithm 3: the points of the sample, and those that the rounds have added."""
+    geometry, points, matrix = geometry_of_sample(drawn, proof.settings, names, seed)
+    assert isinstance(geometry.kernel, PointKernel)
+    sample = proof.solve(points, geometry, seed).sample
+    geometry = replace(geometry, kernel=geometry.kernel.over(sample.rows))
+    order = np.argsort(sample.first)
+    return Material(
+        n_rows=proof.n,
+        points=Points(np.argsort(order), order, sample.standing_for(proof.n), row_priorities(sample.rows)),
+        geometry=geometry if read is None else with_table(geometry, read.table, read.told),
+        constraints=Constraints.read(len(sample)),
+        counting=None,
+        seed=seed,
+        proof=proof,
+        absent=matrix[:0],
+        row_numbers=sample.first[order],
+        row_names=None if read is None else read.names_of_rows(sample.first[order]),
+    )
+
+
 @dataclass(frozen=True)
 class ByPasses:
-    """The program of all rows, its certificate, and answers for all rows. A copy has neither rows nor matrices."""
+    """The program of all rows, its certificate, and answers for all rows. A copy has no rows, and cannot compute them.
+
+    Attributes
+    ----------
+    n, settings, plan : number of rows, settings of the fit, sizes of the program
+    passes : makes them; None in a copy
+    drawn : the rows in memory; None in a copy
+    cache : holds what Algorithm 3 has found
+    """
 
     n: int
-    journal: Journal | None
-    sketch: Sketch | None
-    prepare: Prepare
-    tol: float
+    settings: Settings
+    plan: Plan
+    passes: Passes | None = field(default=None, repr=False)
+    drawn: Drawn | None = field(default=None, repr=False)
+    cache: dict[str, Sketch] = field(default_factory=dict, repr=False)
+
+    by_passes: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "journal": None, "sketch": None}
+        return {**self.__dict__, "passes": None, "drawn": None, "cache": {}}
 
     @property
     def is_possible(self) -> bool:
         """Whether the rows can still be read."""
-        return self.journal is not None
+        return self.passes is not None
 
-    def rows(self, numbers: IntArray) -> Any:
+    def rows(self, numbers: IntArray, material: Material) -> Any:
         """Rows with these numbers, which are in ascending order, prepared; one pass reads them."""
-        assert self.journal is not None
-        found = self.journal.run("rows that are explained", TakeRows(numbers), keep=False)
-        return self.prepare(found["rows"])
+        assert self.passes is not None
+        return material.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
+
+    def sketch(self, material: Material) -> Sketch:
+        """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
+        if not self.cache:
+            if self.passes is None:
+                raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
+            self.solve(material.points, material.geometry, material.seed)
+        return self.cache["sketch"]
+
+    def solve(self, points: Points, geometry: Geometry, seed: int) -> Sketch:
+        """Algorithm 3, with the points of the sample, which come first."""
+        kernel, drawn, settings, plan = geometry.kernel, self.drawn, self.settings, self.plan
+        assert isinstance(kernel, PointKernel)
+        assert drawn is not None
+        assert self.passes is not None
+        sampled = drawn.is_drawn
+        copies = np.asarray(np.bincount(points.group[sampled], drawn.copies[sampled]), np.float64)
+        drawn_points = slice(0, len(copies))
+        X, first = kernel.X[drawn_points], drawn.numbers[points.first[drawn_points]]
+        sample = Sample(X, row_codes(X), first, copies, points.weights[drawn_points])
+        paper, (alpha, lam) = settings.mode == "paper", strength(settings)
+        found = run_sketch(
+            self.passes.run,
+            kernel.over,
+            sample,
+            n_initial=plan.n_initial,
+            n_added=plan.n_added,
+            n_rounds=plan.n_rounds,
+            alpha=alpha,
+            lam=lam,
+            tol=settings.tol,
+            first=np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]) if paper else None,
+            rule="error" if paper else "violation",
+            prepare=geometry.prepare,
+            seed=seed,
+        )
+        self.cache["sketch"] = found
+        return found
 
     def encoding(self, material: Material) -> Encoding:
-        """The program's solution as an encoding of the points in memory, which stand for all rows."""
-        if self.sketch is None:
-            raise InvalidInputError("the encoding is not kept in a model that was saved or copied", "Fit again.")
-        assert isinstance(material.kernel, PointKernel)
-        return self.sketch.encoding(material.kernel, self.n, self.tol)
+        """The program's solution as an encoding of the points of Algorithm 3, which stand for all rows."""
+        sketch, kernel = self.sketch(material), material.kernel
+        assert isinstance(kernel, PointKernel)
+        encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.tol)
+        advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
+        warn_of_gap(encoding, self.settings.tol, advice)
+        return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """The certificate of the picks for all rows; one more pass computes their error and the bound."""
-        if self.journal is None or self.sketch is None:
+        """The certificate of the picks for all rows; after those of Algorithm 3, one more pass gives error and bound."""
+        if self.passes is None:
             # An AttributeError would look as if the property did not exist.
             raise InvalidInputError(f"certificate_ was {GONE}", "Fit again, and read it before saving.")
-        sketch, chosen, kernel = self.sketch, selection.chosen, selection.kernel
+        certificate = selection.program_certificate
+        sketch, chosen, kernel = self.sketch(selection.material), selection.chosen, selection.kernel
         assert isinstance(kernel, PointKernel)
-        k = len(chosen)
-        trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
+        k, prepare = len(chosen), selection.material.geometry.prepare
+        trace = certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
-        whole = DesignProblem(features(sketch.basis, kernel), sketch.problem.C, 1.0)
+        whole = DesignProblem(features(sketch.basis, kernel.over(sketch.sample.rows)), sketch.problem.C, 1.0)
         best = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
         U = triangle(best.dual_point(whole).E)
         task = Together(
             {
-                "gram": GramSum(Basis(kernel.take(chosen), np.eye(k, order="F")), self.prepare),
-                "scores": LargestScores(sketch.basis, U, max(k, MOST_KEPT_SCORES), self.prepare),
+                "gram": GramSum(Basis(kernel.take(chosen), np.eye(k, order="F")), prepare),
+                "scores": LargestScores(sketch.basis, U, max(k, MOST_KEPT_SCORES), prepare),
             }
         )
-        code = int(row_codes(chosen[None, :].astype(np.float64))[0])
-        found = self.journal.run(f"bound for {code:016x}", task)
+        found = self.passes.run("bound", task)
         K, gram = kernel.block(chosen, chosen), found["gram:G"]
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
         lengths = Largest((float(found["scores:longest"]),))
@@ -191,124 +216,28 @@ class ByPasses:
         without_ridge = min(_without_ridge(K, gram, trace), error)  # a ridge never lowers the error
         constrained = selection.material.constraints.are_given
         return SelectionCertificate(
-            sketch.certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained
+            certificate, k, error, bounds, selection.decisions, trace, without_ridge, constrained
         )
 
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, computed in one pass."""
-        if self.journal is None or self.sketch is None:
+        if self.passes is None:
             raise AttributeError(
                 f"labels_, is_outlier_, effective_count_ and representation_error_ were {GONE}. "
                 "predict, score_samples and transform answer for rows that are passed to them."
             )
-        found = self.journal.run("answers for all rows", PerRow(partial(_answers_at, selection)), keep=False)
-        own, first = selection.answers_in_memory, self.sketch.sample.first
-        # Copies, since arrays from other processes may be read-only. Answers for the points in memory respect the constraints.
-        values = {name: np.array(found[name]) for name in Answers._fields}
-        for name, value in values.items():
-            value[first] = getattr(own, name)
-        return Answers(**values)
+        return answers_by_pass(selection, self.passes.run)
 
-
-def _answers_at(selection: Selection, rows: Any, start: int) -> Small:
-    """The answers of a selection for any rows."""
-    return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
+    def influence(self, material: Material) -> FloatArray:
+        """For each row the norm of its row in the encoding; only points that Algorithm 3 has in memory have one."""
+        influence = np.zeros(self.n)
+        influence[self.sketch(material).sample.first] = material.solved.influence
+        return influence
 
 
 def _refuse_missing(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
     """Refuse rows with missing or infinite values, with their numbers in the data."""
     check_entries(rows, names, first_row=start)
-
-
-def sketch_of(
-    settings: Settings,
-    journal: Journal,
-    plan: Plan,
-    whole: Constraints | None,
-    seed: int,
-    callback: Callable[[SketchRound], None] | None,
-) -> tuple[Sketch, Geometry, int]:
-    """The sketch, the geometry over the points in memory, with rows that constraints name, and the number of points drawn.
-
-    The drawn points come first, in the same order as in a fit in memory.
-    """
-    source = journal.source
-    names = None if source.names is None else tuple(source.names)
-    sample = draw(journal.run, source.n, plan.sample, SAMPLE_SEED, partial(_refuse_missing, names))
-    weights = sample.weights
-    prepare = preparation_of(sample.rows, None if (weights == weights[0]).all() else weights, settings)
-    sample = sample.prepared(prepare)
-    sample = sample.take(Points.of(prepare(sample.rows), sample.weights).first)
-    rows, everyone = prepare(sample.rows), np.arange(len(sample))
-    points = Points(everyone, everyone, sample.weights, row_priorities(rows))
-    geometry = geometry_of(rows, points, settings, prepare, names, seed)
-    kernel = geometry.kernel
-    assert isinstance(kernel, PointKernel)
-    paper = settings.mode == "paper"
-    alpha, lam = strength(settings)
-    sketch = run_sketch(
-        journal.run,
-        kernel.over,
-        sample,
-        n_initial=plan.n_initial,
-        n_added=plan.n_added,
-        n_rounds=plan.n_rounds,
-        alpha=alpha,
-        lam=lam,
-        tol=settings.tol,
-        first=np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]) if paper else None,
-        rule="error" if paper else "violation",
-        prepare=prepare,
-        seed=seed,
-        callback=callback,
-    )
-    if whole is not None:
-        sketch = replace(sketch, sample=_with_named_rows(journal, sketch.sample, prepare, whole, settings, plan.sample))
-    return sketch, replace(geometry, kernel=kernel.over(prepare(sketch.sample.rows))), len(sample)
-
-
-def _with_named_rows(
-    journal: Journal, sample: Sample, prepare: Prepare, whole: Constraints, settings: Settings, limit: int
-) -> Sample:
-    """The sample, with rows that constraints name; each of these keeps the row number by which it was named.
-
-    The must-include rows are added, and enough candidates and members of each group, since a random sample may hold too few of
-    them.
-    """
-    numbers = [whole.must]
-    if not whole.allowed.all() and whole.allowed.mean() < 0.5:
-        may = np.flatnonzero(whole.allowed)
-        numbers.append(may[subsample(len(may), limit // 2, SAMPLE_SEED)])
-    if whole.quotas is not None:
-        each = min(limit // (2 * len(whole.names)) + 1, int(8 * (settings.number(journal.source.n) or 100)))
-        for group in range(len(whole.names)):
-            members = np.flatnonzero((whole.group == group) & whole.allowed)
-            numbers.append(members[subsample(len(members), each, SAMPLE_SEED)])
-    fetched: IntArray = np.unique(np.concatenate(numbers))
-    if not len(fetched):
-        return sample
-    rows = journal.run("rows that were named", TakeRows(fetched))["rows"]
-    order = np.argsort(~np.isin(fetched, whole.must), kind="stable")  # of equal rows, take one that must be included
-    codes, where = np.unique(row_codes(prepare(rows))[order], return_index=True)
-    named = with_rows(rows[order[where]], codes, fetched[order[where]])
-    with_copies = replace(counted(journal.run, "copies of rows that were named", named, prepare), first=named.first)
-    return sample.named(with_copies)
-
-
-def _constraints_in_memory(sample: Sample, whole: Constraints | None) -> Constraints:
-    """The constraints, for the points in memory; each point is identified by one of its rows."""
-    if whole is None:
-        return Constraints.read(len(sample))
-    twins = np.setdiff1d(whole.must, sample.first)
-    if len(twins):
-        raise InvalidInputError(
-            f"names `row {int(twins[0])}`, which is equal to another row that it names",
-            "Name one of them.",
-            parameter="must_include",
-        )
-    order = np.argsort(sample.first)
-    must = order[np.searchsorted(sample.first[order], whole.must)]
-    return Constraints(whole.allowed[sample.first], must, whole.group[sample.first], whole.names, whole.quotas)
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:

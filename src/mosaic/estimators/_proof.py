@@ -1,16 +1,26 @@
-"""The program of a fit, solved once on first access, and the certificate that it gives for the choice."""
+"""The program of a fit, solved once on first access, the certificate that it gives for the choice, and answers for all rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic._arrays import FloatArray, IntArray
+from mosaic._devices import is_on_device, on_host, rows_of
 from mosaic.bounds import bound_of_points
 from mosaic.budget import DEFAULT_ALPHA
-from mosaic.choosing import Answers, Material, Selection, SelectionCertificate, Settings
+from mosaic.choosing import Answers, Material, Points, Selection, SelectionCertificate, Settings
+from mosaic.data import open_source
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, warn
+from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
+from mosaic.passes import PerRow, Small, Task
 from mosaic.posing import Roles
 from mosaic.program import encode
 from mosaic.solvers.base import Status
@@ -19,6 +29,8 @@ from mosaic.solvers.base import Status
 WEAK_GAP = 0.25
 #: Strength, as a multiple of the critical one, that the paper's first author used in later work.
 PAPER_ALPHA = 10.0
+#: Why a saved model cannot answer.
+GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
 
 def strength(settings: Settings) -> tuple[float | None, float | None]:
@@ -28,39 +40,97 @@ def strength(settings: Settings) -> tuple[float | None, float | None]:
     return settings.alpha, settings.lam
 
 
+class Known(NamedTuple):
+    """A solved program of an earlier fit: where a new one may start, if its points and kernel are the same."""
+
+    encoding: Encoding
+    points: Points
+    kernel: tuple[Any, ...]
+    program: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, estimator: Any) -> Known | None:
+        """Of the last fit of an estimator, if its program was solved in memory."""
+        last: Selection | None = estimator.__dict__.get("selection_")
+        encoding = None if last is None else last.material.__dict__.get("encoding")
+        if last is None or encoding is None or not isinstance(last.material.proof, InMemory):
+            return None
+        material, proof = last.material, last.material.proof
+        points, _ = proof.everyone(material)
+        return cls(encoding, points, same_kernel(last.settings, material.geometry.gamma), proof.program(material))
+
+    def is_of(self, points: Points, kernel: tuple[Any, ...]) -> bool:
+        """Whether points and kernel are the same."""
+        names = ("first", "weights", "priority")
+        return kernel == self.kernel and all(
+            np.array_equal(getattr(self.points, name), getattr(points, name)) for name in names
+        )
+
+
 @dataclass(frozen=True)
 class InMemory:
-    """The program over all distinct points in memory.
+    """The program over all distinct points, whose rows are in memory.
 
     Attributes
     ----------
     settings : settings of the fit
     max_rank : largest number of columns of the factor
-    warm : a solution for the same points and kernel to start from
-    solved : whether ``warm`` solves the same program; then it is returned: a new solution would differ only within tolerance
+    known : a solved program of an earlier fit
+    X, weights : if choosing has a sample only, all rows as they were given, and how often each counts, None for once
+    cache : holds all points of these
     """
 
     settings: Settings
     max_rank: int
-    warm: Encoding | None = field(default=None, repr=False)
-    solved: bool = False
+    known: Known | None = field(default=None, repr=False)
+    X: Any = field(default=None, repr=False)
+    weights: FloatArray | None = field(default=None, repr=False)
+    cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
+
+    by_passes: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "warm": None, "solved": False}  # a copy starts anew
+        return {**self.__dict__, "known": None, "cache": {}}  # a copy starts anew
 
     @property
     def is_possible(self) -> bool:
-        """Always true: the points are in memory."""
+        """Always true: the rows are in memory."""
         return True
 
+    def rows(self, numbers: IntArray, material: Material) -> Any:
+        """Rows with these numbers, prepared, on the host."""
+        return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
+
+    def everyone(self, material: Material) -> tuple[Points, Kernel]:
+        """All distinct points, and their similarity; those of choosing, if it has them all."""
+        if self.X is None:
+            return material.points, material.kernel
+        if not self.cache:
+            assert isinstance(material.kernel, PointKernel)
+            matrix = material.geometry.prepare(self.X)
+            points = Points.of(matrix, self.weights)
+            self.cache["everyone"] = points, material.kernel.over(rows_of(matrix, points.first))
+        return self.cache["everyone"]
+
+    def program(self, material: Material) -> tuple[Any, ...]:
+        """What the solution depends on besides points and kernel."""
+        settings = self.settings
+        return strength(settings), settings.solver, settings.tol, settings.max_iter, self.max_rank, material.seed
+
     def encoding(self, material: Material) -> Encoding:
-        """The certified encoding; warns if the solver did not finish or the certificate is weak."""
-        if self.warm is not None and self.solved:
-            return self.warm
-        settings, points = self.settings, material.points
+        """The certified encoding; warns if the solver did not finish or the certificate is weak.
+
+        An earlier solution of the same program is returned: a new one would differ only within tolerance.
+        """
+        settings, (points, kernel) = self.settings, self.everyone(material)
+        known = self.known
+        if known is not None and not known.is_of(points, same_kernel(settings, material.geometry.gamma)):
+            known = None
+        if known is not None and known.program == self.program(material):
+            return known.encoding
         alpha, lam = strength(settings)
         encoding = encode(
-            material.kernel,
+            kernel,
             alpha=alpha,
             lam=lam,
             solver=settings.solver,
@@ -68,7 +138,7 @@ class InMemory:
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
             roles=Roles.read(points.n, points.weights),
-            warm=self.warm,
+            warm=None if known is None else known.encoding,
             random_state=material.seed,
         )
         warn_of_gap(encoding, settings.tol)
@@ -77,10 +147,11 @@ class InMemory:
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """The gap of the program, and a bound for every choice of k points, from the same factor or the kernel itself."""
         material, encoding, k = selection.material, selection.encoding, len(selection.chosen)
-        weights, kernel = material.points.weights, material.kernel
+        points, kernel = self.everyone(material)
+        weights, chosen = points.weights, points.group[selection.rows]
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
-        with_ridge, without = unexplained_at(kernel, selection.chosen, [ridge, 0.0])
+        with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
         return SelectionCertificate(
             encoding.certificate,
             k,
@@ -93,8 +164,36 @@ class InMemory:
         )
 
     def answers(self, selection: Selection) -> Answers:
-        """Those of the rows in memory, which are all."""
-        return selection.answers_in_memory
+        """Answers for all rows, in the blocks of a pass."""
+        if sp.issparse(self.X) or is_on_device(self.X):
+            found = selection.answers_at(selection.material.geometry.prepare(self.X))
+            return _with_own(selection, found)
+        source = open_source(self.X)
+        return answers_by_pass(selection, lambda name, task: source.run(task))
+
+    def influence(self, material: Material) -> FloatArray:
+        """For each row, the norm of its row in the encoding; copies share it equally."""
+        points, _ = self.everyone(material)
+        copies = np.bincount(points.group[points.group >= 0], minlength=points.n)
+        return np.asarray(points.spread(material.solved.influence / copies, 0.0))
+
+
+def answers_by_pass(selection: Selection, run: Callable[[str, Task], Small]) -> Answers:
+    """Answers for all rows, from one pass over them."""
+    return _with_own(selection, Answers(**run("answers for all rows", PerRow(partial(_answers_at, selection)))))
+
+
+def _with_own(selection: Selection, found: Answers) -> Answers:
+    """The same answers; rows in memory have those of their points, which respect the constraints."""
+    values: list[Any] = [np.array(each) for each in found]  # arrays from other processes may be read-only
+    for value, own in zip(values, selection.answers_in_memory, strict=True):
+        value[selection.material.row_numbers] = own
+    return Answers(*values)
+
+
+def _answers_at(selection: Selection, rows: Any, start: int) -> Small:
+    """The answers of a selection for any rows."""
+    return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
 
 
 def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> None:

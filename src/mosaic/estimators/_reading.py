@@ -20,7 +20,6 @@ from mosaic._devices import is_on_device, rows_of
 from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic._units import Prepare
-from mosaic.budget import DEFAULT_BUDGET
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.data import is_source, open_source
 from mosaic.data.cells import cells_of
@@ -114,8 +113,9 @@ class NamedRows(NamedTuple):
     def rest(self, settings: Settings) -> Settings:
         """The settings, with what a file in memory leaves of the memory budget."""
         held = 0.0 if self.file is None else self.file.held
-        budget = DEFAULT_BUDGET if settings.memory_budget is None else settings.memory_budget
-        return replace(settings, memory_budget=max(budget - held, 1.0)) if held else settings
+        if not held or settings.memory_budget is None:  # what is held is not free any more
+            return settings
+        return replace(settings, memory_budget=max(settings.memory_budget - held, 1.0))
 
     def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some of a file."""
@@ -339,21 +339,17 @@ def _checked(matrix: Any, columns: list[str] | None) -> Any:
     return matrix
 
 
-def read_prepared(estimator: Any, X: Any, sample_weight: ArrayLike | None, settings: Settings) -> tuple[Any, Prepare]:
-    """For fit: the rows, prepared, and what was done to them."""
-    matrix = read_rows(estimator, X, reset=True)
-    settings = without_scaling(settings, estimator.table_)
+def prepare_for(matrix: Any, sample_weight: ArrayLike | None, settings: Settings) -> Prepare:
+    """For fit: what is done to rows before they are compared."""
     if settings.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(
             f"a precomputed similarity must be square; got shape {matrix.shape}",
             "To pass points instead of similarities, choose a kernel such as `kernel='rbf'`.",
         )
     weights = None if sample_weight is None else row_weights(sample_weight, matrix.shape[0])
-    counted = matrix
     if weights is not None and not weights.all() and weights.any():
-        counted, weights = rows_of(matrix, weights > 0), weights[weights > 0]
-    prepare = preparation_of(counted, weights if weights is not None and weights.any() else None, settings)
-    return prepare(matrix), prepare
+        matrix, weights = rows_of(matrix, weights > 0), weights[weights > 0]
+    return preparation_of(matrix, weights if weights is not None and weights.any() else None, settings)
 
 
 def seed_of(random_state: Any) -> int:

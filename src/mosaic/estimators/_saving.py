@@ -43,6 +43,7 @@ from mosaic.estimators._passes import ByPasses
 from mosaic.estimators._proof import InMemory
 from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._selector import MOSAIC
+from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
@@ -59,7 +60,7 @@ CLASSES: dict[str, type[Any]] = {
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
-        Moment, Number, Numbers, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
+        Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
         Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
     )
 }  # fmt: skip

@@ -24,12 +24,13 @@ from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settin
 from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
-from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
+from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
 from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._reading import Asked, read_named, without_scaling
-from mosaic.estimators._start import found_again
+from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.passes import TakeRows
@@ -76,7 +77,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         n_initial: int | None = None,
         n_added: int | None = None,
         n_rounds: int | None = None,
-        checkpoint: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
@@ -110,7 +110,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.n_initial = n_initial
         self.n_added = n_added
         self.n_rounds = n_rounds
-        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -135,8 +134,8 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads: small files are read into memory, large ones in passes. Or
-            data that is read in passes: Zarr array, HDF5 data set, AnnData, Dask array or data frame, Ray data set
+            path of any file that ``mosaic.data.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
         groups : a label for every row, or the name of a column of labels
@@ -181,21 +180,21 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
             names = None if read is None else read.row_names
             constraints = {name: as_rows(value, names, name) for name, value in rows.items()} | {"groups": groups}
             strategy, data = read_for(self, settings, X, sample_weight, read)
+            if strategy == "sketch" and hasattr(start, "get_params"):
+                fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
+                raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
+            constraints |= {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
             if strategy == "sketch":
                 settings = without_scaling(settings, self.table_)
-                if start is not None:
-                    fault = "is for rows in memory; these are read in passes"
-                    raise InvalidInputError(fault, "Leave it out, or name rows in `must_include`.", parameter="start")
                 sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
-                plan, parameters = Plan.of(settings, data.n, data.n_features, **sizes), self.get_params(deep=False)
+                plan = Plan.of(settings, data.n, data.n_features, **sizes)
                 data.most_threads = plan.threads(settings, data.n, data.n_features)
-                selection = select_by_passes(data, settings, plan, parameters, quotas, constraints, narrator, read)
+                selection = select_by_passes(data, settings, plan, self.random_state, constraints, narrator, read)
                 if read is not None and read.file is not None:
                     odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))
                     self.table_ = with_cells(read.table, read.file, np.append(selection.rows, odd))
             else:
-                checked = constraints | {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
-                material = read_material(self, data, settings, strategy, sample_weight, checked, narrator, told)
+                material = read_material(self, data, settings, strategy, sample_weight, constraints, narrator, told)
                 narrator.say("choosing")
                 selection = choose(material, settings)
             self.selection_ = selection
@@ -247,7 +246,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
-        The first access solves the program; after a fit by passes, the bound takes one more pass.
+        The first access solves the program; of rows that are not in memory, by passes over them (the paper's Algorithm 3).
         """
         return self._found.certificate
 
@@ -428,16 +427,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A
         higher rank gives a finer kernel and a tighter certificate, and costs its cube.
     memory_budget : float or str, optional
-        Bytes that a fit may use, as a number or as "2G", "500MB"; by default 2 GiB. The rank is limited accordingly; a fit that
-        needs more raises an error with the numbers.
+        Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
+        container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
     strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
-        All points at full rank, all points at a lower rank, or few candidates for all points by passes over the rows (the paper's
-        Algorithm 3), for data that is not in memory. "auto" decides by size, memory and type of X; see ``docs/scale.md``.
+        How the program of all points is solved when ``certificate_`` is asked for: all points at full rank, all points at a lower
+        rank, or few candidates for all points by passes over the rows (the paper's Algorithm 3), for data that is not in memory.
+        "auto" decides by size, memory and type of X; see ``docs/scale.md``. The picks do not depend on it.
     n_initial, n_added, n_rounds : int, optional
         For passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
         adds (r̂; a tenth of them), and rounds (I; by default up to three, while they are likely to lower the gap).
-    checkpoint : path, optional
-        For passes: a file that keeps finished passes. After an interruption the same fit resumes from it, with the same answer.
     n_jobs : int, optional
         Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
         would use, and one for passes over files.
@@ -474,12 +472,13 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
        So the set for m need not be part of the set for k > m. If the number is read off the curve ("auto", coverage,
        min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
-    4. Equal rows are one point and never chosen twice. If there are more than 16 384 distinct rows, decisions are made with a
-       random sample, which depends on the rows themselves and not on a seed; 10 000 points of it are to be covered.
+    4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
+       rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
+       on a seed, their order, or where they are; 10 000 of its points are to be covered.
     5. The program of all rows is solved once, on first access to ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or
-       ``n_iter_``; in paper mode, which chooses by it, and in a fit by passes, it is solved in ``fit``.
-    6. For data that is sampled or read in passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_``
-       and ``representation_error_`` are computed on first access to one of them.
+       ``n_iter_``; in paper mode, which chooses by it, it is solved in ``fit``.
+    6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
+       ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
 
     Examples
     --------

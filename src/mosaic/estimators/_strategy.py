@@ -5,7 +5,6 @@ the sizes of a fit by passes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,10 +17,11 @@ from mosaic._files import readable_size
 from mosaic._frames import numeric_part
 from mosaic.budget import (
     DECISION_SAMPLE,
-    DEFAULT_BUDGET,
     EXACT_SIZE,
     LARGEST_RANK,
     affordable_rank,
+    budget_of,
+    leaves_room,
     memory_needed,
     memory_of_fit,
     memory_of_proof,
@@ -29,21 +29,21 @@ from mosaic.budget import (
     useful_rank,
 )
 from mosaic.choosing import Settings
-from mosaic.data import Table, is_source, open_source
+from mosaic.data import is_source, open_source
 from mosaic.door import refuse_masked
 from mosaic.engines import Source
+from mosaic.engines.local import LocalSource
 from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
-from mosaic.passes import BLOCK_ROWS
-from mosaic.sketch import ROWS_AT_ONCE
+from mosaic.passes import BLOCK_ROWS, TakeRows
+from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 #: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
-#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``; largest size of these points in bytes;
-#: smallest number of points all the same.
-SAMPLE_A_PICK, SAMPLE_BYTES, SMALLEST_SAMPLE = 8, 1 << 28, 2048
+#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
+SAMPLE_A_PICK, SMALLEST_SAMPLE = 8, 2048
 #: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
 MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
 #: Share of the free memory of a device that a fit uses by default.
@@ -57,18 +57,15 @@ PAPER_ROUNDS = 3
 def read_for(
     estimator: Any, settings: Settings, X: Any, sample_weight: Any, read: NamedRows | None
 ) -> tuple[Strategy, Any]:
-    """The strategy by the estimator's settings and the data, and the data: as it is, or as a source for passes.
+    """The strategy by the estimator's settings and the data, and the data: in memory, or as a source for passes.
 
     ``read`` are the rows of a file or a data frame (``read_named``).
 
-    By default, passes are for data that is not in memory, and for arrays whose points and factor would not fit into the budget.
-    If the strategy stays "auto", only the rank remains to be decided (``rank_for``).
+    By default, passes are for data that does not fit into memory or is on a cluster, and for arrays whose certificate would not
+    fit into the budget. If the strategy stays "auto", only the rank remains to be decided (``rank_for``).
     """
     asked: Strategy = estimator.strategy
     one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
-    # Only passes keep checkpoints.
-    if isinstance(X, (str, PathLike, Table)) and asked == "auto" and estimator.checkpoint is not None:
-        asked = "sketch"
     X = X if read is None else read.rows
     outside = is_source(X)
     if outside and asked in ("exact", "low-rank"):
@@ -80,6 +77,11 @@ def read_for(
         asked in ("exact", "low-rank") or (asked == "auto" and not _is_large(settings, X, sample_weight))
     ):
         return asked, X if read is None else read
+    source = _source(estimator, X, read)
+    if outside and asked == "auto" and _fits(settings, source):
+        rows = source.run(TakeRows(np.arange(source.n)))["rows"]
+        names = None if source.names is None else list(source.names)
+        return asked, NamedRows(rows, names) if read is None else read._replace(rows=rows)
     instead = "Use `strategy='low-rank'` on an array in memory."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         raise InvalidInputError(
@@ -93,7 +95,15 @@ def read_for(
         raise InvalidInputError(
             f"`strategy='sketch'` is solved by interior point; got `solver={settings.solver!r}`", "Use `solver='auto'`."
         )
-    return "sketch", _source(estimator, X, read)
+    return "sketch", source
+
+
+def _fits(settings: Settings, source: Source) -> bool:
+    """Whether rows are taken into memory: few of them in any case, many on this machine if they leave room for a fit."""
+    n, d = source.n, source.n_features
+    if n <= sample_size(settings, n, d):
+        return True
+    return isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
 
 
 def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
@@ -109,9 +119,9 @@ def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
     if n <= EXACT_SIZE:
         return False
     itemsize = 4 if getattr(X, "dtype", None) == np.float32 else 8
-    in_passes = memory_by_passes(n, SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
     # If passes exceed the budget too, the rank is lowered instead.
-    return memory_needed(n, useful_rank(n), itemsize, d) > (settings.memory_budget or DEFAULT_BUDGET) >= in_passes
+    return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes
 
 
 def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
@@ -155,7 +165,7 @@ def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
     With a budget above that, the factor is kept in the memory of the host (``mosaic._parked``).
     """
     free = free_memory(matrix)
-    budget = settings.memory_budget or (DEFAULT_BUDGET if free is None else DEVICE_SHARE * free)
+    budget = settings.memory_budget or (budget_of(None) if free is None else DEVICE_SHARE * free)
     wanted = settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK)
     return affordable_rank(n, numpy_dtype(matrix).itemsize, matrix.shape[1], budget, wanted)
 
@@ -168,9 +178,36 @@ def size_of(matrix: Any) -> float:
     return float(sum(array.nbytes for array in arrays))
 
 
+def sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+    least = SAMPLE_A_PICK * (settings.number(n) or 0)
+    size = max(DECISION_SAMPLE, least)
+    while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
+        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
+            break
+        size = max(size // 2, SMALLEST_SAMPLE, least)
+    return size
+
+
+def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
+    """Whether a fit of n rows in memory is decided with a sample of them. The paper's program is that of all, and so are
+    similarities that a sample does not have.
+    """
+    possible = settings.mode != "paper" and (callable(settings.kernel) or settings.kernel in POINT_KERNELS)
+    return possible and n > sample_size(settings, n, n_features)
+
+
+def memory_of_sample(size: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes: that of the sample, with its rows as they were read and blocks of others, or the pass
+    that draws it, with up to three such samples while parts of them are merged.
+    """
+    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of a fit by passes: points in memory, candidates at first, candidates that each round adds, and rounds."""
+    """Sizes of a fit by passes: points in memory; for Algorithm 3 candidates at first, those that a round adds, and rounds."""
 
     sample: int
     n_initial: int
@@ -194,17 +231,13 @@ class Plan:
         """
         for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
             check_optional_whole_number(name, value, least, "Leave it at None.")
-        budget, k = settings.memory_budget or DEFAULT_BUDGET, settings.number(n) or 0
-        sample = min(max(DECISION_SAMPLE, SAMPLE_A_PICK * k), max(SMALLEST_SAMPLE, SAMPLE_BYTES // (8 * n_features)))
+        budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
         usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
-        r, sample = min(int(usual) if n_initial is None else int(n_initial), n), min(sample, n)
-        least = max(SMALLEST_SAMPLE, SAMPLE_A_PICK * k)
-        while sample > least and memory_by_passes(n, sample, r, n_features) > budget:
-            sample = max(least, sample // 2)
+        r = min(int(usual) if n_initial is None else int(n_initial), n)
         fewest = min(FEWEST_FIRST_CANDIDATES, n) if n_initial is None else r
-        while r > fewest and memory_by_passes(n, sample, r, n_features) > budget:
+        while r > fewest and memory_by_passes(sample, r, n_features) > budget:
             r = max(fewest, int(0.9 * r))
-        needed = memory_by_passes(n, sample, r, n_features)
+        needed = memory_by_passes(sample, r, n_features)
         if needed > budget:
             raise MemoryBudgetError(
                 f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
@@ -219,25 +252,18 @@ class Plan:
     def threads(self, settings: Settings, n: int, n_features: int) -> int:
         """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
         r = max(self.n_initial, settings.number(n) or 0)
-        spare = (settings.memory_budget or DEFAULT_BUDGET) - memory_by_passes(
-            n, self.sample, self.n_initial, n_features
-        )
+        spare = budget_of(settings.memory_budget) - memory_by_passes(self.sample, self.n_initial, n_features)
         return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
 
-    def multiplications(self, n: int) -> float:
-        """Multiplications of one round: a Gram sum, two triangular products, kernel columns twice, and programs on the sample."""
-        r = float(self.n_initial)
-        return n * r * (1.5 * r + 100.0) + 60.0 * self.sample * r * r + 1e10
+    @property
+    def most_passes(self) -> int:
+        """Passes of Algorithm 3 and of the bound at most: two for each round, one between two rounds, and one."""
+        return 3 * (MOST_ROUNDS if self.n_rounds is None else self.n_rounds)
 
 
-def memory_by_passes(n: int, sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
-    """Bytes at the peak: those of a fit of the points in memory, one more copy of these, sums in the tree, and blocks of rows.
-
-    The first pass, which draws the points, has as many in each level of the tree, and one more while two levels are merged. The
-    solver's working set is the largest that it may be if this is ``promised``, otherwise that which it begins with.
-    """
+def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
+    """Bytes at the peak of a fit by passes or of its certificate, with the solver's largest working set if ``promised``."""
     members = None if promised else span_of_members(sample, r)[0]
-    fit = max(memory_of_fit(sample, 8, n_features), memory_of_proof(sample, r, 8, n_features, members=members))
     points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
-    levels = 1 + max(0.0, np.log2(n / max(sample, BLOCK_ROWS)))
-    return float(max(fit + points + 16.0 * 8 * r * r, points * (levels + 1)) + blocks)
+    proof = memory_of_proof(sample, r, 8, n_features, members=members) + points + 16.0 * 8 * r * r + blocks
+    return max(memory_of_sample(sample, n_features), proof)

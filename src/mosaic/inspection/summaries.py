@@ -118,7 +118,7 @@ def summary(
         n_points=n,
         n_features=int(estimator.n_features_in_),
         feature_names=feature_names,
-        n_outliers=selection.n_outliers if selection.by_passes else int(selection.outlier_rows.sum()),
+        n_outliers=selection.n_outliers,
         n_representatives=None if detects else len(selection.rows),
         coverage=None if detects else finite(selection.coverage),
         certificate=_certificate(selection, certificate, detects),
@@ -127,7 +127,7 @@ def summary(
         outliers=_outliers(estimator, names, "groups" in parts),
         curve=curve,
         settings=_settings(estimator, detects),
-        scaled=selection.by_passes,
+        scaled=selection.is_sampled,
     )
 
 

@@ -143,7 +143,7 @@ def facts_of(
         "k": k,
         "n_outliers": n_outliers,
         "compared_with": round(selection.material.count_total),
-        "scaled": selection.by_passes,
+        "scaled": selection.is_sampled,
         "outliers": outliers,
         **_lists(found),
         "coverage": [round(float(share), 8) for share in ranking.coverage],
@@ -232,7 +232,7 @@ def _lists(found: Found) -> dict[str, Any]:
                 "bin": int(bins.of[point]),
                 "safe": bool(bins.safe[point]),
                 "group": int(found.group_of[point]),
-                "copies": 1 if found.selection.by_passes else int(found.fitted.copies[point]),
+                "copies": 1 if found.selection.is_sampled else int(found.fitted.copies[point]),
                 "cells": cells.texts[i],
                 "reason": _why_odd(found, point, int(rows[i])) if i >= n_ranks else _why_chosen(found, i),
                 "members": [called(at + j) for j in range(len(beside[i]))],
@@ -253,8 +253,7 @@ def _lists(found: Found) -> dict[str, Any]:
 
 def _usual_beside(found: Found, low: IntArray) -> list[IntArray]:
     """The nearest points that belong, for points with low counts, where no columns say what is odd about these."""
-    material = found.selection.material
-    usual = np.intersect1d(material.sample[~found.selection.sample_outliers], found.shown)
+    usual = np.intersect1d(np.flatnonzero(~found.selection.is_outlier), found.shown)
     if found.columns is not None or not len(usual):
         return [np.zeros(0, np.intp)] * len(low)
     some, rest = low[:MOST_WITH_USUAL], low[MOST_WITH_USUAL:]
@@ -357,7 +356,7 @@ def _certificate(found: Found) -> dict[str, Any]:
     """
     selection, proven, excesses = found.selection, found.summary.certificate, None
     ranked = found.ranking.points
-    if proven.excess is not None and not selection.by_passes and len(ranked) <= found.fitted.most_exact_ranks:
+    if proven.excess is not None and not selection.is_sampled and len(ranked) <= found.fitted.most_exact_ranks:
         bounds = selection.certificate.bounds
         left = unexplained_along(selection.kernel, ranked, bounds.ridge, selection.material.points.weights)
         values = [finite(excess(float(error), bounds.at(j))) for j, error in enumerate(left, 1)]

@@ -47,10 +47,12 @@ class FittedPoints:
         self.selection = selection
         self.members: IntArray = np.flatnonzero(group >= 0)
         self.point_of: IntArray = group[self.members]
-        self.weight_of: FloatArray = weights[self.point_of] if selection.by_passes else np.ones(len(self.members))
+        self.weight_of: FloatArray = np.ones(len(self.members))
+        if selection.is_sampled:
+            self.weight_of = weights[self.point_of] / np.bincount(self.point_of)[self.point_of]
         self.copies: FloatArray = np.asarray(np.bincount(self.point_of, self.weight_of, len(weights)), np.float64)
-        self.n = selection.n_rows if selection.by_passes else len(self.members)
-        self.n_without_weight = 0 if selection.by_passes else len(group) - len(self.members)
+        self.n = selection.n_rows if selection.is_sampled else len(self.members)
+        self.n_without_weight = 0 if selection.is_sampled else len(group) - len(self.members)
         self.most_exact_ranks = int((most_multiplications / len(weights)) ** 0.5)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._codes import row_codes
+from mosaic._codes import priority, row_codes
 from mosaic._linear import times_triangle
 from mosaic._units import Prepare
 from mosaic.factor import nothing_to_compare
 from mosaic.kernels import PointKernel
 from mosaic.passes import Small
-from mosaic.sketch.sample import AS_THEY_ARE, priority
+from mosaic.sketch.sample import AS_THEY_ARE
 
 #: Rows of a block whose kernel columns are in memory at a time.
 ROWS_AT_ONCE = 1024

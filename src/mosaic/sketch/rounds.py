@@ -119,7 +119,7 @@ class Sketch:
             kernel=kernel,
             factor=Factor(F, self.pivots, residual, trace, self.missed, "rank"),
             groups=EqualRows.trivial(kernel.n),
-            weights=self.sample.counts.astype(np.float64),
+            weights=self.sample.counts,
             members=members,
             member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),
             stands_for=self.sample.standing_for(n),
@@ -205,7 +205,6 @@ def run_sketch(
     rule: Rule = "violation",
     prepare: Prepare = AS_THEY_ARE,
     seed: int = 0,
-    callback: Callable[[SketchRound], None] | None = None,
 ) -> Sketch:
     """Algorithm 3.
 
@@ -213,7 +212,7 @@ def run_sketch(
     ----------
     run : makes a pass over all rows; takes the name of the pass and its task
     kernel_of : makes the kernel over given points
-    sample : a random sample of the distinct points (``draw``), its rows not yet prepared, its codes those of prepared rows
+    sample : a random sample of the distinct points
     n_initial : candidates to begin with, the paper's r
     n_added : candidates that a round adds, the paper's r̂
     n_rounds : the paper's I, or fewer if the gap is reached; None for up to three, while another round is likely to help
@@ -221,26 +220,26 @@ def run_sketch(
     tol : relative gap to stop at
     first : candidates to begin with, among the sample; by default those of ``first_candidates``
     rule : which points are added, see ``Scores``
-    prepare : preparation of rows before they are compared
+    prepare : preparation of rows that passes read, before they are compared
     seed : seed of the draws
-    callback : called after every round
 
     Examples
     --------
     >>> import numpy as np
     >>> from mosaic.data import open_source
     >>> from mosaic.kernels import RBF
-    >>> from mosaic.sketch import draw
+    >>> from mosaic.sketch import with_rows
+    >>> from mosaic._codes import row_codes
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
     >>> source = open_source(X)
     >>> def run(name, task):
     ...     return source.run(task)
-    >>> sample = draw(run, len(X), size=1000, seed=0)
+    >>> sample = with_rows(X[:1000], row_codes(X[:1000]), np.arange(1000))
     >>> found = run_sketch(run, lambda rows: RBF(rows, 0.5), sample, n_initial=80, n_added=20, alpha=10.0)
     >>> 0 <= found.certificate.gap < 0.01
     True
     """
-    kernel = kernel_of(prepare(sample.rows))
+    kernel = kernel_of(sample.rows)
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
     most = MOST_ROUNDS if n_rounds is None else n_rounds
     best: Sketch | None = None
@@ -248,12 +247,12 @@ def run_sketch(
     dual, lam_crit, steps = -np.inf, None, 0
     for number in range(most):
         basis, pivots, candidates = Basis.of(kernel, candidates)
-        sums = run(f"gram {number}", GramSum(basis, prepare))
+        sums = run(f"round {number + 1}, sums", GramSum(basis, prepare))
         solved = _solve(basis, candidates, kernel, sums, alpha, lam, lam_crit, tol)
         lam_crit, steps = solved.lam_crit, steps + solved.steps
         V = _error_map(solved) if rule == "error" else None
         task = Scores(basis, triangle(solved.point.E), V, n_added, seed + number, prepare)
-        scores = run(f"scores {number}", task)
+        scores = run(f"round {number + 1}, all rows", task)
         s = feasible_scale(solved.point.inner, solved.point.fit, float(np.sqrt(scores["largest"])))
         dual = max(dual, s * solved.point.inner - 0.5 * s * s * solved.point.fit)
         trace, missed, strength = float(sums["trace"]), solved.missed, solved.few.lam
@@ -262,16 +261,14 @@ def run_sketch(
         if best is None or primal <= best.certificate.primal:
             best = Sketch(sample, candidates, basis, pivots, solved.few, solved.found, lam_crit, missed, certificate)
         rounds.append(SketchRound(number, len(candidates), certificate.gap, missed / trace))
-        if callback is not None:
-            callback(rounds[-1])
         enough = max(tol, GAP_TO_KERNEL_ERROR * missed / trace if n_rounds is None else 0.0)
         if certificate.gap <= enough or number + 1 == most:
             break
         newcomers = _newcomers(kernel_of, scores, n_added, rule, prepare, seed + number)
-        newcomers = counted(run, f"copies {number}", newcomers, prepare)
+        newcomers = counted(run, f"round {number + 1}, copies", newcomers, prepare)
         stay = _needed(basis, pivots, candidates, solved, sums, n_added)
         sample = sample.with_more(newcomers)
-        kernel = kernel_of(prepare(sample.rows))
+        kernel = kernel_of(sample.rows)
         candidates = np.union1d(stay, np.flatnonzero(np.isin(sample.codes, newcomers.codes)))
     assert best is not None
     certificate = replace(best.certificate, dual=dual)
@@ -295,7 +292,7 @@ def _newcomers(
 ) -> Sample:
     """The points to add: up to half are the worst violators, spread out, the others drawn; or those with the largest errors."""
     worst, drawn = (
-        with_rows(scores[f"{name}_rows"], scores[f"{name}_codes"], scores[f"{name}_first"])
+        with_rows(prepare(scores[f"{name}_rows"]), scores[f"{name}_codes"], scores[f"{name}_first"])
         for name in ("worst", "drawn")
     )
     if rule == "error":
@@ -303,7 +300,7 @@ def _newcomers(
     excess = np.sqrt(scores["worst_values"]) - 1.0
     some = worst.take(np.flatnonzero(excess > 0))
     if len(some) > size // 2:
-        kernel = kernel_of(prepare(some.rows))
+        kernel = kernel_of(some.rows)
         weights = excess[excess > 0]
         pivots = factorize(kernel, tol=1e-6, max_rank=max(size // 2, 1), weights=weights, random_state=seed).pivots
         some = some.take(pivots if len(pivots) else np.arange(size // 2))

@@ -1,0 +1,148 @@
+"""The same rows, picks, flags and reasons, wherever the rows are and in whatever pieces they are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mosaic import MOSAIC
+
+N = 25_000
+
+
+def rows():
+    """Blobs, rows far from all, copies of some rows, and one row very often."""
+    rng = np.random.default_rng(0)
+    X = 6.0 * rng.normal(size=(8, 4))[rng.integers(0, 8, N)] + rng.normal(size=(N, 4))
+    X[rng.choice(N, 25, replace=False)] *= 30.0
+    X[9000:9200] = X[:200]
+    X[20_000:23_000] = X[77]
+    return X
+
+
+X = rows()
+#: Pieces that rows are read in.
+PIECES = (700, 5000, 8192, N)
+#: Too little for the rows and their factor, enough for passes.
+BUDGET = 2.5e8
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return facts(MOSAIC(10).fit(X))
+
+
+def facts(model):
+    """All that a fit finds, and what it says of every kind of row."""
+    picks = model.representative_indices_
+    odd = np.flatnonzero(model.is_outlier_)
+    told = [str(model.explain(int(row))) for row in (*picks[:3], *odd[:3], 5, 24_999)]
+    return {
+        "rows in memory": model.selection_.material.row_numbers.tolist(),
+        "picks": picks.tolist(),
+        "gains": model.selection_.gains.tolist(),
+        "outliers": odd.tolist(),
+        "labels": model.labels_.tolist(),
+        "counts": model.effective_count_.tolist(),
+        "decisions": list(model.explain()),
+        "reasons": told,
+    }
+
+
+def test_rows_are_sampled_and_outliers_are_found(expected):
+    assert len(expected["rows in memory"]) < N
+    assert len(expected["outliers"]) >= 20
+
+
+def test_arrays_by_passes_and_memory_maps(expected, tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    assert facts(MOSAIC(10, strategy="sketch").fit(X)) == expected
+    assert facts(MOSAIC(10).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))) == expected
+    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.npy")) == expected
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_files_of_tables(expected, tmp_path, piece):
+    """Columns without names have no reasons, so these are compared with those of a frame."""
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    in_memory = facts(MOSAIC(10).fit(frame))
+    assert {**in_memory, "reasons": None} == {**expected, "reasons": None}
+    frame.to_parquet(tmp_path / "X.parquet", row_group_size=piece)
+    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.parquet")) == in_memory
+    if piece == PIECES[0]:
+        frame.to_csv(tmp_path / "X.csv", index=False)
+        assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.csv")) == in_memory
+        assert facts(MOSAIC(10).fit(tmp_path / "X.csv")) == in_memory
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_stored_arrays(expected, tmp_path, piece):
+    zarr = pytest.importorskip("zarr")
+    array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(piece, 2), dtype=X.dtype)
+    array[:] = X
+    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.zarr")) == expected
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_dask_in_threads(expected, piece):
+    da = pytest.importorskip("dask.array")
+    assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, 2)))) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_dask_on_a_cluster(expected, workers):
+    da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            workers, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        for piece in PIECES:
+            assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, -1)))) == expected
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_ray(expected, piece):
+    ray = pytest.importorskip("ray")
+    from mosaic.engines.ray import RaySource
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=150_000_000)
+    data = ray.data.from_numpy([X[a : a + piece] for a in range(0, N, piece)])
+    assert RaySource.of(data).n == N
+    assert facts(MOSAIC(10).fit(data)) == expected
+
+
+def test_few_rows_on_a_cluster_are_those_of_memory():
+    da = pytest.importorskip("dask.array")
+    few = X[9000:12_000]
+    ours, theirs = MOSAIC(10).fit(few), MOSAIC(10).fit(da.from_array(few, chunks=(700, 2)))
+    np.testing.assert_array_equal(theirs.representative_indices_, ours.representative_indices_)
+    np.testing.assert_array_equal(theirs.labels_, ours.labels_)
+    assert theirs.selection_.material.row_numbers is None
+
+
+def test_constraints(tmp_path):
+    """Picks are the same rows under constraints, too."""
+    demanded = {
+        "groups": np.where(np.arange(N) % 500 == 3, "rare", "usual"),
+        "quotas": {"rare": 4, "usual": 6},
+        "must_include": [11, 9101],
+        "exclude": np.arange(0, N, 7),
+    }
+    np.save(tmp_path / "X.npy", X)
+    ours = MOSAIC(10).fit(X, **demanded)
+    theirs = MOSAIC(10, strategy="sketch").fit(tmp_path / "X.npy", **demanded)
+    assert facts(theirs) == facts(ours)
+    assert {11, 9101} <= set(ours.representative_indices_.tolist())
+    assert (np.array(demanded["groups"])[ours.representative_indices_] == "rare").sum() == 4
+    assert not (np.setdiff1d(ours.representative_indices_, [11, 9101]) % 7 == 0).any()
+
+
+def test_a_budget_that_does_not_hold_the_rows_changes_nothing(expected):
+    model = MOSAIC(10, memory_budget=BUDGET).fit(X)
+    assert model.selection_.takes_passes
+    assert facts(model) == expected
