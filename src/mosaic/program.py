@@ -61,7 +61,6 @@ def solve(
     sample_weight: ArrayLike | None = None,
     cost: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
-    must_include: ArrayLike | None = None,
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
@@ -85,8 +84,6 @@ def solve(
     sample_weight : how much each point counts as a target
     cost : price c_j > 0 of each point's row
     candidates : points that may be chosen (row numbers or mask); all points remain targets
-    must_include : points that are always representatives (row numbers or mask), as in ``MOSAIC.fit``; they need not be
-        candidates, their rows have no price, and the other representatives complement them
     random_state : seed; the same seed gives the same answer
     callback : called with the progress from time to time
 
@@ -97,11 +94,8 @@ def solve(
     Notes
     -----
     1. The paper leaves lam open; alpha, its multiple of the critical strength, is the usual scale-free parameter.
-    2. Equal points are one point of the program, with their number as weight. They share its row evenly; if some of them are
-       in ``must_include``, only these share it.
-    3. Must-include points are always in ``support``, even if their row is zero because they express no target. ``MOSAIC.fit``
-       solves its program without constraints and applies ``must_include`` when it chooses; unlike this function, it refuses
-       points without weight and equal points there.
+    2. Equal points are one point of the program, with their number as weight. They share its row evenly.
+    3. Rows that must be chosen are no part of the program: ``MOSAIC.fit(X, must_include=…)`` applies them when it chooses.
 
     Examples
     --------
@@ -126,9 +120,9 @@ def solve(
     check_kernel(kernel)
     one_of("solver", solver, get_args(SolverName))
     if one_of("row_norm", row_norm, get_args(RowNorm)) == "linf":
-        _check_linf(solver, sample_weight, must_include)
+        _check_linf(solver, sample_weight)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    roles = Roles.read(X.shape[0], sample_weight, cost, candidates, must_include)
+    roles = Roles.read(X.shape[0], sample_weight, cost, candidates)
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
     groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or kernel == "diffusion" else equal_rows(X)
     similarity = make_kernel(
@@ -205,7 +199,6 @@ def encode(
                 memory_budget=memory_budget,
                 weights=of_points.weights,
                 candidates=of_points.allowed,
-                first=of_points.anchors,
                 random_state=random_state,
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
@@ -226,12 +219,10 @@ def encode(
         start = None if warm is None else warm.influence[groups.first][posed.candidates]
         solution, encoding = attempt.solve(posed, start)
         # If the error of the factor takes more than its share of the gap, a finer factor is needed.
-        left = float(np.trace(posed.problem.C)) / factor.trace  # share that must-include points leave
-        is_fine = trace_tol < 1e-3 * tol * left
+        is_fine = trace_tol < 1e-3 * tol
         if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
             break
-        trace_tol = min(0.25 * trace_tol, KERNEL_SHARE * tol * left)
-        factor = None
+        trace_tol, factor = 0.25 * trace_tol, None
     if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
         # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
         encoding = attempt.better(encoding, posed.restrict(np.isin(posed.candidates, factor.pivots)))
@@ -242,12 +233,10 @@ def encode(
     return encoding
 
 
-def _check_linf(solver: SolverName, sample_weight: ArrayLike | None, must_include: ArrayLike | None) -> None:
+def _check_linf(solver: SolverName, sample_weight: ArrayLike | None) -> None:
     """Refuse settings that the program with ℓ_∞ norms does not support."""
-    if sample_weight is not None or must_include is not None:
-        raise InvalidInputError(
-            "`row_norm='linf'` takes no `sample_weight` and no `must_include`", "Use `row_norm='l2'`."
-        )
+    if sample_weight is not None:
+        raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
     if solver == "interior-point":
         raise InvalidInputError(
             "`row_norm='linf'` has no interior-point solver", "Use `solver='auto'`, 'fista', 'admm' or 'reference'."

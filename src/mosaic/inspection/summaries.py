@@ -137,8 +137,7 @@ def _certificate(selection: Selection, wanted: bool, detects: bool) -> Certifica
         return CertificatePart(None, None, None, None, None, None, "The certificate has not been computed.")
     proven = selection.program_certificate
     gap, error, rank_ = finite(proven.gap), finite(proven.kernel_error), int(proven.rank)
-    known = f"to a gap of {100 * proven.gap:.2g} %" if finite(proven.suboptimality) is None else str(proven)
-    sentence = f"The program behind this is solved {known}."
+    sentence = f"The program behind this is {proven}."
     if not wanted or detects:
         return CertificatePart(gap, error, rank_, None, None, None, sentence)
     chosen = selection.certificate
