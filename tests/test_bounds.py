@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.bounds import Bound, Largest, Spectrum, best_for_k, bound_of_points, lam_path, with_residual
+from mosaic.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, lam_path, strength_for_k, with_residual
 from mosaic.exceptions import InvalidInputError
-from mosaic.factor import factorize
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained
+from mosaic.posing import Roles
 from mosaic.problem import DesignProblem, critical_lam
+from mosaic.program import encode
 from oracles import ridge_error
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)
@@ -70,7 +71,7 @@ def bound_of_some_design(rng, K, weights, ridge):
     scores = Largest.of(((F @ E) ** 2).sum(axis=1), most=int(rng.integers(1, n + 1)))
     by_factor = Bound(float((E * F.T * np.sqrt(weights)).sum()), float((E**2).sum()), scores, ridge)
     kernel = make_kernel(K, "precomputed")
-    return by_factor, with_residual(kernel, F, weights, A, by_factor, lam, int(rng.integers(1, n + 1))), F
+    return by_factor, with_residual(kernel, F, weights, A, lam, int(rng.integers(1, n + 1)), ridge), F
 
 
 def spectra(K, F, weights):
@@ -99,6 +100,16 @@ def test_bounds_hold_against_every_subset(part, cases, sizes):
             assert max(spectrum.tail(k) for spectrum in tails) <= nearly + 1e-8 * total
 
 
+def solved_for(kernel, k, ridge, max_rank, weights=None, seed=0):
+    """The program at the strength for k."""
+
+    def lam(posed):
+        return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
+
+    roles = Roles.read(kernel.n, weights)
+    return encode(kernel, lam=lam, tol=1e-4, max_rank=max_rank, roles=roles, thin=False, random_state=seed)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bound_of_points_holds_and_says_something(seed):
     """The solved bound of limited rank, for the kernel itself, over all sets of all sizes."""
@@ -106,10 +117,10 @@ def test_bound_of_points_holds_and_says_something(seed):
     n, ridge = int(rng.integers(6, 10)), float(rng.choice(RIDGES))
     K, weights = random_kernel(rng, n), random_weights(rng, n)
     kernel = make_kernel(K, "precomputed")
-    factor = factorize(kernel, max_rank=int(rng.integers(2, n + 1)), weights=weights, random_state=seed)
+    max_rank = int(rng.integers(2, n + 1))
     total = float(weights @ np.diagonal(K))
     for k in range(1, n):
-        bound = bound_of_points(kernel, factor, weights, k, ridge)
+        bound = bound_of(solved_for(kernel, k, ridge, max_rank, weights, seed), k, ridge)
         best = all_errors(K, weights, k, ridge).min()
         assert bound.at(k) <= best + 1e-10 * total
         for other in range(1, n):  # and it holds for other numbers
@@ -121,11 +132,11 @@ def test_bound_of_points_holds_and_says_something(seed):
 def test_bound_of_a_single_precision_factor_stays_one(rng):
     X = rng.normal(size=(12, 2)).astype(np.float32)
     kernel = make_kernel(X, "rbf", gamma=0.3)
-    factor = factorize(kernel, max_rank=12)
-    assert factor.F.dtype == np.float32
     K = kernel.block(slice(None), np.arange(12))
     for k in range(1, 12):
-        bound = bound_of_points(kernel, factor, np.ones(12), k, 1.0)
+        encoding = solved_for(kernel, k, 1.0, 12)
+        assert encoding.factor.F.dtype == np.float32
+        bound = bound_of(encoding, k, 1.0)
         assert bound.at(k) <= all_errors(K, np.ones(12), k, 1.0).min()
 
 
@@ -160,9 +171,10 @@ def test_the_largest_scores_count_and_not_k_times_the_largest():
 def test_each_part_makes_the_bound_tighter(rng):
     X = rng.normal(size=(300, 6))
     kernel = make_kernel(X, "rbf", gamma=0.1)
-    factor = factorize(kernel, max_rank=40)
+    encoding = solved_for(kernel, 20, 1.0, 40)
+    factor = encoding.factor
     F, C = factor.F, factor.F.T @ factor.F
-    whole = bound_of_points(kernel, factor, np.ones(300), 20, 1.0)
+    whole = bound_of(encoding, 20, 1.0)
     best = best_for_k(DesignProblem(F, C, 1.0), 20, tol=1e-4, initial=factor.pivots)
     by_factor = replace(best.bounds(1.0), spectrum=Spectrum.of_factor(C, None, Largest.of((F**2).sum(axis=1))))
     assert whole.at(20) > 1.05 * by_factor.at(20)

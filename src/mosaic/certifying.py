@@ -57,7 +57,7 @@ class CertifiedRun:
     kernel, factor : the similarity between distinct points, and its factor
     groups : which points are equal
     roles, weights : roles of all points, and weights of the distinct ones
-    row_norm, lam, solver, tol, max_iter, callback : as in ``mosaic.solve``
+    row_norm, lam, solver, tol, max_iter, thin, callback : as in ``mosaic.program.encode``
     """
 
     kernel: Kernel
@@ -70,6 +70,7 @@ class CertifiedRun:
     solver: SolverName
     tol: float
     max_iter: int
+    thin: bool
     callback: Callable[[Progress], None] | None
 
     @property
@@ -106,11 +107,12 @@ class CertifiedRun:
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
-        tol = SOLVER_SHARE * (max(self.tol, 0.5 * self.factor.relative_error) if self.has_finest_factor else self.tol)
+        aim = self.tol if self.thin else 0.5 * self.tol  # the other half is what thinning would take
+        tol = SOLVER_SHARE * (max(aim, 0.5 * self.factor.relative_error) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver in ("auto", "interior-point"):
             report = self._reporter("round")
-            return solve_design(problem, tol=tol, initial=posed.initial, start=start, callback=report)
+            return solve_design(problem, tol=tol, initial=posed.initial, start=start, thin=self.thin, callback=report)
         targets = self._targets(problem, solver)
         program = RowProgram(np.asarray(problem.F, np.float64), targets, problem.lam, self.row_norm)
         if solver == "reference":

@@ -165,7 +165,7 @@ def encode(
     kernel: Kernel,
     *,
     alpha: float | None = None,
-    lam: float | None = None,
+    lam: float | Callable[[Posed], float] | None = None,
     row_norm: RowNorm = "l2",
     solver: SolverName = "auto",
     tol: float = 1e-4,
@@ -175,13 +175,15 @@ def encode(
     roles: Roles | None = None,
     groups: EqualRows | None = None,
     warm: Encoding | None = None,
+    thin: bool = True,
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
     """``solve`` for a kernel between distinct points and checked roles, without a warning if the gap is above ``tol``.
 
     ``groups`` says which points are equal; ``roles`` then has an entry for each of them. ``warm`` is an encoding for the same
-    kernel: its factor is reused, and the solver starts from its influence.
+    kernel: its factor is reused, and the solver starts from its influence. ``lam`` may be computed from the posed problem.
+    Without ``thin``, points that the certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
     """
     groups = EqualRows.trivial(kernel.n) if groups is None else groups
     roles = Roles.read(groups.n) if roles is None else roles
@@ -205,7 +207,10 @@ def encode(
             if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
                 factor = replace(factor, F=on_host(factor.F))
         posed = Posed.of(factor, of_points, row_norm)
-        strength = float(lam) if lam is not None else float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        if lam is None:
+            strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        else:
+            strength = float(lam(posed) if callable(lam) else lam)
         if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
             raise InvalidInputError(
                 f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
@@ -214,7 +219,7 @@ def encode(
                 value=alpha if lam is None else lam,
             )
         attempt = CertifiedRun(
-            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, callback
+            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, thin, callback
         )
         start = None if warm is None else warm.influence[groups.first][posed.candidates]
         solution, encoding = attempt.solve(posed, start)
@@ -223,7 +228,7 @@ def encode(
         if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
             break
         trace_tol, factor = 0.25 * trace_tol, None
-    if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+    if thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
         # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
         encoding = attempt.better(encoding, posed.restrict(np.isin(posed.candidates, factor.pivots)))
     if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:

@@ -121,7 +121,7 @@ def _warm_start(
         return None, False
 
     def program(of: Settings, rank: int, drawn: int) -> tuple[Any, ...]:
-        return strength(of), of.solver, of.tol, of.max_iter, rank, drawn
+        return strength(of), of.solver, of.gap, of.max_iter, rank, drawn
 
     solved = program(settings, max_rank, seed) == program(proof.settings, proof.max_rank, last.material.seed)
     return known, solved

@@ -92,7 +92,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         lam: float | None = None,
         max_samples: int | None = None,
         solver: Any = "auto",
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_iter: int = 10_000,
         max_rank: int | None = None,
         memory_budget: Any = None,

@@ -26,7 +26,7 @@ from mosaic.budget import (
     work_of_choosing,
     work_on_device,
 )
-from mosaic.choosing import EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
+from mosaic.choosing import CERTIFIED_GAP, EXPLAINED, Points, Settings, geometry_of, knee, percent, rank
 from mosaic.estimators._reading import read_named, read_prepared, seed_of
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes, rank_for, read_for, size_of
@@ -186,7 +186,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     itemsize, n_features, size = numpy_dtype(matrix).itemsize, matrix.shape[1], size_of(matrix)
     max_rank = rank_for(checked, strategy, points.n, matrix)
     kernel = geometry_of(matrix, points, checked, prepare, None, seed_of(model.random_state)).kernel
-    rank_expected, speed = expected_rank(kernel, max_rank, model.tol), _speed()
+    rank_expected, speed = expected_rank(kernel, max_rank, checked.tol or CERTIFIED_GAP), _speed()
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= points.n else "low-rank"
     if kernel.on_device:
         memory, seconds = memory_on_device(points.n, rank_expected, itemsize, n_features), work_on_device(points.n)

@@ -99,7 +99,7 @@ def select_by_passes(
     geometry = geometry if read is None else with_table(geometry, read.table, read.told)
     kernel, sample = geometry.kernel, sketch.sample
     assert isinstance(kernel, PointKernel)
-    proof = ByPasses(n, journal, sketch, geometry.prepare, settings.tol)
+    proof = ByPasses(n, journal, sketch, geometry.prepare, settings.gap)
     everyone = np.arange(len(sample))
     counting = None
     if settings.mode != "paper":
@@ -122,7 +122,7 @@ def select_by_passes(
         row_names=None if read is None else read.names_of_rows(sample.first),
     )
     advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
-    warn_of_gap(material.encoding, settings.tol, advice)
+    warn_of_gap(material.encoding, settings.gap, advice)
     narrator.say("choosing")
     return choose(material, settings)
 
@@ -254,7 +254,7 @@ def sketch_of(
         n_rounds=plan.n_rounds,
         alpha=alpha,
         lam=lam,
-        tol=settings.tol,
+        tol=settings.gap,
         first=np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]) if paper else None,
         rule="error" if paper else "violation",
         prepare=prepare,

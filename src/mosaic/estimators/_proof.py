@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosaic.bounds import bound_of_points
+from mosaic.bounds import bound_of, strength_for_k
 from mosaic.budget import DEFAULT_ALPHA
-from mosaic.choosing import Answers, Material, Selection, SelectionCertificate, Settings
+from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Selection, SelectionCertificate, Settings
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.metrics import unexplained_at
-from mosaic.posing import Roles
+from mosaic.posing import Posed, Roles
 from mosaic.program import encode
 from mosaic.solvers.base import Status
 
@@ -57,35 +58,58 @@ class InMemory:
         """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         if self.warm is not None and self.solved:
             return self.warm
-        settings, points = self.settings, material.points
-        alpha, lam = strength(settings)
+        return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
+
+    def _solve(
+        self,
+        material: Material,
+        settings: Settings,
+        gap: float,
+        alpha: float | None,
+        lam: float | Callable[[Posed], float] | None,
+    ) -> Encoding:
+        points = material.points
         encoding = encode(
             material.kernel,
             alpha=alpha,
             lam=lam,
             solver=settings.solver,
-            tol=settings.tol,
+            tol=gap,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
             roles=Roles.read(points.n, points.weights),
-            warm=self.warm,
+            warm=None if callable(lam) else self.warm,
+            thin=not callable(lam),
             random_state=material.seed,
         )
-        warn_of_gap(encoding, settings.tol)
+        warn_of_gap(encoding, gap)
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """The gap of the program, and a bound for every choice of k points, from the same factor or the kernel itself."""
-        material, encoding, k = selection.material, selection.encoding, len(selection.chosen)
+        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program.
+
+        If a strength was set, or rows were chosen by the program, the gap is that of this program and not of the one for k.
+        """
+        material, settings, k = selection.material, selection.settings, len(selection.chosen)
         weights, kernel = material.points.weights, material.kernel
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, selection.chosen, [ridge, 0.0])
+
+        def lam(posed: Posed) -> float:
+            return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
+
+        is_set = settings.mode == "paper" or settings.alpha is not None or settings.lam is not None
+        quick = replace(settings, solver="auto") if is_set else settings
+        program = self._solve(material, quick, settings.tol or CERTIFIED_GAP, None, lam)
+        given = selection.encoding if is_set else program
+        if is_set and settings.gap != self.settings.gap:
+            given = self._solve(material, settings, settings.gap, *strength(settings))
         return SelectionCertificate(
-            encoding.certificate,
+            given.certificate,
             k,
             float(weights @ with_ridge),
-            bound_of_points(kernel, encoding.factor, weights, k, ridge),
+            bound_of(program, k, ridge),
             selection.decisions,
             total,
             float(weights @ without),

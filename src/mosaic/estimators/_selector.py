@@ -38,6 +38,7 @@ from mosaic.passes import TakeRows
 THRESHOLDS = (
     "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
     "op_threshold",
+    "tol",
 )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         mode: str = "auto",
         op_threshold: float | None = None,
         solver: Any = "auto",
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_iter: int = 10_000,
         warm_start: bool = False,
         max_rank: int | None = None,
@@ -259,7 +260,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
-            objective, op_threshold
+            objective, op_threshold, tol
 
         Returns
         -------
@@ -267,7 +268,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Notes
         -----
-        1. The answer is that of a fresh fit with these parameters.
+        1. The answer is that of a fresh fit with these parameters; in paper mode, ``tol`` refines the certificate only.
 
         Examples
         --------
@@ -419,8 +420,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
     solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
-    tol : float, default 0.001
-        Relative gap to certify.
+    tol : float, optional
+        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        0.001 for ``influence_`` and for the program of paper mode.
     max_iter : int
         Steps of first-order solvers.
     warm_start : bool, default False

@@ -133,14 +133,14 @@ def summary(
 
 def _certificate(selection: Selection, wanted: bool, detects: bool) -> CertificatePart:
     """The certificate of the representatives, or of the program alone; empty if it is neither wanted nor known."""
-    if not wanted and not selection.is_solved:
+    if not wanted and not selection.is_solved and not selection.is_proven:
         return CertificatePart(None, None, None, None, None, None, "The certificate has not been computed.")
-    proven = selection.program_certificate
+    chosen = None if detects or not (wanted or selection.is_proven) else selection.certificate
+    proven = selection.program_certificate if chosen is None else chosen.encoding
     gap, error, rank_ = finite(proven.gap), finite(proven.kernel_error), int(proven.rank)
     sentence = f"The program behind this is {proven}."
-    if not wanted or detects:
+    if not wanted or chosen is None:
         return CertificatePart(gap, error, rank_, None, None, None, sentence)
-    chosen = selection.certificate
     excess = finite(chosen.excess)
     return CertificatePart(
         gap,
