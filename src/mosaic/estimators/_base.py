@@ -21,7 +21,7 @@ from mosaic.choosing import Constraints, Geometry, Material, Points, Selection, 
 from mosaic.data.naming import RowNames
 from mosaic.encoding import Encoding
 from mosaic.estimators._asking import NewRows, explain_new
-from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._jobs import computing_in_threads
 from mosaic.estimators._proof import InMemory, same_kernel, strength
 from mosaic.estimators._reading import NamedRows, read_prepared, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, rank_for
@@ -127,6 +127,7 @@ def _warm_start(
     return known, solved
 
 
+@computing_in_threads
 class FittedAttributes:
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
@@ -209,7 +210,6 @@ class FittedAttributes:
         return self._found.material.row_names  # type: ignore[return-value]
 
     @property
-    @in_threads
     def effective_count_(self) -> FloatArray:
         """Effective count of each row: how many of the rows that a program compares look like it; 1 if it is alone."""
         return self._given(self._found.effective_count)

@@ -98,6 +98,7 @@ def _curve(coverage: FloatArray, knee: int, width: int = 300, height: int = 140)
     )
 
 
+@one_thread()
 def path(
     X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
 ) -> CoverageCurve:

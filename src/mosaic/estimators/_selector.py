@@ -25,7 +25,7 @@ from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, read_material, with_callbacks
-from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._jobs import computing_in_threads
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
 from mosaic.estimators._reading import Asked, read_named, without_scaling
@@ -42,6 +42,7 @@ THRESHOLDS = (
 )  # fmt: skip
 
 
+@computing_in_threads
 class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
@@ -117,7 +118,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.verbose = verbose
 
     @with_callbacks
-    @in_threads
     def fit(
         self,
         X: Any,
@@ -216,13 +216,11 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return len(self._found.rows)
 
     @property
-    @in_threads
     def labels_(self) -> IntArray:
         """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
         return self._given(self._found.answers.labels)
 
     @property
-    @in_threads
     def representation_error_(self) -> FloatArray:
         """Share of each row that the representatives cannot express."""
         return self._given(self._found.answers.representation_error)
@@ -233,19 +231,16 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self._found.cut.count
 
     @property
-    @in_threads
     def coverage_(self) -> float:
         """Share of the rows that belong which the representatives express."""
         return self._found.coverage
 
     @property
-    @in_threads
     def influence_(self) -> FloatArray:
         """Norm of each row's row in the encoding; the first access solves the program."""
         return self._given(self._found.influence)
 
     @property
-    @in_threads
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
@@ -253,7 +248,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         """
         return self._found.certificate
 
-    @in_threads
     def rethreshold(self, **changes: Any) -> Self:
         """Choose again with other thresholds, without reading the data again.
 
@@ -370,6 +364,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
 
+@computing_in_threads
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
     """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
 
@@ -521,7 +516,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         explained, total = self._ask(X, "explained_at").sum(axis=0)
         return float(explained / total)
 
-    @in_threads
     def _ask(self, X: Any, question: str) -> Any:
         """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)

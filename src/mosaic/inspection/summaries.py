@@ -12,6 +12,7 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._files import jsonable
 from mosaic._frames import n_rows
+from mosaic._threads import one_thread
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, knee, rank
 from mosaic.estimators import count_threshold
 from mosaic.exceptions import InvalidInputError
@@ -40,6 +41,7 @@ LONGEST_CURVE = 1000
 GROUP_SIZES, MOST_IN_GROUPS = (3, 5, 10, 20, 50), 2000
 
 
+@one_thread()
 def summary(
     estimator: Any,
     X: Any = None,
