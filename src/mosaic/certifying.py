@@ -34,6 +34,8 @@ from mosaic.working_set import solve_design
 
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
 SOLVER_SHARE = 0.6
+#: Share of it without thinning, where bounds for k are wanted: they gain from a finer solution, which costs a step or two.
+BOUND_SHARE = 0.1
 #: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
 ROUNDING_SHARE = 1e-3
 #: Machine precision of the solvers' arithmetic.
@@ -107,7 +109,7 @@ class CertifiedRun:
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
-        aim = self.tol if self.thin else 0.5 * self.tol  # the other half is what thinning would take
+        aim = self.tol if self.thin else BOUND_SHARE * self.tol
         tol = SOLVER_SHARE * (max(aim, 0.5 * self.factor.relative_error) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver in ("auto", "interior-point"):

@@ -370,7 +370,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
 
     One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs
     on random parts of the data, are outliers. Of the others, k are chosen so that every row is as similar as possible to the
-    nearest of them. The first access to ``certificate_`` solves the program of all rows and proves how far the choice can be from
+    nearest of them. The first access to ``certificate_`` solves a program of all rows and proves how far the choice can be from
     the best.
 
     Parameters
@@ -474,8 +474,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are one point and never chosen twice. If there are more than 16 384 distinct rows, decisions are made with a
        random sample, which depends on the rows themselves and not on a seed; 10 000 points of it are to be covered.
-    5. The program of all rows is solved once, on first access to ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or
-       ``n_iter_``; in paper mode, which chooses by it, and in a fit by passes, it is solved in ``fit``.
+    5. The program of all rows that ``influence_``, ``alpha_``, ``lam_`` and ``n_iter_`` tell of is solved once, on first access
+       to one of them; in paper mode, which chooses by it, and in a fit by passes, it is solved in ``fit``. ``certificate_``
+       solves one of its own, at the strength for k.
     6. For data that is sampled or read in passes, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_``
        and ``representation_error_`` are computed on first access to one of them.
 
