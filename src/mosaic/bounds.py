@@ -9,8 +9,8 @@ tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ
 where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
 squares without a ridge. Proofs: docs/math/bound.md.
 
-Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``lam_path`` solves along several
-strengths, ``best_for_k`` at nearly the best one for k.
+Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``best_for_k`` solves at
+nearly the best one for k.
 
 Notes
 -----
@@ -19,7 +19,6 @@ Notes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
@@ -29,13 +28,12 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import brentq, minimize_scalar
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks
-from mosaic._checks import check_strength, real_number
+from mosaic._checks import real_number
 from mosaic._devices import descending, is_on_device, numpy_dtype, on_host, squares_of_rows
 from mosaic.encoding import DesignRows, Encoding
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
-from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
-from mosaic.solvers.base import Solution
+from mosaic.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.working_set import solve_design
 
 #: Number of scores and lengths that are kept, largest first; all others are replaced by the last one kept.
@@ -207,73 +205,18 @@ def with_residual(
     return Bound(inner, energy, Largest.of(z2), ridge)
 
 
-@dataclass(frozen=True)
-class PathPoint:
-    """A solution at one strength, with the numbers for its bound."""
-
-    lam: float
-    alpha: float
-    solution: Solution
-    inner: float  # ⟨E, T⟩
-    energy: float  # ‖E‖²
-    scores: Largest  # z_j² over all candidates
-
-    def dual_point(self, problem: DesignProblem) -> DualPoint:
-        """E for the solved problem."""
-        return problem.with_lam(self.lam).dual_point(self.solution.value)
-
-    def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
-        """The bound for sets of any size."""
-        return Bound(self.inner, self.energy, self.scores, ridge, outside)
-
-    def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
-        """⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) + outside ≤ err_g(S) for every S of k candidates."""
-        return self.bounds(ridge, outside).at(k)
-
-
-def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:
-    point = problem.dual_point(solution.value)
+def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[Bound, FloatArray]:
+    """The bound of E = M(η)⁻¹T for sets of any size, and E."""
+    point = problem.dual_point(eta)
     # Over all candidates: screening is safe for the program, but the bound is for every set.
     scores = Largest.of(problem.scores(point.E) ** 2)
-    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, scores)
-
-
-def lam_path(
-    problem: DesignProblem,
-    alphas: Sequence[float],
-    *,
-    tol: float = 1e-3,
-    initial: IntArray | None = None,
-    callback: Callable[[PathPoint], None] | None = None,
-) -> list[PathPoint]:
-    """Solutions at lam = alpha · lam_crit for increasing alpha, each started from the previous one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> F = np.random.default_rng(0).normal(size=(60, 4))
-    >>> path = lam_path(DesignProblem(F, F.T @ F, 1.0), [2.0, 5.0, 20.0])
-    >>> [point.solution.gap <= 1e-3 for point in path]
-    [True, True, True]
-    """
-    lam_crit = critical_lam(problem)
-    points: list[PathPoint] = []
-    start: FloatArray | None = None
-    for alpha in sorted(float(a) for a in alphas):
-        check_strength(alpha, None)
-        at = problem.with_lam(alpha * lam_crit)
-        solution = solve_design(at, tol=tol, initial=initial, start=start)
-        start = solution.value
-        points.append(_path_point(at, lam_crit, solution))
-        if callback is not None:
-            callback(points[-1])
-    return points
+    return Bound(point.inner, point.fit * problem.lam, scores, ridge), point.E
 
 
 def best_for_k(
     problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
-) -> PathPoint:
-    """The solution at nearly the strength whose bound for k is the best: ``best_for_k(problem, k, ridge=g).bound(k, g)``.
+) -> tuple[Bound, FloatArray]:
+    """The bound that is nearly the best for k, from a solution at its strength, and its E.
 
     Examples
     --------
@@ -281,12 +224,11 @@ def best_for_k(
     >>> F = np.random.default_rng(0).normal(size=(40, 3))
     >>> problem = DesignProblem(F, F.T @ F, 1.0)
     >>> few = F[:5]  # their error: tr(C (I + A/g)⁻¹)
-    >>> best_for_k(problem, 5).bound(5, 1.0) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
+    >>> best_for_k(problem, 5)[0].at(5) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
     True
     """
-    lam_crit = critical_lam(problem)
-    at = problem.with_lam(strength_for_k(problem, k, ridge, lam_crit, initial))
-    return _path_point(at, lam_crit, solve_design(at, tol=tol, initial=initial, thin=False))
+    at = problem.with_lam(strength_for_k(problem, k, ridge, critical_lam(problem), initial))
+    return dual_bound(at, solve_design(at, tol=tol, initial=initial, thin=False).value, ridge)
 
 
 def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float, initial: IntArray | None) -> float:
@@ -341,9 +283,9 @@ def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
         G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
         spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
     if whole or float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) > MOST_BOUND_OPERATIONS:
-        point = rows.design.dual_point(rows.eta)
-        scores = Largest.of(DesignProblem(F, C, encoding.lam).scores(point.E) ** 2)
-        bound = Bound(point.inner, point.fit * encoding.lam, scores, ridge)
+        eta = np.zeros(n)
+        eta[encoding.members] = rows.eta
+        bound, _ = dual_bound(DesignProblem(F, C, encoding.lam), eta, ridge)
     else:
         F = np.asarray(on_host(F), np.float64)
         bound = with_residual(kernel, F, weights, rows.design.solve_M(rows.eta, F.T), encoding.lam, k, ridge)

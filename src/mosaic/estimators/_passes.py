@@ -169,8 +169,8 @@ class ByPasses:
         trace = sketch.certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
         whole = DesignProblem(features(sketch.basis, kernel), sketch.problem.C, 1.0)
-        best = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
-        U = triangle(best.dual_point(whole).E)
+        best, E = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
+        U = triangle(E)
         task = Together(
             {
                 "gram": GramSum(Basis(kernel.take(chosen), np.eye(k, order="F")), self.prepare),
@@ -183,7 +183,8 @@ class ByPasses:
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
         lengths = Largest((float(found["scores:longest"]),))
         bounds = replace(
-            best.bounds(ridge, -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace),
+            best,
+            outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
             scores=Largest.of(found["scores:values"], max(k, MOST_KEPT_SCORES)),
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )
