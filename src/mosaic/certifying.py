@@ -110,7 +110,8 @@ class CertifiedRun:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
         aim = self.tol if self.thin else BOUND_SHARE * self.tol
-        tol = SOLVER_SHARE * (max(aim, 0.5 * self.factor.relative_error) if self.has_finest_factor else aim)
+        missed = self.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
+        tol = SOLVER_SHARE * (max(aim, missed) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver in ("auto", "interior-point"):
             report = self._reporter("round")
