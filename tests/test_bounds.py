@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.bounds import Bound, Largest, Spectrum, best_for_k, bound_of_points, lam_path, with_residual
+from mosaic.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, dual_bound, strength_for_k, with_residual
 from mosaic.exceptions import InvalidInputError
-from mosaic.factor import factorize
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained
+from mosaic.posing import Roles
 from mosaic.problem import DesignProblem, critical_lam
+from mosaic.program import encode
+from mosaic.working_set import solve_design
 from oracles import ridge_error
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)
@@ -70,7 +72,7 @@ def bound_of_some_design(rng, K, weights, ridge):
     scores = Largest.of(((F @ E) ** 2).sum(axis=1), most=int(rng.integers(1, n + 1)))
     by_factor = Bound(float((E * F.T * np.sqrt(weights)).sum()), float((E**2).sum()), scores, ridge)
     kernel = make_kernel(K, "precomputed")
-    return by_factor, with_residual(kernel, F, weights, A, by_factor, lam, int(rng.integers(1, n + 1))), F
+    return by_factor, with_residual(kernel, F, weights, A, lam, int(rng.integers(1, n + 1)), ridge), F
 
 
 def spectra(K, F, weights):
@@ -99,6 +101,16 @@ def test_bounds_hold_against_every_subset(part, cases, sizes):
             assert max(spectrum.tail(k) for spectrum in tails) <= nearly + 1e-8 * total
 
 
+def solved_for(kernel, k, ridge, max_rank, weights=None, seed=0):
+    """The program at the strength for k."""
+
+    def lam(posed):
+        return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
+
+    roles = Roles.read(kernel.n, weights)
+    return encode(kernel, lam=lam, tol=1e-4, max_rank=max_rank, roles=roles, thin=False, random_state=seed)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bound_of_points_holds_and_says_something(seed):
     """The solved bound of limited rank, for the kernel itself, over all sets of all sizes."""
@@ -106,10 +118,10 @@ def test_bound_of_points_holds_and_says_something(seed):
     n, ridge = int(rng.integers(6, 10)), float(rng.choice(RIDGES))
     K, weights = random_kernel(rng, n), random_weights(rng, n)
     kernel = make_kernel(K, "precomputed")
-    factor = factorize(kernel, max_rank=int(rng.integers(2, n + 1)), weights=weights, random_state=seed)
+    max_rank = int(rng.integers(2, n + 1))
     total = float(weights @ np.diagonal(K))
     for k in range(1, n):
-        bound = bound_of_points(kernel, factor, weights, k, ridge)
+        bound = bound_of(solved_for(kernel, k, ridge, max_rank, weights, seed), k, ridge)
         best = all_errors(K, weights, k, ridge).min()
         assert bound.at(k) <= best + 1e-10 * total
         for other in range(1, n):  # and it holds for other numbers
@@ -121,11 +133,11 @@ def test_bound_of_points_holds_and_says_something(seed):
 def test_bound_of_a_single_precision_factor_stays_one(rng):
     X = rng.normal(size=(12, 2)).astype(np.float32)
     kernel = make_kernel(X, "rbf", gamma=0.3)
-    factor = factorize(kernel, max_rank=12)
-    assert factor.F.dtype == np.float32
     K = kernel.block(slice(None), np.arange(12))
     for k in range(1, 12):
-        bound = bound_of_points(kernel, factor, np.ones(12), k, 1.0)
+        encoding = solved_for(kernel, k, 1.0, 12)
+        assert encoding.factor.F.dtype == np.float32
+        bound = bound_of(encoding, k, 1.0)
         assert bound.at(k) <= all_errors(K, np.ones(12), k, 1.0).min()
 
 
@@ -160,11 +172,12 @@ def test_the_largest_scores_count_and_not_k_times_the_largest():
 def test_each_part_makes_the_bound_tighter(rng):
     X = rng.normal(size=(300, 6))
     kernel = make_kernel(X, "rbf", gamma=0.1)
-    factor = factorize(kernel, max_rank=40)
+    encoding = solved_for(kernel, 20, 1.0, 40)
+    factor = encoding.factor
     F, C = factor.F, factor.F.T @ factor.F
-    whole = bound_of_points(kernel, factor, np.ones(300), 20, 1.0)
-    best = best_for_k(DesignProblem(F, C, 1.0), 20, tol=1e-4, initial=factor.pivots)
-    by_factor = replace(best.bounds(1.0), spectrum=Spectrum.of_factor(C, None, Largest.of((F**2).sum(axis=1))))
+    whole = bound_of(encoding, 20, 1.0)
+    best, _ = best_for_k(DesignProblem(F, C, 1.0), 20, tol=1e-4, initial=factor.pivots)
+    by_factor = replace(best, spectrum=Spectrum.of_factor(C, None, Largest.of((F**2).sum(axis=1))))
     assert whole.at(20) > 1.05 * by_factor.at(20)
     assert whole.without_ridge(20) > by_factor.without_ridge(20)
     by_scores = Bound(whole.inner, whole.energy, whole.scores, 0.01)
@@ -209,7 +222,13 @@ def kernel_problem(rng, n=40):
 
 
 def bound_for_k(problem, k, ridge=1.0, tol=1e-3):
-    return best_for_k(problem, k, ridge=ridge, tol=tol).bound(k, ridge, problem.outside)
+    return best_for_k(problem, k, ridge=ridge, tol=tol)[0].at(k) + problem.outside
+
+
+def bound_at(problem, alpha, ridge, tol):
+    """The bound of a solution at a multiple of the critical strength."""
+    at = problem.with_lam(alpha * critical_lam(problem))
+    return dual_bound(at, solve_design(at, tol=tol).value, ridge)[0]
 
 
 def test_ridge_error_matches_its_definition(rng):
@@ -249,8 +268,7 @@ def test_bound_holds_for_every_subset(rng, k, ridge):
 def test_strength_of_the_bound_is_the_best_one(rng, k, ridge):
     """lam · g · Σ‖r_j‖ = k, where the derivative of the bound vanishes, beats every strength of a fine grid."""
     _, problem = kernel_problem(rng, 40)
-    path = lam_path(problem, np.geomspace(1.1, 200.0, 40), tol=1e-6)
-    best = max(point.bound(k, ridge) for point in path)
+    best = max(bound_at(problem, alpha, ridge, 1e-6).at(k) for alpha in np.geomspace(1.1, 200.0, 40))
     assert bound_for_k(problem, k, ridge, tol=1e-6) >= 0.999 * best
 
 
@@ -258,14 +276,14 @@ def test_bound_is_at_least_the_one_from_the_dual_value(rng):
     """err_g(S) ≥ c g (2 D(lam) − c k) with lam = 1/(c g), for every c: the closed form is its maximum."""
     _, problem = kernel_problem(rng)
     k, g = 5, 0.5
-    point = lam_path(problem, [8.0], tol=1e-9)[0]
+    point = bound_at(problem, 8.0, g, 1e-9)
     largest, from_grid = np.sqrt(point.scores.sum(1)), []
     for lam in np.geomspace(0.01, 100, 4000):
         # the same dual point at another strength
         D = point.inner / largest - point.energy / largest**2 / (2 * lam)
         c = 1 / (lam * g)
         from_grid.append(c * g * (2 * D - c * k))
-    assert point.bound(k, g) == pytest.approx(max(from_grid), rel=1e-4)
+    assert point.at(k) == pytest.approx(max(from_grid), rel=1e-4)
 
 
 def test_bound_certifies_greedy_sets(rng):
@@ -289,24 +307,8 @@ def test_outside_adds_to_both_sides(rng):
     )
 
 
-def test_path_is_warm_started_and_certified(rng):
-    _, problem = kernel_problem(rng, 60)
-    seen = []
-    points = lam_path(problem, [20.0, 2.0, 6.0], tol=1e-5, callback=seen.append)
-    assert [p.alpha for p in points] == pytest.approx([2.0, 6.0, 20.0])
-    assert seen == points
-    for point in points:
-        assert point.solution.gap <= 1e-5
-        bounds = problem.with_lam(point.lam).certify(point.solution.value)
-        assert bounds.primal == pytest.approx(point.solution.primal, rel=1e-9)
-    values = [p.solution.primal for p in points]
-    assert values == sorted(values)
-
-
 def test_bad_requests_are_refused(rng):
     _, problem = kernel_problem(rng)
-    with pytest.raises(InvalidInputError, match="alpha must be a finite number > 1"):
-        lam_path(problem, [0.5])
     with pytest.raises(InvalidInputError, match="k must lie between 1 and"):
         bound_for_k(problem, 41)
     with pytest.raises(InvalidInputError, match="ridge must be a finite number > 0"):

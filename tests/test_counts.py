@@ -139,22 +139,6 @@ def test_known_point_of_a_precomputed_kernel_is_counted_as_itself_though_its_len
     np.testing.assert_allclose(encoding.count_model(row_codes(K)).counts(K), encoding.effective_count, rtol=1e-9)
 
 
-def test_must_include_points_are_counted_by_their_rows_and_others_are_counted_around_them():
-    cost, weights, anchors = WEIGHTS["any"], WEIGHTS["whole"], np.array([3, 50])
-    encoding = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-10, cost=cost, must_include=anchors, sample_weight=weights)
-    kernel, K = similarity(X, "rbf", gamma=1.0)
-    np.testing.assert_allclose(encoding.effective_count[anchors], ratio(encoding.rows(anchors), weights), rtol=1e-8)
-    others = np.delete(np.arange(N), anchors)
-    Q = K @ (np.eye(N) - encoding.rows(np.arange(N)))
-    np.testing.assert_allclose(encoding.effective_count[others], ratio(Q[others], weights), rtol=1e-6)
-    model = encoding.count_model(row_codes(X))
-    np.testing.assert_allclose(model.counts(X), encoding.effective_count, rtol=1e-9)
-    price = cost.copy()
-    price[anchors] = 0.0  # they take what they can get
-    expected = counted_as_added(kernel, K, encoding, weights, NEW, price)
-    np.testing.assert_allclose(model.counts(NEW), expected, rtol=1e-4)
-
-
 @by_name
 def test_count_does_not_depend_on_the_batch(kernel, settings):
     encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, **settings)

@@ -454,7 +454,7 @@ WRONG = [
     *({"min_group": value} for value in (0, 1.5, "all", True)),
     *({"memory_budget": value} for value in (0, -1, "much", "1 elephant", True)),
     *({"max_rank": value} for value in (0, 1.5, "full")),
-    *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small", None)),
+    *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small")),
     *({"alpha": value} for value in (1.0, 0.5, float("nan"), "strong")),
     *({"lam": value} for value in (0, -1.0, float("inf"), "strong")),
     {"alpha": 2.0, "lam": 1.0},

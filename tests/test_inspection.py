@@ -98,7 +98,6 @@ def test_summary_agrees_with_the_estimator(model: MOSAIC, facts: Summary) -> Non
         assert one.rank == place
         assert one.stands_for == (model.labels_ == place).sum()
         assert one.effective_count == model.effective_count_[one.row]
-        assert one.influence == model.influence_[one.row]
         assert one.reason == model.explain(one.row).reason
         assert (model.labels_[one.members] == place).all()
     assert facts.title == "12 representatives of 400 points, 8 outliers"
@@ -412,8 +411,10 @@ def test_settings_say_how_to_do_it_again() -> None:
     assert parameters["random_state"] == "Generator"
     assert constraints == {"must_include": [7], "n_not_allowed": 2, "quotas": {"0": 2, "1": 3}}
     assert (facts.settings["alpha"], facts.settings["lam"]) == (None, None)  # the program is not solved
-    solved = summary(model).settings
-    assert (solved["alpha"], solved["lam"]) == (model.alpha_, model.lam_)
+    assert all(one.influence is None for one in facts.representatives)
+    strength, solved = (model.alpha_, model.lam_), summary(model, certificate=False)
+    assert (solved.settings["alpha"], solved.settings["lam"]) == strength
+    assert [one.influence for one in solved.representatives] == model.influence_[model.representative_indices_].tolist()
     assert facts.settings["versions"]["mosaic"] == mosaic.__version__
     assert set(facts.settings["versions"]) == {"mosaic", "numpy", "scipy", "sklearn", "python"}
 

@@ -12,7 +12,6 @@ from mosaic.problem import (
     clipping_level,
     critical_lam,
     feasible_scale,
-    project_out,
     screen,
 )
 from mosaic.solvers.base import run
@@ -305,20 +304,6 @@ def test_costs_equal_scaled_rows(rng):
         direct, 0.1 * rng.normal(size=6 * T.shape[1]), method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}
     )
     assert problem.certify(solved(problem)).primal == pytest.approx(found.fun, rel=1e-5)
-
-
-def test_must_include_equals_the_schur_complement(rng):
-    F = rng.normal(size=(30, 6))
-    anchors = np.array([3, 17])
-    projected, basis = project_out(F, anchors)
-    K = F @ F.T
-    rest = np.setdiff1d(np.arange(30), anchors)
-    schur = K[np.ix_(rest, rest)] - K[np.ix_(rest, anchors)] @ np.linalg.solve(
-        K[np.ix_(anchors, anchors)], K[np.ix_(anchors, rest)]
-    )
-    np.testing.assert_allclose(projected[rest] @ projected[rest].T, schur, atol=1e-10)
-    np.testing.assert_allclose(projected[anchors], 0)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])

@@ -34,14 +34,13 @@ X = np.random.default_rng(5).normal(size=(40, 3))
         ({"row_norm": "l1"}, "row_norm must be 'l2' or 'linf'; got 'l1'"),
         ({"solver": "magic"}, "solver must be .* got 'magic'"),
         ({"row_norm": "linf", "solver": "interior-point"}, "no interior-point solver"),
-        ({"row_norm": "linf", "must_include": [1]}, "takes no sample_weight and no must_include"),
+        ({"row_norm": "linf", "sample_weight": np.ones(40)}, "takes no sample_weight"),
         ({"max_rank": 0}, "max_rank must be a whole number >= 1; got 0"),
         ({"sample_weight": np.zeros(40)}, "all are 0"),
         ({"sample_weight": -np.ones(40)}, "sample_weight must be >= 0; entry 0 is -1"),
         ({"cost": np.zeros(40)}, "cost must be > 0"),
         ({"candidates": []}, "at least one point"),
         ({"candidates": [99]}, "candidates must lie in 0 … 39"),
-        ({"must_include": [0, 0]}, "must_include must not repeat"),
         ({"kernel": lambda A, B: np.ones(3)}, r"returned shape \(3,\)"),
     ],
 )
@@ -285,8 +284,8 @@ def test_a_million_points_are_certified():
     assert encoding.dual_gap <= 1e-3
 
 
-@pytest.mark.parametrize("roles", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"must_include": [3, 50]}])
-def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_must_include(roles):
+@pytest.mark.parametrize("roles", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"candidates": np.arange(9, 55)}])
+def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_candidates(roles):
     copies = np.concatenate([X, np.repeat(X[:5], 3, axis=0)])
     exact = mosaic.solve(copies, alpha=5.0, tol=1e-8, **roles)
     square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **roles)
@@ -294,40 +293,7 @@ def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_must_in
     np.testing.assert_allclose(square.influence, exact.influence, atol=0.02 * exact.influence.max())
 
 
-def test_must_include_points_may_be_all_points_and_then_there_is_nothing_left_to_choose():
-    encoding = mosaic.solve(X, must_include=np.arange(40))
-    assert encoding.status is Status.NOTHING_LEFT
-    assert sorted(encoding.support) == list(range(40))
-    np.testing.assert_allclose(encoding.rows(np.arange(40)), np.eye(40), atol=1e-6)
-    assert encoding.dual_gap == 0
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_must_include_points_may_be_all_candidates(kernel):
-    """Then they are the representatives, with the rows of least squares, and that is proven to be optimal."""
-    encoding = mosaic.solve(X, kernel=kernel, candidates=[5, 9], must_include=[5, 9])
-    assert sorted(encoding.support) == [5, 9]
-    assert encoding.dual_gap <= 1e-4
-    K = make_kernel(X, kernel).columns(np.arange(40))
-    expected = np.linalg.solve(K[np.ix_([5, 9], [5, 9])], K[[5, 9]])
-    np.testing.assert_allclose(encoding.rows([5, 9]), expected, atol=1e-6)
-
-
-def test_must_include_points_are_in_the_support_even_if_they_express_nothing():
-    """A point of zeros has a zero row under the linear kernel; MOSAIC has must-include rows among its picks in any case, too."""
-    data = np.vstack([X, np.zeros((1, 3))])
-    encoding = mosaic.solve(data, kernel="linear", must_include=[40], candidates=np.arange(40))
-    assert 40 in encoding.support
-    assert encoding.influence[40] == 0
-    assert len(encoding.support) > 1
-
-
-@pytest.mark.parametrize("outside", [True, False])
-def test_must_include_means_the_same_in_solve_and_in_mosaic(outside):
-    """These rows are representatives, whether candidates or not, and others come on top."""
-    candidates = np.arange(10, 40) if outside else None
-    encoding = mosaic.solve(X, must_include=[3, 7], candidates=candidates)
-    model = mosaic.MOSAIC(6).fit(X, must_include=[3, 7], candidates=candidates)
-    for chosen in (encoding.support, model.representative_indices_):
-        assert {3, 7} < set(chosen.tolist())
-        assert candidates is None or set(chosen.tolist()) <= {3, 7, *candidates.tolist()}
+def test_rows_that_must_be_chosen_are_no_part_of_the_program():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'must_include'"):
+        mosaic.solve(X, must_include=[3])
+    assert "MOSAIC.fit(X, must_include=…)" in mosaic.solve.__doc__

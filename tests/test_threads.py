@@ -7,10 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
 from mosaic._threads import available_threads, each, in_order, one_thread, using_threads
+from mosaic.inspection import summary
+from mosaic.metrics import unexplained
 
 
 def library_sizes():
@@ -201,3 +204,51 @@ raise SystemExit(os.waitstatus_to_exitcode(status))
 """
     found = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
+
+
+def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
+    seen = []
+
+    def similarity(A, B):
+        seen.extend(library_sizes())
+        return rbf_kernel(A, B, gamma=0.1)
+
+    X = datasets.swiss_roll(300)
+    with threadpool_limits(2, user_api="blas"):
+        before = library_sizes()
+        model = MOSAIC(5, kernel=similarity).fit(X)
+        for ask in (
+            lambda: model.certificate_,
+            lambda: model.influence_,
+            lambda: model.labels_,
+            lambda: model.predict(X),
+            lambda: model.explain(3),
+            lambda: summary(model),
+            lambda: unexplained(model.selection_.kernel, model.selection_.chosen),
+        ):
+            asked = len(seen)
+            thread = threading.Thread(target=ask)
+            thread.start()
+            thread.join()
+            assert set(seen[asked:]) <= {1}
+        assert library_sizes() == before
+    assert len(seen) > 20
+
+
+def test_limits_may_end_in_another_thread_than_they_began_in():
+    with threadpool_limits(2, user_api="blas"):
+        before, entered, left = library_sizes(), threading.Event(), threading.Event()
+
+        def hold():
+            with one_thread():
+                entered.set()
+                left.wait(10)
+
+        thread = threading.Thread(target=hold)
+        with one_thread():
+            thread.start()
+            entered.wait(10)
+        assert set(library_sizes()) == {1}
+        left.set()
+        thread.join()
+        assert library_sizes() == before

@@ -28,7 +28,8 @@ SECONDS_OF_A_HELPER = 2e-3
 #: Threads of the current work; None where nothing was said: then there is one, and the library's own threads are left alone.
 _threads: ContextVar[int | None] = ContextVar("mosaic_threads", default=None)
 _lock = threading.Lock()
-_limits: list[Any] = []
+#: Threads of each library before they were limited; empty while they are not.
+_before: list[int] = []
 #: Seconds that a part of each function took when it was last called.
 _seconds: dict[Any, float] = {}
 _limited = 0
@@ -54,7 +55,8 @@ def using_threads(count: int | None = None) -> Iterator[None]:
 
 def available_threads() -> int:
     """Threads that the linear algebra library would use, but no more than cores that this process may use."""
-    own = [int(library["num_threads"]) for library in _libraries().info() if library["user_api"] == "blas"]
+    with _lock:
+        own = _before or [library.num_threads for library in _libraries()]
     return max(min([cores(), *own]), 1)
 
 
@@ -70,16 +72,32 @@ def one_thread() -> Iterator[None]:
     with _lock:
         _limited += 1
         if _limited == 1:
-            _limits.append(_libraries().limit(limits=1, user_api="blas"))
+            _before.extend(library.num_threads for library in _libraries())
+            _limit([1] * len(_before))
     try:
         yield
     finally:
         with _lock:
             _limited -= 1
             if _limited == 0:
-                _limits.pop().restore_original_limits()
+                _limit(_before)
+                _before.clear()
 
 
+def _limit(numbers: list[int]) -> None:
+    """Set the threads of each library, from whatever thread.
+
+    From version 3.8 on, threadpoolctl lets only that thread change a limit which set one first, and others in vain, until it has
+    been told to forget that thread. Limits of ours begin in one thread and end in another.
+    """
+    for library, number in zip(_libraries(), numbers, strict=True):
+        forget = getattr(library, "clear_controlling_thread", lambda force: None)
+        forget(force=True)
+        library.set_num_threads(number)
+        forget(force=True)
+
+
+@one_thread()
 def each(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """What the function returns for every part, in their order. It is called in the threads of ``using_threads``, in any order.
 
@@ -174,9 +192,11 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    """The loaded linear algebra libraries. The search takes milliseconds, so the result is kept."""
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """The linear algebra libraries of NumPy and SciPy. The search takes milliseconds, so the result is kept."""
+    import scipy.linalg  # noqa: F401  (it loads them)
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def _begin_anew() -> None:

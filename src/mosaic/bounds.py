@@ -9,8 +9,8 @@ tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ
 where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
 squares without a ridge. Proofs: docs/math/bound.md.
 
-Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``lam_path`` solves along several
-strengths, ``best_for_k`` at nearly the best one for k.
+Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``best_for_k`` solves at
+nearly the best one for k.
 
 Notes
 -----
@@ -19,7 +19,6 @@ Notes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
@@ -29,13 +28,12 @@ from scipy.linalg import eigvalsh
 from scipy.optimize import brentq, minimize_scalar
 
 from mosaic._arrays import FloatArray, IntArray, row_blocks
-from mosaic._checks import check_strength, real_number
+from mosaic._checks import real_number
 from mosaic._devices import descending, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.encoding import DesignRows, Encoding
 from mosaic.exceptions import InvalidInputError
-from mosaic.factor import Factor
 from mosaic.kernels import Kernel
-from mosaic.problem import DesignProblem, DualPoint, critical_lam, weighted_gram
-from mosaic.solvers.base import Solution
+from mosaic.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.working_set import solve_design
 
 #: Number of scores and lengths that are kept, largest first; all others are replaced by the last one kept.
@@ -49,11 +47,10 @@ OPERATIONS_OF_A_SIMILARITY = 100
 EXACT_FACTOR_ERROR = 1e-9
 #: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
 EPS_OF_A_BOUND = 50.0
-#: Relative gap to which the program behind a bound is solved, which costs 0.02 to 0.2 percent of the bound; and for so few points
-#: that the kernel itself is used, where a finer one costs little.
-BOUND_TOLERANCE, TOLERANCE_FOR_FEW = 1e-3, 1e-4
-#: Number of candidates on which the best strength for k is searched.
-STRENGTH_CANDIDATES = 300
+#: Relative gap to which the program behind a bound is solved, which costs 0.02 to 0.2 percent of the bound.
+BOUND_TOLERANCE = 1e-3
+#: Number of candidates on which the best strength for k is searched, and the precision of its logarithm.
+STRENGTH_CANDIDATES, STRENGTH_PRECISION = 100, 0.3
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ class Bound:
 
 
 def with_residual(
-    kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatArray, bound: Bound, lam: float, k: int
+    kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatArray, lam: float, k: int, ridge: float
 ) -> Bound:
     """The bound of θ = [E; c Δ^½ D^½] for the kernel itself, K = F Fᵀ + Δ, from A = M⁻¹ Fᵀ, which has E = A D^½:
 
@@ -182,97 +179,44 @@ def with_residual(
     It holds for every c; the best c for k is used.
     """
     n = kernel.n
-    a, b, d = np.empty(n), np.empty(n), np.empty(n)
+    sums = np.zeros((3, n))  # of G², GΔ and Δ², G = F M⁻¹ Fᵀ, over the targets
     for rows in row_blocks(n, n):
-        columns = np.arange(n)[rows]
-        G = F @ A[:, columns]
-        Δ = kernel.block(slice(None), columns) - F @ F[columns].T
-        a[rows], b[rows], d[rows] = weights @ G**2, weights @ (G * Δ), weights @ Δ**2
+        right = np.arange(rows.start, n)  # G and Δ are symmetric
+        G = F[rows] @ A[:, right]
+        Δ = kernel.block(rows, right) - F[rows] @ F[right].T
+        beyond = weights[right].copy()
+        beyond[: len(G)] = 0.0
+        for found, product in zip(sums, (G * G, G * Δ, Δ * Δ), strict=True):
+            found[right] += weights[rows] @ product
+            found[rows] += product @ beyond
+    a, b, d = sums
+    inner_F, energy_F = float(weights @ np.einsum("ij,ji->i", F, A)), float(weights @ np.einsum("ij,ij->j", A, A))
     missed = float(weights @ np.maximum(kernel.diagonal() - np.einsum("ij,ij->i", F, F), 0.0))
 
     def at(c: float) -> tuple[float, float, FloatArray]:
-        return bound.inner + c * missed, bound.energy + c * c * missed, np.maximum(a + 2.0 * c * b + c * c * d, 0.0)
+        return inner_F + c * missed, energy_F + c * c * missed, np.maximum(a + 2.0 * c * b + c * c * d, 0.0)
 
     def value(c: float) -> float:
         inner, energy, z2 = at(c)
-        return float(-(inner**2) / (energy + np.partition(z2, n - k)[n - k :].sum() / bound.ridge))
+        return float(-(inner**2) / (energy + np.partition(z2, n - k)[n - k :].sum() / ridge))
 
     c = float(minimize_scalar(value, bounds=(0.0, 2.0 * lam), method="bounded", options={"xatol": 1e-3 * lam}).x)
     inner, energy, z2 = at(c)
-    return Bound(inner, energy, Largest.of(z2), bound.ridge, bound.outside, bound.spectrum)
+    return Bound(inner, energy, Largest.of(z2), ridge)
 
 
-@dataclass(frozen=True)
-class PathPoint:
-    """A solution at one strength, with the numbers for its bound."""
-
-    lam: float
-    alpha: float
-    solution: Solution
-    inner: float  # ⟨E, T⟩
-    energy: float  # ‖E‖²
-    scores: Largest  # z_j² over all candidates
-
-    def dual_point(self, problem: DesignProblem) -> DualPoint:
-        """E for the solved problem."""
-        return problem.with_lam(self.lam).dual_point(self.solution.value)
-
-    def bounds(self, ridge: float, outside: float = 0.0) -> Bound:
-        """The bound for sets of any size."""
-        return Bound(self.inner, self.energy, self.scores, ridge, outside)
-
-    def bound(self, k: int, ridge: float, outside: float = 0.0) -> float:
-        """⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) + outside ≤ err_g(S) for every S of k candidates."""
-        return self.bounds(ridge, outside).at(k)
-
-
-def _path_point(problem: DesignProblem, lam_crit: float, solution: Solution) -> PathPoint:
-    point = problem.dual_point(solution.value)
+def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[Bound, FloatArray]:
+    """The bound of E = M(η)⁻¹T for sets of any size, and E."""
+    point = problem.dual_point(eta)
     # Over all candidates: screening is safe for the program, but the bound is for every set.
     scores = Largest.of(problem.scores(point.E) ** 2)
-    return PathPoint(problem.lam, problem.lam / lam_crit, solution, point.inner, point.fit * problem.lam, scores)
-
-
-def lam_path(
-    problem: DesignProblem,
-    alphas: Sequence[float],
-    *,
-    tol: float = 1e-3,
-    initial: IntArray | None = None,
-    callback: Callable[[PathPoint], None] | None = None,
-) -> list[PathPoint]:
-    """Solutions at lam = alpha · lam_crit for increasing alpha, each started from the previous one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> F = np.random.default_rng(0).normal(size=(60, 4))
-    >>> path = lam_path(DesignProblem(F, F.T @ F, 1.0), [2.0, 5.0, 20.0])
-    >>> [point.solution.gap <= 1e-3 for point in path]
-    [True, True, True]
-    """
-    lam_crit = critical_lam(problem)
-    points: list[PathPoint] = []
-    start: FloatArray | None = None
-    for alpha in sorted(float(a) for a in alphas):
-        check_strength(alpha, None)
-        at = problem.with_lam(alpha * lam_crit)
-        solution = solve_design(at, tol=tol, initial=initial, start=start)
-        start = solution.value
-        points.append(_path_point(at, lam_crit, solution))
-        if callback is not None:
-            callback(points[-1])
-    return points
+    return Bound(point.inner, point.fit * problem.lam, scores, ridge), point.E
 
 
 def best_for_k(
     problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
-) -> PathPoint:
-    """The solution at nearly the strength whose bound for k is the best: ``best_for_k(problem, k, ridge=g).bound(k, g)``.
-
-    The best strength has lam · g · Σ_j ‖r_j(lam)‖ = k: there the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since
-    dD/dlam is half the misfit. It is searched on few candidates; the bound holds at any strength. (The derivation
-    replaces the sum of the k largest z² by k times the largest; they are nearly equal at a solution.)
+) -> tuple[Bound, FloatArray]:
+    """The bound that is nearly the best for k, from a solution at its strength, and its E.
 
     Examples
     --------
@@ -280,63 +224,72 @@ def best_for_k(
     >>> F = np.random.default_rng(0).normal(size=(40, 3))
     >>> problem = DesignProblem(F, F.T @ F, 1.0)
     >>> few = F[:5]  # their error: tr(C (I + A/g)⁻¹)
-    >>> best_for_k(problem, 5).bound(5, 1.0) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
+    >>> best_for_k(problem, 5)[0].at(5) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
     True
+    """
+    at = problem.with_lam(strength_for_k(problem, k, ridge, critical_lam(problem), initial))
+    return dual_bound(at, solve_design(at, tol=tol, initial=initial, thin=False).value, ridge)
+
+
+def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float, initial: IntArray | None) -> float:
+    """Nearly the strength whose bound for k is the best. It has lam · g · Σ_j ‖r_j(lam)‖ = k.
+
+    There the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since dD/dlam is half the misfit. It is searched on few
+    candidates; the bound holds at any strength. (The derivation replaces the sum of the k largest z² by k times the largest;
+    they are nearly equal at a solution.)
     """
     if not 1 <= k <= problem.n:
         fault = f"must lie between 1 and the number of candidates {problem.n}"
         raise InvalidInputError(fault, parameter="k", value=k)
     real_number("ridge", ridge, above=0)
-    lam_crit = critical_lam(problem)
-    few = problem.restrict(_some_candidates(problem.n, initial))
+    few = problem.restrict(_some_candidates(problem.n, initial), for_steps=True)
 
     @cache
     def excess(log_alpha: float) -> float:
-        lam = float(np.exp(log_alpha)) * lam_crit
-        total = float(solve_design(few.with_lam(lam), tol=0.01, thin=False).row_norms.sum())
-        return float(np.log(max(lam * ridge * total, 1e-12 * k) / k))
+        nonlocal few
+        few = few.with_lam(float(np.exp(log_alpha)) * lam_crit)  # it takes over what the last one computed
+        total = float(solve_design(few, tol=0.01, thin=False).row_norms.sum())
+        return float(np.log(max(few.lam * ridge * total, 1e-12 * k) / k))
 
     low, high = np.log(1.05), np.log(1e4)
-    log_alpha = low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=0.1)
-    at = problem.with_lam(float(np.exp(log_alpha)) * lam_crit)
-    solution = solve_design(at, tol=tol, initial=initial, thin=False)
-    return _path_point(at, lam_crit, solution)
+    log_alpha = (
+        low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=STRENGTH_PRECISION)
+    )
+    return float(np.exp(log_alpha)) * lam_crit
 
 
-def bound_of_points(kernel: Kernel, factor: Factor, weights: FloatArray, k: int, ridge: float) -> Bound:
+def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
     """A lower bound for the error of every set of k points, for the kernel as given: dual and spectral bound.
 
     It uses the kernel itself where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), otherwise its factor.
+    It holds for an encoding of any strength, and is tight for that of ``strength_for_k``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.factor import factorize
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.random.default_rng(0).normal(size=(40, 3)), "rbf", gamma=0.5)
-    >>> bound = bound_of_points(kernel, factorize(kernel, max_rank=10), np.ones(40), 5, ridge=1.0)
+    >>> from mosaic import solve
+    >>> bound = bound_of(solve(np.random.default_rng(0).normal(size=(40, 3)), gamma=0.5), 5, ridge=1.0)
     >>> 20 < bound.at(5) < 40, 5 < bound.without_ridge(5) < 40
     (True, True)
     """
-    n, F = kernel.n, factor.F
-    C, whole = weighted_gram(F, weights), factor.error <= EXACT_FACTOR_ERROR * factor.trace
-    few = float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) <= MOST_BOUND_OPERATIONS
-    tol = TOLERANCE_FOR_FEW if few else BOUND_TOLERANCE
-    best = best_for_k(DesignProblem(F, C, 1.0), k, ridge=ridge, tol=tol, initial=factor.pivots)
+    kernel, factor, weights, rows = encoding.kernel, encoding.factor, encoding.weights, encoding.member_rows
+    assert isinstance(rows, DesignRows)
+    n, F, C = kernel.n, factor.F, rows.design.C
+    whole = factor.error <= EXACT_FACTOR_ERROR * factor.trace
     rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
     if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
         spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
     else:
         G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
         spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
-    bound = replace(best.bounds(ridge, -rounding), spectrum=spectrum)
-    if whole or not few:
-        return bound
-    at, eta = DesignProblem(F, C, best.lam), best.solution.value
-    used = np.flatnonzero(eta)
-    F = np.asarray(on_host(F), np.float64)
-    A = at.restrict(used).solve_M(eta[used], F.T)
-    return with_residual(kernel, F, weights, A, bound, best.lam, k)
+    if whole or float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) > MOST_BOUND_OPERATIONS:
+        eta = np.zeros(n)
+        eta[encoding.members] = rows.eta
+        bound, _ = dual_bound(DesignProblem(F, C, encoding.lam), eta, ridge)
+    else:
+        F = np.asarray(on_host(F), np.float64)
+        bound = with_residual(kernel, F, weights, rows.design.solve_M(rows.eta, F.T), encoding.lam, k, ridge)
+    return replace(bound, outside=-rounding, spectrum=spectrum)
 
 
 def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:

@@ -22,11 +22,11 @@ from mosaic._devices import (
     rows_of,
     squares_of_rows,
 )
-from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows, rounding_slack
+from mosaic.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
 from mosaic.posing import Posed, Roles
-from mosaic.problem import DesignProblem, RowNorm, RowProgram, project_out
+from mosaic.problem import DesignProblem, RowNorm, RowProgram
 from mosaic.solvers import SolverName, first_order
 from mosaic.solvers.base import Solution, Status, run
 from mosaic.solvers.reference import solve_reference
@@ -34,10 +34,10 @@ from mosaic.working_set import solve_design
 
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
 SOLVER_SHARE = 0.6
+#: Share of it without thinning, where bounds for k are wanted: they gain from a finer solution, which costs a step or two.
+BOUND_SHARE = 0.1
 #: Share of the tolerance that rounding may take before values are computed directly from the rows and from E.
 ROUNDING_SHARE = 1e-3
-#: If must-include points leave less than this many eps of tr K, they explain everything.
-EPS_OF_NOTHING = 1e3
 #: Machine precision of the solvers' arithmetic.
 SOLVER_EPS = float(np.finfo(np.float64).eps)
 
@@ -59,7 +59,7 @@ class CertifiedRun:
     kernel, factor : the similarity between distinct points, and its factor
     groups : which points are equal
     roles, weights : roles of all points, and weights of the distinct ones
-    row_norm, lam, solver, tol, max_iter, callback : as in ``mosaic.solve``
+    row_norm, lam, solver, tol, max_iter, thin, callback : as in ``mosaic.program.encode``
     """
 
     kernel: Kernel
@@ -72,6 +72,7 @@ class CertifiedRun:
     solver: SolverName
     tol: float
     max_iter: int
+    thin: bool
     callback: Callable[[Progress], None] | None
 
     @property
@@ -105,16 +106,17 @@ class CertifiedRun:
 
     def _run(self, problem: DesignProblem, posed: Posed, start: FloatArray | None) -> Solution:
         """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``; rows are scaled by cost, as in the problem."""
-        if posed.is_settled or problem.lam <= posed.lam_crit or not problem.n:
-            status = Status.NOTHING_LEFT if posed.is_settled else Status.TRIVIAL
-            return self._nothing(problem, status, dual=problem.scale)
+        if problem.lam <= posed.lam_crit or not problem.n:
+            return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
-        tol = SOLVER_SHARE * (max(self.tol, 0.5 * self.factor.relative_error) if self.has_finest_factor else self.tol)
+        aim = self.tol if self.thin else BOUND_SHARE * self.tol
+        missed = self.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
+        tol = SOLVER_SHARE * (max(aim, missed) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver in ("auto", "interior-point"):
             report = self._reporter("round")
-            return solve_design(problem, tol=tol, initial=posed.initial, start=start, callback=report)
-        targets = self._targets(problem, posed, solver)
+            return solve_design(problem, tol=tol, initial=posed.initial, start=start, thin=self.thin, callback=report)
+        targets = self._targets(problem, solver)
         program = RowProgram(np.asarray(problem.F, np.float64), targets, problem.lam, self.row_norm)
         if solver == "reference":
             found = solve_reference(program, tol=tol)
@@ -141,53 +143,42 @@ class CertifiedRun:
             Progress(stage, record.number if stage == "round" else record.iteration, record.gap)
         )
 
-    def _targets(self, problem: DesignProblem, posed: Posed, solver: SolverName) -> FloatArray:
+    def _targets(self, problem: DesignProblem, solver: SolverName) -> FloatArray:
         """T of the row form: Fᵀ if the unknown is R, otherwise the smaller T of the design form."""
         if self.row_norm == "l2" and solver != "admm-paper":
             return np.ascontiguousarray(problem.T)
         targets = self.factor.F
         if self.row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
-            targets = project_out(targets, posed.anchors)[0] if len(posed.anchors) else targets
             targets = np.sqrt(self.weights)[:, None] * targets
         return np.ascontiguousarray(np.asarray(targets, np.float64).T)
 
     def _certify(self, problem: DesignProblem, posed: Posed, solution: Solution) -> Encoding:
-        """Undo costs and projections, share rows among equal points, and certify for the kernel itself.
+        """Undo costs, share rows among equal points, and certify for the kernel itself.
 
-        With must-include points, or if the solver's formulas lose too many digits, values are computed directly from the rows
-        and from E. A lower bound above the attained value is wrong and is replaced by 0.
+        If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
+        the attained value is wrong and is replaced by 0.
         """
-        factor, anchors, half = self.factor, posed.anchors, 0.5 * problem.lam
+        factor, half = self.factor, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
         prices = None if posed.cost is None else posed.cost[used]
         norms = solution.row_norms[used] if prices is None else solution.row_norms[used] / prices
         members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
         rows: DesignRows | GivenRows
-        lost = free = 0.0
+        lost = 0.0
         if self.row_norm == "linf":
             rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
         else:
-            rows = DesignRows(factor.F, members, problem.restrict(used), solution.value[used], prices, anchors)
+            rows = DesignRows(factor.F, members, problem.restrict(used), solution.value[used], prices)
             lost = SOLVER_EPS * _condition(problem, solution.value)
-            is_delicate = lost > ROUNDING_SHARE * self.tol
-            if is_delicate or posed.hidden > 0:
-                dual, lost = _lower_bound(problem, solution.value, posed.hidden), 0.0
-            if is_delicate or len(anchors):
-                members = np.concatenate([anchors, members])
-                squares = np.maximum(rows.squares(self.weights), 0.0)
-                norms = np.sqrt(squares)
-                # Coefficients of must-include points have no price and may be large; their squares multiply the rounding of K.
-                free = float(squares[: len(anchors)].sum() * self.kernel.diagonal().max())
-                priced = norms[len(anchors) :]
-                primal = half * rows.misfit(self.weights) + float(priced.sum() if prices is None else prices @ priced)
-        left = float(np.trace(problem.C)) + factor.error
-        scale = (
-            half * left if left > EPS_OF_NOTHING * float(np.finfo(numpy_dtype(factor.F)).eps) * factor.trace else 0.0
-        )
-        slack = rounding_slack(numpy_dtype(factor.F), half * (factor.trace + free)) + ALLOWED_ROUNDINGS * lost * scale
+            if lost > ROUNDING_SHARE * self.tol:
+                dual, lost = _lower_bound(problem, solution.value), 0.0
+                norms = rows.norms()
+                primal = half * rows.misfit() + float(norms.sum() if prices is None else prices @ norms)
+        scale = half * factor.trace
+        slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
         room = (self.tol * scale - (primal - dual)) / half
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
-        if dual > primal + slack and scale > 0:
+        if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
         return Encoding(
             influence=self._influence(members, norms),
@@ -203,7 +194,6 @@ class CertifiedRun:
             weights=self.weights,
             members=members,
             member_rows=rows,
-            must_include=self.roles.anchors,
         )
 
     def _influence(self, members: IntArray, norms: FloatArray) -> FloatArray:
@@ -224,16 +214,15 @@ def _condition(problem: DesignProblem, eta: FloatArray) -> float:
     return problem.lam * highest(eta[used] * row_norms_squared(host_rows(problem.F, used)))
 
 
-def _lower_bound(problem: DesignProblem, eta: FloatArray, hidden: float) -> float:
+def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
     """The dual value of E = M⁻¹T, valid even if E is inaccurate: any E gives a dual point once its z_j are known.
 
-    The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them. Candidates set to zero have at most the length ``hidden``.
+    The z_j are known up to eps ‖E‖ ‖f_j‖, which is added to them.
     """
     point = problem.dual_point(eta)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
     rounding = eps * size * highest(squares_of_rows(problem.F)) ** 0.5
-    largest = max(highest(problem.scores(point.E)) + rounding, size * hidden)
-    return problem.bounds(point.inner, point.fit, 0.0, largest).dual
+    return problem.bounds(point.inner, point.fit, 0.0, highest(problem.scores(point.E)) + rounding).dual
 
 
 def _kernel_excess(

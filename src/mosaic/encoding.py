@@ -25,7 +25,7 @@ from mosaic._files import html_card, html_table
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
 from mosaic.kernels import Kernel
-from mosaic.problem import SPANNED_SHARE, DesignProblem, RowNorm, weighted_gram
+from mosaic.problem import DesignProblem, RowNorm
 from mosaic.solvers.base import Status
 
 #: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
@@ -49,8 +49,8 @@ class Certificate:
     ----------
     primal : value of the program at the encoding (an upper bound if the kernel was approximated)
     dual : lower bound for the optimum
-    scale : value of the program at R = 0, or with must-include points alone
-    gap : (primal − dual + slack) / scale, never negative; 0 if must-include points leave nothing to explain
+    scale : value of the program at R = 0
+    gap : (primal − dual + slack) / scale, never negative; above 1 nothing is known about the optimum
     kernel_error : tr(K − F Fᵀ) / tr K, contained in the gap
     rank : columns of F
     slack : possible rounding error of primal and dual, contained in the gap
@@ -66,7 +66,7 @@ class Certificate:
     @property
     def gap(self) -> float:
         """Relative duality gap, including the approximation of the kernel and rounding."""
-        return self._difference / self.scale if self.scale > 0 else 0.0
+        return self._difference / self.scale
 
     @property
     def at_most(self) -> float:
@@ -74,19 +74,20 @@ class Certificate:
         return self.primal + self.slack
 
     @property
+    def at_least(self) -> float:
+        """Lower bound of the optimum, rounding included."""
+        return max(self.dual - self.slack, 0.0)
+
+    @property
     def suboptimality(self) -> float:
-        """(primal − dual) / dual: the value is at most this share above the optimum."""
-        if not self.scale > 0:
-            return 0.0
-        return self._difference / self.dual if self.dual > 0 else np.inf
+        """(primal − dual + slack) / (dual − slack): the value is at most this share above the optimum."""
+        return self._difference / self.at_least if self.at_least > 0 else np.inf
 
     @property
     def _difference(self) -> float:
         return max(self.primal - self.dual, 0.0) + self.slack
 
     def __str__(self) -> str:
-        if not self.scale > 0:
-            return "nothing left to explain: the must-include points express all others"
         kernel = (
             "exact kernel"
             if self.kernel_error < 1e-12
@@ -95,29 +96,25 @@ class Certificate:
         rounding = self.slack / self.scale
         if rounding > VISIBLE_ROUNDING:
             kernel += f", rounding {rounding:.0e} included"
+        if self.gap > 1:
+            return f"not certified: nothing is known about the optimum ({kernel})"
         if self.suboptimality > 1:
             value = f"{self.gap:.1e} of the value of selecting nothing"
             return f"provably within {value}, which says little about the optimum ({kernel})"
         return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
 
     def _repr_html_(self) -> str:
-        facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.dual:.6g}")]
+        facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.at_least:.6g}")]
         facts += [("gap", f"{self.gap:.2g}"), ("kernel error", f"{self.kernel_error:.2g}"), ("rank", f"{self.rank}")]
         title = str(self)
         return html_card(f"{title[0].upper()}{title[1:]}.", html_table(["", ""], facts))
 
 
-def rounding_slack(dtype: np.dtype[Any], value: float) -> float:
-    """Possible rounding error of a value of the program that is computed in this precision from sums of this size."""
-    return ALLOWED_ROUNDINGS * float(np.finfo(dtype).eps) * value
-
-
 @dataclass(frozen=True)
 class DesignRows:
-    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, must-include points first. Computed when first needed.
+    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed.
 
-    b_j = (η_j / c_j) M⁻¹ f_j / c_j for members, where ``design.F`` holds f_j / c_j; must-include points
-    fit by least squares what the others leave, r_a = (F_aᵀ)⁺ (t − F_Sᵀ r_S).
+    b_j = (η_j / c_j) M⁻¹ f_j / c_j, where ``design.F`` holds f_j / c_j.
     """
 
     F: FloatArray
@@ -125,16 +122,11 @@ class DesignRows:
     design: DesignProblem
     eta: FloatArray
     prices: FloatArray | None
-    anchors: IntArray
 
     @cached_property
     def maps(self) -> FloatArray:
         """The b_j, one per row."""
-        maps = self._priced(np.arange(len(self.eta)))
-        if not len(self.anchors):
-            return maps
-        left = np.eye(self.F.shape[1]) - host_rows(self.F, self.members).T @ maps
-        return np.vstack([np.linalg.pinv(host_rows(self.F, self.anchors).T, rcond=SPANNED_SHARE) @ left, maps])
+        return self._priced(np.arange(len(self.eta)))
 
     def _priced(self, places: IntArray) -> FloatArray:
         """b_j of some of the members."""
@@ -142,11 +134,6 @@ class DesignRows:
             return np.zeros((0, self.F.shape[1]))
         maps = self.eta[places, None] * self.design.solve_M(self.eta, self.design.F[places].T).T
         return maps if self.prices is None else maps / self.prices[places, None]
-
-    @property
-    def n_taken_as_they_are(self) -> int:
-        """Number of first rows that are not multiples of their q_j."""
-        return len(self.anchors)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some distinct points."""
@@ -156,25 +143,20 @@ class DesignRows:
         """Some rows at the points with these rows of F, targets × places, where F is."""
         return F @ beside(F, self.maps[places].T)
 
-    def misfit(self, weights: FloatArray) -> float:
+    def misfit(self) -> float:
         """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
-        used = np.concatenate([self.anchors, self.members])
-        left = np.eye(self.F.shape[1]) - host_rows(self.F, used).T @ self.maps
-        return max(float(np.einsum("ij,ij->", left @ weighted_gram(self.F, weights), left)), 0.0)
+        left = np.eye(self.F.shape[1]) - host_rows(self.F, self.members).T @ self.maps
+        return max(float(np.einsum("ij,ij->", left @ self.design.C, left)), 0.0)
 
-    def squares(self, weights: FloatArray) -> FloatArray:
-        """Σ_i ω_i r_ji² of every row."""
-        return np.asarray(np.einsum("ij,ij->i", self.maps @ self._gram(weights), self.maps))
+    def norms(self) -> FloatArray:
+        """(Σ_i ω_i r_ji²)^½ of every row."""
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->i", self.maps @ self.design.C, self.maps), 0.0)))
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
         """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
-        few = "maps" not in self.__dict__ and not len(self.anchors)  # the other rows may never be needed
+        few = "maps" not in self.__dict__  # the other rows may never be needed
         maps = self._priced(places) if few else self.maps[places]
-        return float(np.vdot(on_host(A @ beside(A, maps)), maps @ self._gram(weights)))
-
-    def _gram(self, weights: FloatArray) -> FloatArray:
-        """Σ_i ω_i t_i t_iᵀ."""
-        return weighted_gram(self.F, weights) if len(self.anchors) else self.design.C
+        return float(np.vdot(on_host(A @ beside(A, maps)), maps @ self.design.C))
 
 
 @dataclass(frozen=True)
@@ -182,11 +164,6 @@ class GivenRows:
     """Rows of R from a solver that computes R itself (ℓ_∞)."""
 
     R: FloatArray
-
-    @property
-    def n_taken_as_they_are(self) -> int:
-        """All rows."""
-        return len(self.R)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some points."""
@@ -209,7 +186,7 @@ class Encoding:
     Attributes
     ----------
     influence : ‖r_j‖ for every point, zero for most; equal points share a row evenly
-    support : points with a non-zero row and must-include points, most influential first
+    support : points with a non-zero row, most influential first
     lam, alpha : strength, absolute and as a multiple of the critical one
     status : how the solver ended
     n_iter : steps of the solver
@@ -232,7 +209,6 @@ class Encoding:
     member_rows: DesignRows | GivenRows = field(repr=False)
     #: If the points are a random sample: how many points each stands for.
     stands_for: FloatArray | None = field(default=None, repr=False)
-    must_include: IntArray = field(default_factory=lambda: np.zeros(0, np.intp), repr=False)
 
     @property
     def total(self) -> float:
@@ -241,8 +217,8 @@ class Encoding:
 
     @cached_property
     def support(self) -> IntArray:
-        """Points with a non-zero row and must-include points, most influential first."""
-        used = np.union1d(np.flatnonzero(self.influence), self.must_include)
+        """Points with a non-zero row, most influential first."""
+        used = np.flatnonzero(self.influence)
         return used[np.argsort(-self.influence[used], kind="stable")]
 
     @property
@@ -278,7 +254,7 @@ class Encoding:
 
         Notes
         -----
-        1. The extension to zero rows is ours. Must-include points and the non-zero rows of ℓ_∞ encodings use r_j itself.
+        1. The extension to zero rows is ours. The non-zero rows of ℓ_∞ encodings use r_j itself.
         2. If n²·rank is too large, the sums run over a fixed random sample of the targets, scaled up.
         3. The residual of the factor at a point counts as the point's own entry (see the top of this module).
         """
@@ -294,7 +270,7 @@ class Encoding:
             counts[rows] = counts_against(
                 on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights
             )
-        as_they_are = np.arange(self.member_rows.n_taken_as_they_are)
+        as_they_are = np.arange(len(self.members) if isinstance(self.member_rows, GivenRows) else 0)
         for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
             R = np.abs(self.member_rows.part(places, slice(None)))
             counts[self.members[places]] = (R @ self.weights) / R.max(axis=1, initial=np.finfo(np.float64).tiny)
@@ -413,7 +389,7 @@ class CountModel:
     left: FloatArray
     weights: FloatArray
     #: Known points and their counts. They are not recomputed, because a precomputed kernel may lack the similarity of a known
-    #: point to itself, and rows of must-include points are no multiples of q.
+    #: point to itself.
     known: KnownRows
     known_counts: FloatArray
 

@@ -74,7 +74,6 @@ def factorize(
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
     candidates: IntArray | None = None,
-    first: IntArray | None = None,
     random_state: Seed = 0,
     callback: Callable[[int, float], None] | None = None,
 ) -> Factor:
@@ -91,7 +90,6 @@ def factorize(
     weights : weight of each point in the trace and in the draws
     candidates : points that must be approximated whatever their weight; together they count in the draws as much as all
         weights, and the factorisation continues until their relative trace error, too, is within ``tol``
-    first : points that become pivots before others are drawn
     random_state : seed of the draws
     callback : called with (rank, relative error) after every block
 
@@ -129,18 +127,10 @@ def factorize(
             else np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
         )
         return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
-    first = np.zeros(0, np.intp) if first is None else first
-    if len(first) > limit:
-        raise InvalidInputError(
-            f"`max_rank` or `memory_budget` allow {limit} columns, but {len(first)} points must be included and take one each",
-            "Raise the limit, or include fewer points.",
-        )
     rows_matter = np.zeros(n)
     if candidates is not None and len(candidates):
         rows_matter[candidates] = float(ω.sum()) / len(candidates)
     state = _Pivoting(kernel, ω, rows_matter, diagonal, method, np.random.default_rng(random_state))
-    for at in range(0, len(first), PIVOTS_PER_BLOCK):
-        state.include(first[at : at + PIVOTS_PER_BLOCK])
     # Below this level the residual is rounding error.
     floor = 50 * float(np.finfo(kernel.dtype).eps)
     target = floor if method == "exact" else max(tol, floor)
@@ -217,14 +207,6 @@ class _Pivoting:
     def largest_error(self) -> float:
         """The larger of the errors for the targets and for the candidates."""
         return max(self.error, float(self.rows_matter @ self.residual))
-
-    def include(self, pivots: IntArray) -> None:
-        """Make these points pivots, except those that earlier pivots express."""
-        gram = self._residual_gram(pivots)
-        accepted = self._reject(gram, np.zeros(len(pivots)))
-        if accepted:
-            self._append(pivots[accepted], gram[np.ix_(accepted, accepted)])
-        self.residual = zero_at(self.residual, pivots)
 
     def extend(self, room: int) -> bool:
         """Add up to ``room`` pivots; False if only rounding is left of the points."""

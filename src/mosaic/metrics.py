@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 from mosaic._arrays import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
 from mosaic._checks import real_number
 from mosaic._devices import beside, on_host, rows_of, squares_of_rows
+from mosaic._threads import one_thread
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel
@@ -186,6 +187,7 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     return unexplained_at(kernel, chosen, [ridge], at=at)[0]
 
 
+@one_thread()
 def unexplained_at(
     kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float], *, at: Any = None
 ) -> tuple[FloatArray, ...]:
@@ -234,6 +236,7 @@ def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0))
 
 
+@one_thread()
 def unexplained_along(kernel: Kernel, ranked: ArrayLike, ridge: float, weights: FloatArray) -> FloatArray:
     """Σ_i ω_i err_i for the first 1, 2, 3, … of the ranked points: tr − cumulated Σ_i ω_i (L⁻¹ k_Ri)_j², with LLᵀ = K_RR + g I.
 

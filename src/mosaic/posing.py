@@ -7,21 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, row_blocks, row_norms_squared
+from mosaic._arrays import FloatArray, IntArray, as_indices, row_blocks
 from mosaic._codes import BoolArray, EqualRows
 from mosaic._devices import is_double
 from mosaic.door import as_vector, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.factor import Factor
-from mosaic.problem import (
-    ROUNDING_OF_SQUARES,
-    DesignProblem,
-    RowNorm,
-    critical_lam,
-    critical_strength,
-    project_out,
-    weighted_gram,
-)
+from mosaic.problem import DesignProblem, RowNorm, critical_lam, critical_strength, weighted_gram
 
 #: The largest of the weights, and each price, is at most this and at least its inverse.
 LARGEST_WEIGHT, LARGEST_PRICE = 2.0**200, 2.0**50
@@ -36,13 +28,11 @@ class Roles:
     weights : how much each point counts as a target
     cost : price of each point as a candidate; None if all are 1
     allowed : candidates, in ascending order
-    anchors : must-include points
     """
 
     weights: FloatArray
     cost: FloatArray | None
     allowed: IntArray
-    anchors: IntArray
 
     @classmethod
     def read(
@@ -51,7 +41,6 @@ class Roles:
         sample_weight: ArrayLike | None = None,
         cost: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
-        must_include: ArrayLike | None = None,
     ) -> Roles:
         """Check the user's arguments for n points."""
         weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
@@ -65,35 +54,28 @@ class Roles:
         allowed = np.arange(n) if candidates is None else np.sort(as_indices(candidates, n, "candidates"))
         if not len(allowed):
             raise InvalidInputError("must name at least one point; got none", parameter="candidates")
-        anchors = np.zeros(0, np.intp) if must_include is None else as_indices(must_include, n, "must_include")
-        return cls(weights, costs, allowed, anchors)
+        return cls(weights, costs, allowed)
 
     @property
     def is_plain(self) -> bool:
-        """Whether all points are candidates at the same price, and none must be included."""
-        return self.cost is None and len(self.allowed) == len(self.weights) and not len(self.anchors)
+        """Whether all points are candidates at the same price."""
+        return self.cost is None and len(self.allowed) == len(self.weights)
 
     def on(self, groups: EqualRows) -> Roles:
         """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
-        if groups.is_trivial and not len(self.anchors):
+        if groups.is_trivial:
             return self
-        anchors = np.unique(groups.group[self.anchors])
         may = np.zeros(len(groups.first), dtype=bool)
         may[groups.group[self.allowed]] = True
-        may[anchors] = False  # they are included already
         cost = None if self.cost is None else self._lowest_price(groups, self.cost)
-        return Roles(groups.sums(self.weights), cost, np.flatnonzero(may), anchors)
+        return Roles(groups.sums(self.weights), cost, np.flatnonzero(may))
 
     def takers(self, groups: EqualRows) -> FloatArray:
-        """1 for the points that share the row of their group: its must-include points, else its cheapest candidates."""
+        """1 for the points that share the row of their group: its cheapest candidates."""
         takes = np.zeros(groups.n)
         takes[self.allowed] = 1.0
         if self.cost is not None:
             takes[self.cost > self._lowest_price(groups, self.cost)[groups.group]] = 0.0
-        anchored = np.zeros(groups.n)
-        anchored[self.anchors] = 1.0
-        has_anchor = groups.sums(anchored)[groups.group] > 0
-        takes[has_anchor] = anchored[has_anchor]
         return takes
 
     def _lowest_price(self, groups: EqualRows, cost: FloatArray) -> FloatArray:
@@ -116,35 +98,26 @@ def _check_range(name: str, smallest: float, largest: float, limit: float) -> No
 
 @dataclass(frozen=True)
 class Posed:
-    """The design problem over distinct points: rows and prices of candidates, after must-include points are projected out.
+    """The design problem over distinct points: rows and prices of candidates.
 
     Attributes
     ----------
     problem : the design problem, at strength 1
     lam_crit : strength below which nothing is selected
-    is_settled : whether must-include points leave nothing for candidates to explain, at any strength
-    hidden : largest possible length, divided by price, of a candidate whose remainder was set to zero as rounding
     candidates, cost : distinct points that may be chosen, and their prices
-    anchors : must-include points
     initial : candidates that the solver begins with, best first
     """
 
     problem: DesignProblem
     lam_crit: float
-    is_settled: bool
-    hidden: float
     candidates: IntArray
     cost: FloatArray | None
-    anchors: IntArray
     initial: IntArray
 
     @classmethod
     def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> Posed:
         """The problem for distinct points with these roles and the kernel F Fᵀ."""
         F, weights = factor.F, roles.weights
-        has_anchors = len(roles.anchors) > 0
-        if has_anchors:
-            F, _ = project_out(F, roles.anchors)
         C = weighted_gram(F, weights)
         all_allowed = len(roles.allowed) == F.shape[0]
         rows = F if all_allowed else F[roles.allowed]
@@ -152,17 +125,9 @@ class Posed:
         if roles.cost is not None:
             cost = roles.cost[roles.allowed]
             rows = rows / cost.astype(F.dtype)[:, None]
-        hidden = 0.0
-        if has_anchors:
-            lengths = ROUNDING_OF_SQUARES * float(np.finfo(F.dtype).eps) * row_norms_squared(factor.F[roles.allowed])
-            lengths[row_norms_squared(rows) > 0] = 0.0
-            hidden = float(np.sqrt(lengths if cost is None else lengths / cost**2).max(initial=0.0))
-        targets_are_candidates = all_allowed and cost is None and not has_anchors and bool((weights == 1).all())
+        targets_are_candidates = all_allowed and cost is None and bool((weights == 1).all())
         problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and is_double(F))
-        is_settled = has_anchors and not (C.any() and _have_something_in_common(rows, C))
-        if is_settled:  # alpha then refers to the critical strength without must-include points
-            lam_crit = critical_lam(DesignProblem(factor.F, weighted_gram(factor.F, weights), 1.0))
-        elif row_norm == "l2":
+        if row_norm == "l2":
             lam_crit = critical_lam(problem)
         else:
             blocks = row_blocks(len(rows), len(F))
@@ -170,7 +135,7 @@ class Posed:
         initial = factor.pivots
         if not all_allowed:
             initial = np.searchsorted(roles.allowed, initial[np.isin(initial, roles.allowed)])
-        return cls(problem, lam_crit, is_settled, hidden, roles.allowed, cost, roles.anchors, initial)
+        return cls(problem, lam_crit, roles.allowed, cost, initial)
 
     def restrict(self, kept: BoolArray) -> Posed:
         """The same problem with fewer candidates; the solver begins with all of them."""
@@ -178,9 +143,3 @@ class Posed:
         cost = None if self.cost is None else self.cost[kept]
         initial = np.arange(int(kept.sum()))
         return replace(self, problem=problem, candidates=self.candidates[kept], cost=cost, initial=initial)
-
-
-def _have_something_in_common(candidates: FloatArray, C: FloatArray) -> bool:
-    """Whether any candidate has a non-zero similarity to a target."""
-    C = C.astype(candidates.dtype)
-    return any(bool((candidates[rows] @ C).any()) for rows in row_blocks(*candidates.shape))

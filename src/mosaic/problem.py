@@ -55,10 +55,6 @@ SQUARE_SPACE_RATIO = 2.0
 #: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
 #: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
-#: Singular values of must-include points below this share of the largest count as zero: their directions are not spanned.
-SPANNED_SHARE = 1e-10
-#: After a projection, a squared length below this many eps of the squared length before is rounding.
-ROUNDING_OF_SQUARES = 50.0
 #: Entries of the blocks of rows whose products with themselves are added up.
 GRAM_ENTRIES = 1 << 21
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
@@ -379,21 +375,6 @@ def _product_of_grams(X: Any, Y: Any) -> Any:
 
     in_blocks(multiply, X.shape[1], X.shape[1])
     return found
-
-
-def project_out(F: FloatArray, anchors: IntArray) -> tuple[FloatArray, FloatArray]:
-    """F(I − B Bᵀ) and B, an orthonormal basis of the anchors' features: points that are included at no cost.
-
-    Their rows have no price, so they remove everything that they can express; for the kernel this is the Schur complement. A row
-    whose squared length falls below 50 eps of what it was is set to zero, because the rest is rounding.
-    """
-    U, singular, _ = np.linalg.svd(np.asarray(F[anchors], np.float64).T, full_matrices=False)
-    B = U[:, singular > SPANNED_SHARE * singular.max(initial=0.0)]
-    projected = F - ((F @ B.astype(F.dtype)) @ B.T.astype(F.dtype))
-    left, eps = row_norms_squared(projected), float(np.finfo(F.dtype).eps)
-    projected[left <= ROUNDING_OF_SQUARES * eps * row_norms_squared(F)] = 0.0
-    projected[anchors] = 0.0
-    return projected, B
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,6 @@ def solve(
     sample_weight: ArrayLike | None = None,
     cost: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
-    must_include: ArrayLike | None = None,
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
@@ -86,8 +85,6 @@ def solve(
     sample_weight : how much each point counts as a target
     cost : price c_j > 0 of each point's row
     candidates : points that may be chosen (row numbers or mask); all points remain targets
-    must_include : points that are always representatives (row numbers or mask), as in ``MOSAIC.fit``; they need not be
-        candidates, their rows have no price, and the other representatives complement them
     random_state : seed; the same seed gives the same answer
     callback : called with the progress from time to time
 
@@ -98,11 +95,8 @@ def solve(
     Notes
     -----
     1. The paper leaves lam open; alpha, its multiple of the critical strength, is the usual scale-free parameter.
-    2. Equal points are one point of the program, with their number as weight. They share its row evenly; if some of them are
-       in ``must_include``, only these share it.
-    3. Must-include points are always in ``support``, even if their row is zero because they express no target. ``MOSAIC.fit``
-       solves its program without constraints and applies ``must_include`` when it chooses; unlike this function, it refuses
-       points without weight and equal points there.
+    2. Equal points are one point of the program, with their number as weight. They share its row evenly.
+    3. Rows that must be chosen are no part of the program: ``MOSAIC.fit(X, must_include=…)`` applies them when it chooses.
 
     Examples
     --------
@@ -127,9 +121,9 @@ def solve(
     check_kernel(kernel)
     one_of("solver", solver, get_args(SolverName))
     if one_of("row_norm", row_norm, get_args(RowNorm)) == "linf":
-        _check_linf(solver, sample_weight, must_include)
+        _check_linf(solver, sample_weight)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    roles = Roles.read(X.shape[0], sample_weight, cost, candidates, must_include)
+    roles = Roles.read(X.shape[0], sample_weight, cost, candidates)
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
     groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or kernel == "diffusion" else equal_rows(X)
     similarity = make_kernel(
@@ -172,7 +166,7 @@ def encode(
     kernel: Kernel,
     *,
     alpha: float | None = None,
-    lam: float | None = None,
+    lam: float | Callable[[Posed], float] | None = None,
     row_norm: RowNorm = "l2",
     solver: SolverName = "auto",
     tol: float = 1e-4,
@@ -182,13 +176,15 @@ def encode(
     roles: Roles | None = None,
     groups: EqualRows | None = None,
     warm: Encoding | None = None,
+    thin: bool = True,
     random_state: Seed = 0,
     callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
     """``solve`` for a kernel between distinct points and checked roles, without a warning if the gap is above ``tol``.
 
     ``groups`` says which points are equal; ``roles`` then has an entry for each of them. ``warm`` is an encoding for the same
-    kernel: its factor is reused, and the solver starts from its influence.
+    kernel: its factor is reused, and the solver starts from its influence. ``lam`` may be computed from the posed problem.
+    Without ``thin``, points that the certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
     """
     groups = EqualRows.trivial(kernel.n) if groups is None else groups
     roles = Roles.read(groups.n) if roles is None else roles
@@ -206,14 +202,16 @@ def encode(
                 memory_budget=memory_budget,
                 weights=of_points.weights,
                 candidates=of_points.allowed,
-                first=of_points.anchors,
                 random_state=random_state,
                 callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
             if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
                 factor = replace(factor, F=on_host(factor.F))
         posed = Posed.of(factor, of_points, row_norm)
-        strength = float(lam) if lam is not None else float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        if lam is None:
+            strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
+        else:
+            strength = float(lam(posed) if callable(lam) else lam)
         if not 1.0 / LARGEST_VALUE <= strength * factor.trace <= LARGEST_VALUE:
             raise InvalidInputError(
                 f"gives the program values near {strength * factor.trace:.1e}, whose squares leave the range of floats",
@@ -222,18 +220,16 @@ def encode(
                 value=alpha if lam is None else lam,
             )
         attempt = CertifiedRun(
-            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, callback
+            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, thin, callback
         )
         start = None if warm is None else warm.influence[groups.first][posed.candidates]
         solution, encoding = attempt.solve(posed, start)
         # If the error of the factor takes more than its share of the gap, a finer factor is needed.
-        left = float(np.trace(posed.problem.C)) / factor.trace  # share that must-include points leave
-        is_fine = trace_tol < 1e-3 * tol * left
+        is_fine = trace_tol < 1e-3 * tol
         if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
             break
-        trace_tol = min(0.25 * trace_tol, KERNEL_SHARE * tol * left)
-        factor = None
-    if encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
+        trace_tol, factor = 0.25 * trace_tol, None
+    if thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
         # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
         encoding = attempt.better(encoding, posed.restrict(np.isin(posed.candidates, factor.pivots)))
     if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
@@ -243,12 +239,10 @@ def encode(
     return encoding
 
 
-def _check_linf(solver: SolverName, sample_weight: ArrayLike | None, must_include: ArrayLike | None) -> None:
+def _check_linf(solver: SolverName, sample_weight: ArrayLike | None) -> None:
     """Refuse settings that the program with ℓ_∞ norms does not support."""
-    if sample_weight is not None or must_include is not None:
-        raise InvalidInputError(
-            "`row_norm='linf'` takes no `sample_weight` and no `must_include`", "Use `row_norm='l2'`."
-        )
+    if sample_weight is not None:
+        raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
     if solver == "interior-point":
         raise InvalidInputError(
             "`row_norm='linf'` has no interior-point solver", "Use `solver='auto'`, 'fista', 'admm' or 'reference'."

@@ -87,9 +87,8 @@ def test_sparse_group_that_stays_is_told():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(600, 5)), 20.0 + 3.0 * rng.normal(size=(150, 5))])
     model = MOSAIC(10).fit(X)
-    assert (
-        f"with a count below {model.selection_.cut.sparse_group:.3g}, are a sparse crowd, noise or a group"
-        in str(model.explain())
+    assert f"with a count below {model.selection_.cut.sparse_group:.3g}, are a sparse crowd, noise or a group" in str(
+        model.explain()
     )
 
 

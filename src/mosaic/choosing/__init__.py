@@ -19,9 +19,10 @@ from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, Proof, Solved, copies_of_rows, row_weights
 from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
-from mosaic.choosing.settings import Constraints, Settings, is_auto
+from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
 __all__ = [
+    "CERTIFIED_GAP",
     "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",

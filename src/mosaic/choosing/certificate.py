@@ -20,7 +20,7 @@ class SelectionCertificate:
 
     Attributes
     ----------
-    gap : relative duality gap of the program, approximation of the kernel included
+    gap : relative duality gap of the program, approximation of the kernel included; above 1 nothing is known of its optimum
     kernel_error : share of the kernel that the factor misses, contained in the gap
     rank : columns of the factor
     k : number of representatives
@@ -41,8 +41,9 @@ class SelectionCertificate:
     -----
     1. Do not mix the two measures: with the ridge even all points together leave something unexplained, and two sets with equal
        errors with the ridge can have errors without it that differ by a factor of several.
-    2. The bound holds for every set of k points, whether it obeys the constraints or not. So the choice is at most ``excess``
-       above the best set that obeys them, too; it may be nearer to that one than is proven.
+    2. The program has no constraints, and its bound holds for every set of k points. Sets that obey constraints, such as those
+       that hold all ``must_include`` rows, are some of these. So the choice is at most ``excess`` above the best of them, too;
+       it may be nearer to that one than is proven.
     """
 
     encoding: Certificate
@@ -99,14 +100,19 @@ class SelectionCertificate:
         def of_all(value: float) -> str:
             return percent(value / self.total)
 
+        solved = (
+            f"Nothing is known about the optimum of the program behind {them}."
+            if self.gap > 1
+            else f"The program behind {them} is solved to within {percent(self.gap)} of the value of choosing nothing "
+            f"({percent(self.kernel_error)} of it for similarities that are computed from {self.rank} numbers a row)."
+        )
         either = ", with the constraints or without" if self.constrained else ""
         return (
             f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}. "
             f"{EXPLAINED} {they} {of_all(self.error_without_ridge)} of the data unexplained, and {others} less than "
             f"{of_all(self.bound_without_ridge)}. The {percent(self.excess)} are proven where large weights have a price, so "
             f"that even a lone row that is chosen is half unexplained: there {they.lower()} {of_all(self.error)}, and {others} "
-            f"less than {of_all(self.bound)}. The program behind {them} is solved to within {percent(self.gap)} of its optimum "
-            f"({percent(self.kernel_error)} of it for similarities that are computed from {self.rank} numbers a row)."
+            f"less than {of_all(self.bound)}. {solved}"
         )
 
     def _repr_html_(self) -> str:
@@ -129,7 +135,7 @@ def _html_of(proven: SelectionCertificate) -> str:
         html_table(
             ["program", ""],
             [
-                ["gap: how far it can be from its optimum", percent(proven.gap)],
+                ["gap: how far it can be from its optimum, of the value of choosing nothing", percent(proven.gap)],
                 [
                     "kernel error: what similarities lose when they are computed from few numbers",
                     percent(proven.kernel_error),

@@ -43,6 +43,8 @@ RANGES = {
 }
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
+#: Relative gap to certify by default: of the program for k, for a sentence; of programs whose rows are read, where P* is small.
+CERTIFIED_GAP, SOLVED_GAP = 2e-2, 1e-3
 
 
 def is_auto(value: Any) -> bool:
@@ -82,7 +84,7 @@ class Settings:
     alpha: float | None = None
     lam: float | None = None
     solver: Any = "auto"
-    tol: float = 1e-3
+    tol: float | None = None
     max_iter: int = 10_000
     max_rank: int | None = None
     memory_budget: float | None = None
@@ -103,12 +105,18 @@ class Settings:
                 real_number(name, value, at_least=low, at_most=high, meaning=meaning)
         check_optional_whole_number("max_rank", self.max_rank, 1, "None sets no limit.")
         check_optional_whole_number("max_samples", self.max_samples, 2, "Leave it at None.")
-        real_number("tol", self.tol, above=0, remedy="Leave it at 1e-3.")
+        if self.tol is not None:
+            real_number("tol", self.tol, above=0, remedy="Leave it at None.")
         whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
         real_number("coef0", self.coef0)
         check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
         self._check_together()
+
+    @property
+    def gap(self) -> float:
+        """The gap to certify of programs whose rows are read."""
+        return self.tol or SOLVED_GAP
 
     def _check_together(self) -> None:
         """Refuse parameters that exclude one another."""

@@ -218,7 +218,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         _option("--lam", type=number, metavar="LAM", help="strength, as an absolute value"),
         _option("--solver", choices=SOLVERS, metavar="SOLVER", help=", ".join(SOLVERS)),
-        _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.001)"),
+        _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.02)"),
         _option("--max-iter", type=int, metavar="N", help="largest number of steps of first-order solvers"),
         _option("--max-rank", type=int, metavar="N", help="largest number of columns of the kernel's factor"),
     ),

@@ -18,7 +18,7 @@ from mosaic._devices import beside_as
 from mosaic.choosing import Selection
 from mosaic.data.naming import RowNames
 from mosaic.estimators._asking import NewRows, explain_new
-from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._jobs import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
 
 try:
@@ -49,6 +49,7 @@ SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
 FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 
 
+@computing_in_threads
 class FittedAttributes:
     """Attributes of a fitted estimator, read from its ``selection_``. None exist before ``fit``, as scikit-learn expects."""
 
@@ -131,7 +132,6 @@ class FittedAttributes:
         return self._found.material.row_names  # type: ignore[return-value]
 
     @property
-    @in_threads
     def effective_count_(self) -> FloatArray:
         """Effective count of each row: how many of the rows that a program compares look like it; 1 if it is alone."""
         return self._given(self._found.effective_count)

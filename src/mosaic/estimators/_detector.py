@@ -16,13 +16,14 @@ from mosaic.choosing import Decisions, Settings, flag_only
 from mosaic.encoding import Certificate
 from mosaic.estimators._base import FittedAttributes, Narrator
 from mosaic.estimators._detected import OutlierExplanation, explain_detected
-from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._jobs import computing_in_threads
 from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
 
 
+@computing_in_threads
 class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
@@ -93,7 +94,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         lam: float | None = None,
         max_samples: int | None = None,
         solver: Any = "auto",
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_iter: int = 10_000,
         max_rank: int | None = None,
         memory_budget: Any = None,
@@ -122,7 +123,6 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         self.random_state = random_state
         self.verbose = verbose
 
-    @in_threads
     def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
         """Compute the effective count of every row of X, and find the threshold.
 
@@ -165,12 +165,10 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         return self._found.cut.rule
 
     @property
-    @in_threads
     def certificate_(self) -> Certificate:
         """The certificate of the program of all rows; the first access solves the program."""
         return self._found.program_certificate
 
-    @in_threads
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
         check_is_fitted(self)

@@ -11,6 +11,7 @@ from mosaic._arrays import FloatArray, IntArray
 from mosaic._checks import whole_number
 from mosaic._devices import numpy_dtype
 from mosaic._files import html_card, html_table
+from mosaic._threads import one_thread
 from mosaic.budget import (
     Estimate,
     expected_rank,
@@ -19,7 +20,17 @@ from mosaic.budget import (
     memory_on_device,
     span_of_members,
 )
-from mosaic.choosing import EXPLAINED, Constraints, Points, Settings, draw_in_memory, geometry_of, percent, rank
+from mosaic.choosing import (
+    CERTIFIED_GAP,
+    EXPLAINED,
+    Constraints,
+    Points,
+    Settings,
+    draw_in_memory,
+    geometry_of,
+    percent,
+    rank,
+)
 from mosaic.estimators._material import geometry_of_sample
 from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
 from mosaic.estimators._selector import MOSAIC
@@ -101,6 +112,7 @@ def _curve(coverage: FloatArray, suggested: int, width: int = 300, height: int =
     )
 
 
+@one_thread()
 def path(
     X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
 ) -> CoverageCurve:
@@ -202,7 +214,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
         memory = memory_of_fit(n, itemsize, d, size)
     max_rank = rank_for(checked, strategy, n, matrix)
-    rank_expected = expected_rank(geometry.kernel, max_rank, model.tol)
+    rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
     if geometry.kernel.on_device:
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))

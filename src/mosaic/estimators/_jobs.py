@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from inspect import isfunction
+from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 
@@ -15,18 +16,29 @@ from mosaic._threads import available_threads, using_threads
 #: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
 BUDGET_OF_A_THREAD = 1e8
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Estimator = TypeVar("Estimator", bound=type[Any])
 
 
-def in_threads(method: Method) -> Method:
-    """The method, computed in the threads that the estimator's ``n_jobs`` and budget allow; see ``mosaic._threads``."""
+def computing_in_threads(estimator: Estimator) -> Estimator:
+    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow.
 
+    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic._threads``.
+    """
+    for name, member in list(vars(estimator).items()):
+        if isinstance(member, property) and member.fget is not None:
+            setattr(estimator, name, property(_in_threads(member.fget)))
+        elif isfunction(member) and not name.startswith("_"):
+            setattr(estimator, name, _in_threads(member))
+    return estimator
+
+
+def _in_threads(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         with work_on_devices(), using_threads(threads_of(self)):
             return method(self, *args, **kwargs)
 
-    return cast(Method, run)
+    return run
 
 
 def threads_of(estimator: Any) -> int:

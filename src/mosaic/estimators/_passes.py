@@ -166,7 +166,7 @@ class ByPasses:
             n_rounds=plan.n_rounds,
             alpha=alpha,
             lam=lam,
-            tol=settings.tol,
+            tol=settings.gap,
             first=np.sort(np.random.default_rng(seed).permutation(len(sample))[: plan.n_initial]) if paper else None,
             rule="error" if paper else "violation",
             prepare=geometry.prepare,
@@ -179,9 +179,9 @@ class ByPasses:
         """The program's solution as an encoding of the points of Algorithm 3, which stand for all rows."""
         sketch, kernel = self.sketch(material), material.kernel
         assert isinstance(kernel, PointKernel)
-        encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.tol)
+        encoding = sketch.encoding(kernel.over(sketch.sample.rows), self.n, self.settings.gap)
         advice = "Raise `n_initial` or `n_rounds`, or widen the kernel (a smaller `gamma`)."
-        warn_of_gap(encoding, self.settings.tol, advice)
+        warn_of_gap(encoding, self.settings.gap, advice)
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
@@ -196,8 +196,8 @@ class ByPasses:
         trace = certificate.scale / (0.5 * sketch.problem.lam)
         ridge = trace / self.n
         whole = DesignProblem(features(sketch.basis, kernel.over(sketch.sample.rows)), sketch.problem.C, 1.0)
-        best = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
-        U = triangle(best.dual_point(whole).E)
+        best, E = best_for_k(whole, k, ridge=ridge, initial=sketch.candidates)
+        U = triangle(E)
         task = Together(
             {
                 "gram": GramSum(Basis(kernel.take(chosen), np.eye(k, order="F")), prepare),
@@ -209,7 +209,8 @@ class ByPasses:
         error = trace - float(np.trace(np.linalg.solve(K + ridge * np.eye(k), gram)))
         lengths = Largest((float(found["scores:longest"]),))
         bounds = replace(
-            best.bounds(ridge, -EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace),
+            best,
+            outside=-EPS_OF_A_BOUND * float(np.finfo(np.float64).eps) * trace,
             scores=Largest.of(found["scores:values"], max(k, MOST_KEPT_SCORES)),
             spectrum=Spectrum.of_factor(sketch.problem.C, None, lengths),
         )

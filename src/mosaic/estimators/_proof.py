@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,16 +12,16 @@ import scipy.sparse as sp
 
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._devices import is_on_device, on_host, rows_of
-from mosaic.bounds import bound_of_points
+from mosaic.bounds import bound_of, strength_for_k
 from mosaic.budget import DEFAULT_ALPHA
-from mosaic.choosing import Answers, Material, Points, Selection, SelectionCertificate, Settings
+from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Points, Selection, SelectionCertificate, Settings
 from mosaic.data import open_source
 from mosaic.encoding import Encoding
 from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.passes import PerRow, Small, Task
-from mosaic.posing import Roles
+from mosaic.posing import Posed, Roles
 from mosaic.program import encode
 from mosaic.solvers.base import Status
 
@@ -115,48 +115,76 @@ class InMemory:
     def program(self, material: Material) -> tuple[Any, ...]:
         """What the solution depends on besides points and kernel."""
         settings = self.settings
-        return strength(settings), settings.solver, settings.tol, settings.max_iter, self.max_rank, material.seed
+        return strength(settings), settings.solver, settings.gap, settings.max_iter, self.max_rank, material.seed
 
     def encoding(self, material: Material) -> Encoding:
         """The certified encoding; warns if the solver did not finish or the certificate is weak.
 
         An earlier solution of the same program is returned: a new one would differ only within tolerance.
         """
-        settings, (points, kernel) = self.settings, self.everyone(material)
-        known = self.known
-        if known is not None and not known.is_of(points, same_kernel(settings, material.geometry.gamma)):
-            known = None
+        known = self._known(material)
         if known is not None and known.program == self.program(material):
             return known.encoding
-        alpha, lam = strength(settings)
+        return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
+
+    def _known(self, material: Material) -> Known | None:
+        """The program of an earlier fit, if its points and kernel are the same."""
+        kernel = same_kernel(self.settings, material.geometry.gamma)
+        same = self.known is not None and self.known.is_of(self.everyone(material)[0], kernel)
+        return self.known if same else None
+
+    def _solve(
+        self,
+        material: Material,
+        settings: Settings,
+        gap: float,
+        alpha: float | None,
+        lam: float | Callable[[Posed], float] | None,
+    ) -> Encoding:
+        points, kernel = self.everyone(material)
+        known = None if callable(lam) else self._known(material)
         encoding = encode(
             kernel,
             alpha=alpha,
             lam=lam,
             solver=settings.solver,
-            tol=settings.tol,
+            tol=gap,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
             roles=Roles.read(points.n, points.weights),
             warm=None if known is None else known.encoding,
+            thin=not callable(lam),
             random_state=material.seed,
         )
-        warn_of_gap(encoding, settings.tol)
+        warn_of_gap(encoding, gap)
         return encoding
 
     def certificate(self, selection: Selection) -> SelectionCertificate:
-        """The gap of the program, and a bound for every choice of k points, from the same factor or the kernel itself."""
-        material, encoding, k = selection.material, selection.encoding, len(selection.chosen)
+        """A bound for every choice of k points, from the program at the strength for k, and the gap of the program.
+
+        If a strength was set, or rows were chosen by the program, the gap is that of this program and not of the one for k.
+        """
+        material, settings, k = selection.material, selection.settings, len(selection.chosen)
         points, kernel = self.everyone(material)
         weights, chosen = points.weights, points.group[selection.rows]
         total = float(weights @ kernel.diagonal())
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
+
+        def lam(posed: Posed) -> float:
+            return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
+
+        is_set = settings.mode == "paper" or settings.alpha is not None or settings.lam is not None
+        quick = replace(settings, solver="auto") if is_set else settings
+        program = self._solve(material, quick, settings.tol or CERTIFIED_GAP, None, lam)
+        given = selection.encoding if is_set else program
+        if is_set and settings.gap != self.settings.gap:
+            given = self._solve(material, settings, settings.gap, *strength(settings))
         return SelectionCertificate(
-            encoding.certificate,
+            given.certificate,
             k,
             float(weights @ with_ridge),
-            bound_of_points(kernel, encoding.factor, weights, k, ridge),
+            bound_of(program, k, ridge),
             selection.decisions,
             total,
             float(weights @ without),

@@ -25,7 +25,7 @@ from mosaic.data import is_source, open_source
 from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
-from mosaic.estimators._jobs import in_threads
+from mosaic.estimators._jobs import computing_in_threads
 from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._passes import select_by_passes
@@ -39,9 +39,11 @@ from mosaic.passes import TakeRows
 THRESHOLDS = (
     "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
     "op_threshold",
+    "tol",
 )  # fmt: skip
 
 
+@computing_in_threads
 class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
@@ -68,7 +70,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         mode: str = "auto",
         op_threshold: float | None = None,
         solver: Any = "auto",
-        tol: float = 1e-3,
+        tol: float | None = None,
         max_iter: int = 10_000,
         warm_start: bool = False,
         max_rank: int | None = None,
@@ -115,7 +117,6 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.verbose = verbose
 
     @with_callbacks
-    @in_threads
     def fit(
         self,
         X: Any,
@@ -213,13 +214,11 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return len(self._found.rows)
 
     @property
-    @in_threads
     def labels_(self) -> IntArray:
         """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
         return self._given(self._found.answers.labels)
 
     @property
-    @in_threads
     def representation_error_(self) -> FloatArray:
         """Share of each row that the representatives cannot express."""
         return self._given(self._found.answers.representation_error)
@@ -230,19 +229,16 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self._found.cut.count
 
     @property
-    @in_threads
     def coverage_(self) -> float:
         """Share of the rows that belong which the representatives express."""
         return self._found.coverage
 
     @property
-    @in_threads
     def influence_(self) -> FloatArray:
         """Norm of each row's row in the encoding; the first access solves the program."""
         return self._given(self._found.influence)
 
     @property
-    @in_threads
     def certificate_(self) -> SelectionCertificate:
         """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
 
@@ -250,14 +246,13 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         """
         return self._found.certificate
 
-    @in_threads
     def rethreshold(self, **changes: Any) -> Self:
         """Choose again with other thresholds, without reading the data again.
 
         Parameters
         ----------
         **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
-            objective, op_threshold
+            objective, op_threshold, tol
 
         Returns
         -------
@@ -265,7 +260,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Notes
         -----
-        1. The answer is that of a fresh fit with these parameters.
+        1. The answer is that of a fresh fit with these parameters; in paper mode, ``tol`` refines the certificate only.
 
         Examples
         --------
@@ -367,12 +362,13 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
 
 
+@computing_in_threads
 class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
     """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
 
     One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs
     on random parts of the data, are outliers. Of the others, k are chosen so that every row is as similar as possible to the
-    nearest of them. The first access to ``certificate_`` solves the program of all rows and proves how far the choice can be from
+    nearest of them. The first access to ``certificate_`` solves a program of all rows and proves how far the choice can be from
     the best.
 
     Parameters
@@ -417,8 +413,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
     solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
-    tol : float, default 0.001
-        Relative gap to certify.
+    tol : float, optional
+        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        0.001 for ``influence_`` and for the program of paper mode.
     max_iter : int
         Steps of first-order solvers.
     warm_start : bool, default False
@@ -475,8 +472,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
        rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
        on a seed, their order, or where they are; 10 000 of its points are to be covered.
-    5. The program of all rows is solved once, on first access to ``certificate_``, ``influence_``, ``alpha_``, ``lam_`` or
-       ``n_iter_``; in paper mode, which chooses by it, it is solved in ``fit``.
+    5. The program of all rows that ``influence_``, ``alpha_``, ``lam_`` and ``n_iter_`` tell of is solved once, on first access
+       to one of them; in paper mode, which chooses by it, it is solved in ``fit``. ``certificate_`` solves one of its own, at the
+       strength for k.
     6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
        ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
 
@@ -517,7 +515,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         explained, total = self._ask(X, "explained_at").sum(axis=0)
         return float(explained / total)
 
-    @in_threads
     def _ask(self, X: Any, question: str) -> Any:
         """The answers of a method of the selection for the rows of X."""
         check_is_fitted(self)

@@ -12,6 +12,7 @@ import numpy as np
 from mosaic._arrays import FloatArray
 from mosaic._files import jsonable
 from mosaic._frames import n_rows
+from mosaic._threads import one_thread
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, rank, suggested_number
 from mosaic.estimators import count_threshold
 from mosaic.exceptions import InvalidInputError
@@ -40,6 +41,7 @@ LONGEST_CURVE = 1000
 GROUP_SIZES, MOST_IN_GROUPS = (3, 5, 10, 20, 50), 2000
 
 
+@one_thread()
 def summary(
     estimator: Any,
     X: Any = None,
@@ -133,15 +135,14 @@ def summary(
 
 def _certificate(selection: Selection, wanted: bool, detects: bool) -> CertificatePart:
     """The certificate of the representatives, or of the program alone; empty if it is neither wanted nor known."""
-    if not wanted and not selection.is_solved:
+    if not wanted and not selection.is_solved and not selection.is_proven:
         return CertificatePart(None, None, None, None, None, None, "The certificate has not been computed.")
-    proven = selection.program_certificate
+    chosen = None if detects or not (wanted or selection.is_proven) else selection.certificate
+    proven = selection.program_certificate if chosen is None else chosen.encoding
     gap, error, rank_ = finite(proven.gap), finite(proven.kernel_error), int(proven.rank)
-    known = f"to a gap of {100 * proven.gap:.2g} %" if finite(proven.suboptimality) is None else str(proven)
-    sentence = f"The program behind this is solved {known}."
-    if not wanted or detects:
+    sentence = f"The program behind this is {proven}."
+    if not wanted or chosen is None:
         return CertificatePart(gap, error, rank_, None, None, None, sentence)
-    chosen = selection.certificate
     excess = finite(chosen.excess)
     return CertificatePart(
         gap,

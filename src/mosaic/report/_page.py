@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from mosaic._threads import one_thread
 from mosaic.choosing import counted
 from mosaic.data import check_output, replacing
 from mosaic.exceptions import MissingDependencyError
@@ -26,6 +27,7 @@ PRINTED_COLUMNS, CARD_CELLS = 9, 3
 ESCAPED = {ord("<"): "\\u003c"}
 
 
+@one_thread()
 def report_html(
     model: Any,
     *,

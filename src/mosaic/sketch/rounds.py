@@ -121,7 +121,7 @@ class Sketch:
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
-            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None, np.zeros(0, np.intp)),
+            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None),
             stands_for=self.sample.standing_for(n),
         )
 

@@ -21,7 +21,6 @@ class Status(Enum):
 
     CONVERGED = "The gap is within the tolerance."
     TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
-    NOTHING_LEFT = "The must-include points leave nothing for a candidate to explain: include fewer points."
     MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
     STALLED = (
         "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
