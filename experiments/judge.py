@@ -5,11 +5,8 @@ A number that has no meaning for a case is None: no classes, no outliers, nothin
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -41,16 +38,13 @@ SIDE_LIGHT = 1 / 4
 BETA_SQUARED = 0.3
 
 
-def judge_selection(
-    case: Case, picks: Picks | ArrayLike, *, seconds: float | None = None, peak_memory: int | None = None
-) -> Verdict:
+def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
     """How good a set of rows is, as numbers that do not know which method chose it.
 
     Parameters
     ----------
     case : the task
     picks : rows of ``case.X``, none twice
-    seconds, peak_memory : of the run, see ``measure``; passed on
 
     Returns
     -------
@@ -66,7 +60,6 @@ def judge_selection(
         classes are picked equally often, 0 if one alone is, or none
     classes_hit, classes : distinct classes among the picked inliers, and among the inliers
     redundancy : how much of a pick the others express, see ``mosaic.metrics.redundancy``
-    seconds, peak_memory : as given
 
     Notes
     -----
@@ -93,8 +86,6 @@ def judge_selection(
         "radius_95": _in_units(nearest, MOST, scale),
         **_classes(case, taught),
         "redundancy": redundancy(kernel, indices) if len(indices) else None,
-        "seconds": seconds,
-        "peak_memory": peak_memory,
     }
 
 
@@ -235,32 +226,20 @@ def scaled(v: FloatArray) -> FloatArray:
     return (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
 
 
-def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | None]:
-    """function(*args), the processor seconds it took, and by how many bytes the process grew at its peak.
+def measure(function: Callable[..., T], *args: Any) -> tuple[T, float]:
+    """function(*args), and the processor seconds it took, over all threads.
 
-    Notes
-    -----
-    1. The seconds are those of the processor, over all threads: with one BLAS thread they are those on the clock of an idle
-       machine, and stay so on a busy one.
-    2. The peak is that of resident memory, which Linux keeps itself: Python's, NumPy's and compiled code's alike, and
-       without slowing anything down, as tracemalloc would. It is VmHWM, set back before the run, less VmRSS before it.
-       Pages that are asked for but never touched do not count, nor does memory that the process holds free and uses
-       again; that of earlier runs is given back as far as the C library can. Other threads of the process are counted in.
-    3. On other systems the bytes are None.
+    With one BLAS thread these are the seconds on the clock of an idle machine, and stay so on a busy one.
 
     Examples
     --------
-    >>> result, seconds, peak = measure(sum, [1, 2, 3])
+    >>> result, seconds = measure(sum, [1, 2, 3])
     >>> result, seconds >= 0
     (6, True)
     """
-    gc.collect()
-    before = _resident_after_reset()
     start = time.process_time()
     result = function(*args)
-    seconds = time.process_time() - start
-    peak = None if before is None else max(_memory("VmHWM") - before, 0)
-    return result, seconds, peak
+    return result, time.process_time() - start
 
 
 def _checked_picks(case: Case, picks: Picks | ArrayLike) -> IntArray:
@@ -380,23 +359,3 @@ def _f1_of_true_share(truth: BoolArray, values: FloatArray) -> float:
     edge = np.partition(values, -m)[-m]
     above, at = values > edge, values == edge
     return float((truth[above].sum() + (m - above.sum()) * truth[at].mean()) / m)
-
-
-def _resident_after_reset() -> int | None:
-    """Bytes resident now, with the kernel's record of the peak set to it; None where that cannot be done."""
-    try:
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
-        Path("/proc/self/clear_refs").write_text("5")  # 5: set VmHWM back to VmRSS
-        return _memory("VmRSS")
-    except (OSError, TypeError):
-        return None
-
-
-def _memory(field: str) -> int:
-    """A field of /proc/self/status, in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return 1024 * int(line.split()[1])
-    raise OSError(f"/proc/self/status has no {field}")
