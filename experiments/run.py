@@ -17,8 +17,8 @@ import platform
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
@@ -132,9 +132,7 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
     together, timed = ([job for job in todo if (job.task == "time") == alone] for alone in (False, True))
     if together:
         with _pool(workers) as pool:
-            chosen = _choose_all(together, pool, folder, bar)
-            runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in together]
-            for future in as_completed(runs):
+            for future in _item_by_item(together, pool, folder, bar):
                 write(future.result())
     if timed:
         with _pool(max(workers // 2, 1)) as pool:
@@ -149,21 +147,24 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
-def _choose_all(jobs: Iterable[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar) -> dict[str, Choice]:
-    """Settings for all jobs whose methods have a choice; those in the folder are not chosen again."""
-    chosen = _read_settings(folder)
-    needed: dict[str, Job] = {}
-    for job in jobs:
-        if _has_grid(job):
-            needed.setdefault(json.dumps(settings_key(job)), job)
-    futures = {pool.submit(choose_settings, job): key for key, job in needed.items() if key not in chosen}
-    for number, future in enumerate(as_completed(futures), 1):
-        key = futures[future]
-        chosen[key] = future.result()
-        if "missing" not in chosen[key]:
-            _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
-        bar.say(f"settings {number}/{len(futures)}")
-    return chosen
+def _item_by_item(
+    jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar
+) -> Iterator[Future[dict[str, Any]]]:
+    """The runs as they end, those of an item after those before it; meanwhile settings of the next item are chosen."""
+    chosen, runs = _read_settings(folder), []
+    for item in dict.fromkeys(job.item for job in jobs):
+        mine = [job for job in jobs if job.item == item]
+        needed = {json.dumps(settings_key(job)): job for job in reversed(mine) if _has_grid(job)}
+        choosing = {pool.submit(choose_settings, job): key for key, job in needed.items() if key not in chosen}
+        yield from as_completed(runs)
+        for number, future in enumerate(as_completed(choosing), 1):
+            key = choosing[future]
+            chosen[key] = future.result()
+            if "missing" not in chosen[key]:
+                _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
+            bar.say(f"settings of {item} {number}/{len(choosing)}")
+        runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in mine]
+    yield from as_completed(runs)
 
 
 def _stopped(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
@@ -284,14 +285,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=RESULTS)
     options = parser.parse_args()
-    for item in options.item or PAPER:
-        jobs = [
-            job
-            for job in jobs_of(item, small=options.slice == "small")
-            if job.method in (options.method or [job.method])
-        ]
-        new = run_all(jobs, workers=options.workers, folder=options.folder)
-        sys.stderr.write(f"{item}: {new} new runs of {len(jobs)} in {options.folder}\n")
+    items = options.item or list(PAPER)
+    jobs = [job for item in items for job in jobs_of(item, small=options.slice == "small")]
+    if options.method:
+        jobs = [job for job in jobs if job.method in options.method]
+    new = run_all(jobs, workers=options.workers, folder=options.folder)
+    sys.stderr.write(f"{new} new runs of {len(jobs)} in {options.folder}\n")
 
 
 if __name__ == "__main__":
