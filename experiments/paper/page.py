@@ -37,12 +37,13 @@ TITLES = {
     "structured": "Structured outliers",
     "f1_table": "The F1 table",
 }
+KINDS = ("reproduced", "in some readings", "not reproduced", "cannot be told", "no runs")
 INTRODUCTION = """\
 # Results
 
-What the paper claims, in its own words, and what came out when we ran it. `mode="paper"` is its algorithm as written, beside the
-best of the methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a range, and a
-claim counts as reproduced only if it holds in all of it."""
+What the paper claims, in its own words, and what came out when we ran it. `mode="paper"` is its algorithm as written, beside
+the best of the methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a
+range, and a claim counts as reproduced only if it holds in all of it."""
 FOOT = f"""\
 Rules, readings and all tables are in the [details]({DETAILS}). Everything is made by a program from the lines of the runs:
 `make experiments-all`, or a small slice in minutes with `make experiments`.
@@ -54,13 +55,13 @@ RULES = f"""\
 - A claim is about {HERO}, which is `mode="paper"`, against what the paper compares with: {", ".join(SELECTION_RIVALS)} for
   selection, {", ".join(DETECTION_RIVALS)} for detection. M-kmeans, FDR and RML are surrogates: definitions of them could not be
   found. Where only a surrogate is as good, this says nothing about the original, and the reading stays open.
-- A method with settings gets the best of them on other data: another draw of a manifold, another part of a split, other photographs.
-  For the share of outliers among the picks the best are those with the smallest share, else those with the best accuracy, AUC, or
-  explained share. MOSAIC() has no settings. For running times everybody keeps the defaults.
+- A method with settings gets the best of them on other data: another draw of a manifold, another part of a split, another
+  photograph. For the share of outliers among the picks the best are those with the smallest share, else those with the best
+  accuracy, AUC, or explained share. MOSAIC() has no settings. For running times everybody keeps the defaults.
 - Numbers are means over runs ± their standard deviation, all from `experiments/judge.py`. Bold is the best mean of a column."""
 TIERS = """\
-- **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written, `mode="paper"`;
-  MOSAIC (paper, scalable) its variant for many points, `strategy="sketch"`.
+- **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written,
+  `mode="paper"`; MOSAIC (paper, scalable) its variant for many points, `strategy="sketch"`.
 - **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known.
 - **surrogate**: a stand-in for a baseline whose definition could not be found.
 - **peer**: a method that users use, and that the paper does not compare with."""
@@ -70,11 +71,8 @@ def summary(lines: Sequence[Line]) -> str:
     """The first page: one line a claim."""
     found = {claim: claim.decide(lines) for claim in CLAIMS}
     counts = Counter(_kind(f.status) for f in found.values())
-    words = ", ".join(
-        f"{counts[kind]} {kind}" for kind in ("reproduced", "in some readings", "not reproduced") if counts[kind]
-    )
-    rest = len(found) - sum(counts[kind] for kind in ("reproduced", "in some readings", "not reproduced"))
-    words = f"Of {len(found)} claims that runs can decide: {words}{f', {rest} open' if rest else ''}."
+    words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+    words = f"Of {len(found)} claims that runs can decide: {words}."
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
     header = ["", "claim", "the paper's words", "verdict", 'mode="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
@@ -113,7 +111,8 @@ def figure_of(found: Found) -> str:
         return found.words or ABSENT
     mine, theirs = (number_range([getattr(r, side) for r in known], found.digits) for side in ("paper", "other"))
     names = list(dict.fromkeys(reading.whose for reading in known if reading.whose))
-    return f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
+    text = f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
+    return f"{text}; {found.note}" if found.note else text
 
 
 def default_of(found: Found) -> str:
@@ -161,7 +160,7 @@ def _claim(number: int, claim: Claim, found: Found) -> str:
         row[1] = f"{row[1]} (beside: no reading)"
     shown = markdown(["reading", "", 'mode="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
     text = f"**Reading.** {claim.reading}\n\n**Rule.** {claim.rule}\n\n**{found.status.capitalize()}**"
-    return f"(claim-{number})=\n### {number}. {claim.text}\n\n{quotes}\n\n{text}\n\n{shown}"
+    return f"### Claim {number}\n\n**{claim.text}**\n\n{quotes}\n\n{text}\n\n{shown}"
 
 
 def _reading_row(reading: Reading, digits: int) -> list[str]:

@@ -7,11 +7,11 @@ of them holds, fails, stays open or has no numbers. A claim is reproduced if all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal, TypeAlias
 
-from experiments.items import AMBIENT, DETECTION_RIVALS, SCALABLE, TABLE_AMBIENT, ambient
+from experiments.items import AMBIENT, DETECTION_RIVALS, FLAT, SCALABLE, TABLE_AMBIENT, ambient
 from experiments.paper import faces, running_time
 from experiments.paper._lines import (
     AUC,
@@ -33,6 +33,7 @@ from experiments.paper._lines import (
     mean_ranks,
     tiers,
 )
+from experiments.paper._markdown import ABSENT
 
 Outcome: TypeAlias = Literal["holds", "fails", "open", "absent"]
 #: The method as the paper has it, the defaults of this library, and what the paper compares with.
@@ -55,6 +56,7 @@ PRINTED = {
 }
 EXPLAINED = Measure("explained_share", "explained share of the inliers")
 REDUNDANCY = Measure("redundancy", "redundancy", higher=False)
+PICKS = Measure("n_picks", "picks")
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ class Found:
     digits: int = 2
     #: Whether more is better, for telling where MOSAIC() is behind; None where it takes no part.
     higher: bool | None = None
-    #: The figure in words, where ranges of the readings' numbers would not say it.
+    #: The figure in words, where ranges of the readings' numbers would not say it; and what follows it.
     words: str = ""
-    beside: tuple[Reading, ...] = field(default=())
+    note: str = ""
+    beside: tuple[Reading, ...] = ()
 
     @property
     def status(self) -> str:
@@ -158,15 +161,23 @@ def _columns(lines: Sequence[Line], measure: Measure, by: str, heading: str) -> 
 def fewer_outliers(lines: Sequence[Line], name: str) -> Found:
     """The share of outliers among the picks, mean over ratios, in each dimension; three dimensions beside."""
     mine = latest(lines, "robustness")
-    columns, tier = {key[0]: column for key, column in cells(mine, OUTLIER_SHARE, ["dataset"]).items()}, tiers(mine)
+    columns, picks = ({key[0]: c for key, c in cells(mine, m, ["dataset"]).items()} for m in (OUTLIER_SHARE, PICKS))
+
+    def decided(sets: Mapping[str, str]) -> tuple[Reading, ...]:
+        known = {heading: columns[dataset] for heading, dataset in sets.items() if dataset in columns}
+        each = contest(known, OUTLIER_SHARE, SELECTION_RIVALS, tiers(mine), substantial=SUBSTANTIAL)
+        counts = {r.name: _mean(picks[sets[r.name]], HERO) for r in each}
+        return tuple(replace(r, words=f"{counts[r.name]:.0f} picks") if r.paper is not None else r for r in each)
+
     if name == "frey":
-        named = {"560 dimensions": columns["frey"]} if "frey" in columns else {}
-        return Found(contest(named, OUTLIER_SHARE, SELECTION_RIVALS, tier, substantial=SUBSTANTIAL), higher=False)
-    high = {f"{d} dimensions": columns[ambient(name, d)] for d in AMBIENT if ambient(name, d) in columns}
-    flat = {"3 dimensions": columns[name]} if name in columns else {}
-    each = (contest(c, OUTLIER_SHARE, SELECTION_RIVALS, tier, substantial=SUBSTANTIAL) for c in (high, flat))
-    readings, beside = each
-    return Found(readings, higher=False, beside=beside)
+        readings, beside = decided({"560 dimensions": name}), ()
+    else:
+        readings = decided({f"{d} dimensions": ambient(name, d) for d in AMBIENT})
+        beside = decided({f"{FLAT} dimensions": name})
+    counted = [float(r.words.split()[0]) for r in readings if r.words]
+    return Found(
+        readings, higher=False, beside=beside, note=f"{number_range(counted, 0)} picks of 20" if counted else ""
+    )
 
 
 def all_at_once(lines: Sequence[Line]) -> Found:
@@ -184,7 +195,7 @@ def all_at_once(lines: Sequence[Line]) -> Found:
         paper = mean_ranks([({m: c for m, c in column.items() if m != DEFAULT}, higher) for column, higher in columns])
         ours = mean_ranks([({m: c for m, c in column.items() if m != HERO}, higher) for column, higher in columns])
         others = {m: rank for m, rank in paper.items() if m != HERO}
-        if HERO not in paper or not others:
+        if not others or any(_mean(column, HERO) is None for column, _ in columns):
             readings.append(Reading(f"{d} dimensions", "absent"))
             continue
         first = min(others, key=others.__getitem__)
@@ -254,7 +265,7 @@ def all_slower(lines: Sequence[Line], heroes: Sequence[str], rivals: Sequence[st
         order: tuple[Outcome, ...] = ("fails", "open", "holds")
         outcome = next((o for o in order if o in outcomes), "absent")
         readings.append(Reading(hero, outcome, words=each.words))
-        words.append(f"{hero}: {each.words}")
+        words += [f"{hero}: {each.words}"] if each.words else []
     return Found(tuple(readings), words="; ".join(words))
 
 
@@ -328,15 +339,16 @@ def separates(lines: Sequence[Line]) -> Found:
     named = {"swiss roll": latest(lines, "f1_table"), "Frey faces": latest(lines, "structured")}
     readings = []
     for name, mine in named.items():
-        each = {case: column for case, column in cells(mine, AUC, ["dataset", "ratio"]).items()}
-        values = [mean for column in each.values() if (mean := _mean(column, HERO)) is not None]
-        ours = [mean for column in each.values() if (mean := _mean(column, DEFAULT)) is not None]
+        each = list(cells(mine, AUC, ["dataset", "ratio"]).values())
+        values = [mean for column in each if (mean := _mean(column, HERO)) is not None]
+        ours = [mean for column in each if (mean := _mean(column, DEFAULT)) is not None]
         if not values:
             readings.append(Reading(name, "absent"))
             continue
         outcome: Outcome = "holds" if min(values) > 0.5 else "fails"
         readings.append(Reading(name, outcome, min(values), None, "", min(ours) if ours else None))
-    return Found(tuple(readings), words=f"least AUC {number_range([r.paper for r in readings], 2)}")
+    least = number_range([r.paper for r in readings], 2)
+    return Found(tuple(readings), words=f"least AUC {least}" if least != ABSENT else "")
 
 
 def detection(lines: Sequence[Line], item: str, measures: Sequence[Measure], sets: Mapping[str, str]) -> Found:
@@ -428,7 +440,8 @@ def as_printed(lines: Sequence[Line]) -> Found:
         words = ", ".join(f"{mean:.3f} ({value:.3f})" for mean, value in pairs)
         outcome: Outcome = "holds" if max(gaps) <= NEAR + EQUAL else "fails"
         readings.append(Reading(name, outcome, max(gaps), None, "", max(others, default=None), words))
-    return Found(tuple(readings), words=f"at most {number_range([r.paper for r in readings], 2)} apart")
+    apart = number_range([r.paper for r in readings], 2)
+    return Found(tuple(readings), words=f"at most {apart} apart" if apart != ABSENT else "")
 
 
 def number_range(values: Sequence[float | None], digits: int) -> str:
@@ -441,7 +454,7 @@ def number_range(values: Sequence[float | None], digits: int) -> str:
     """
     known = [value for value in values if value is not None]
     if not known:
-        return "—"
+        return ABSENT
     low, high = (f"{value:.{digits}f}" for value in (min(known), max(known)))
     return low if low == high else f"{low} to {high}"
 
