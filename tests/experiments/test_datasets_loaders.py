@@ -36,6 +36,8 @@ from experiments.datasets import (
 )
 from mosaic.exceptions import InvalidInputError
 
+pytestmark = pytest.mark.slow
+
 real_folder = pytest.mark.skipif(not files.data_folder().is_dir(), reason="the folder of real sets is not here")
 
 
