@@ -43,6 +43,8 @@ SELECTION_RIVALS = ("SMRS", "DS3", "SSM", "K-medoids", "M-kmeans")
 SUBSTANTIAL = 0.5
 #: "Not much" accuracy, and the distance up to which two F1 are the same.
 LITTLE, NEAR = 0.02, 0.05
+#: MOSAIC() is behind where it is worse by more than this.
+LEVEL = 0.005
 #: AUC from which on patches match an object, and below which they do not; 0.5 is chance.
 MATCH, NO_MATCH = 0.8, 0.6
 #: Class balance from which on subjects are picked about equally often: of 15 picks 6, 3, 3, 2 and 1 have 0.907.
@@ -109,7 +111,7 @@ class Found:
         """Whether MOSAIC() is behind the paper's method or the one to beat, in a reading."""
         sign = 1.0 if self.higher else -1.0
         return self.higher is not None and any(
-            sign * (value - reading.default) > 0.5 * 10**-self.digits
+            sign * (value - reading.default) > LEVEL
             for reading in self.readings
             if reading.default is not None
             for value in (reading.paper, reading.other)

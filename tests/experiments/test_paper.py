@@ -413,7 +413,7 @@ def test_first_page_has_a_line_for_each_claim_and_says_where_the_default_is_behi
         ]
     )
     assert text.count("(results-details.md#claim-") == len(CLAIMS)
-    assert "| **reproduced** | 0.00 (0.30, SMRS); 20 picks of 20 | 0.20 |" in text
+    assert "| **reproduced** | 0.000 (0.300, SMRS); 20 picks of 20 | 0.200 |" in text
     assert f"Of {len(CLAIMS)} claims that runs can decide: 1 reproduced, {len(CLAIMS) - 1} no runs." in text
     assert f"- 1: {CLAIMS[0].why}." in text
 
@@ -427,8 +427,8 @@ def test_second_page_has_sentence_reading_rule_and_what_is_missing():
     jobs += [Job("robustness", "select", m, "sphere", None, 0.5, 300, 20, 0) for m in ("MOSAIC (paper)", "DS3")]
     text = page.details(lines, jobs)
     assert text.count("**Reading.**") == text.count("**Rule.**") == text.count("### Claim") == len(CLAIMS)
-    assert "| 3 dimensions | fails (beside: no reading) | 0.10 | 0.30 (SMRS) |" not in text  # it holds there
-    assert "| 3 dimensions | holds (beside: no reading) | 0.10 | 0.30 (SMRS) |" in text
+    assert "| 3 dimensions | fails (beside: no reading) | 0.100 | 0.300 (SMRS) |" not in text  # it holds there
+    assert "| 3 dimensions | holds (beside: no reading) | 0.100 | 0.300 (SMRS) |" in text
     assert "| robustness | sphere | 2 of 8 | MOSAIC, SMRS |" in text
     assert "| robustness | trefoil | 1 of 1 | all |" in text
     assert "Sets that were not at hand: frey." in text
