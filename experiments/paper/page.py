@@ -157,7 +157,7 @@ def _claim(number: int, claim: Claim, found: Found) -> str:
     quotes = "\n".join(f"- “{words}” ({section})" for section, words in claim.sentences.items())
     rows = [_reading_row(reading, found.digits) for reading in (*found.readings, *found.beside)]
     for row in rows[len(found.readings) :]:
-        row[1] = f"{row[1]} (beside: no reading)"
+        row[1] = f"{row[1]} (beside)"
     shown = markdown(["reading", "", 'mode="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
     text = f"**Reading.** {claim.reading}\n\n**Rule.** {claim.rule}\n\n**{found.status.capitalize()}**"
     return f"### Claim {number}\n\n**{claim.text}**\n\n{quotes}\n\n{text}\n\n{shown}"
