@@ -160,7 +160,7 @@ def test_spoiled_halves_are_sets_with_outliers_of_their_own_half():
         score = {"accuracy_1nn": value, "outlier_share": value / 2}
         lines.append(line("spoiled", "MOSAIC", dataset, 0, kind, 1.0, 30, **score))
     text = quality.section(lines)
-    text = text[text.index("### Selection among outliers") : text.index("where these can be told apart")]
+    text = text[text.index("## Selection among outliers") : text.index("where these can be told apart")]
     assert "4 cases of 2 sets." in text
     assert "0.450 [0.200, 0.700]" in text  # all
     assert "On either half (1 choosing and 1 confirming cases); a set of one half with outliers of the other" in text
