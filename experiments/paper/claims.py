@@ -177,7 +177,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The mean accuracy is above that of every other method of the paper.",
         partial(rules.accuracy, rivals=SELECTION_RIVALS),
         "classification",
-        "medoids, which K-medoids optimises, are what 1-NN wants; MOSAIC() trades some of it for rejecting outliers",
+        "K-medoids minimises the very distances that 1-NN uses; MOSAIC() covers similarities, and keeps doubtful rows for last",
     ),
     Claim(
         "More accurate than SSM.",
