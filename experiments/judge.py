@@ -11,15 +11,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
-from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+from sklearn.metrics import f1_score, precision_recall_curve, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from experiments.datasets.cases import Case
 from experiments.datasets.pictures import Picture
 from experiments.methods import Picks
-from mosaic._arrays import FloatArray, IntArray, as_indices, row_blocks
+from mosaic._arrays import FloatArray, IntArray, as_indices
 from mosaic._codes import BoolArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, resolve_gamma
@@ -30,8 +29,6 @@ T = TypeVar("T")
 
 #: Price of errors of the linear classifier, for data whose distances from the mean are 1 in the root mean square.
 SVM_PRICE = 100.0
-#: Share of the inliers within ``radius_95``.
-MOST = 0.95
 #: Light comes from a side if that half of the face is more than (1 + 1/4) / (1 − 1/4) = 5/3 times as bright as the other.
 SIDE_LIGHT = 1 / 4
 #: β² of F_β in work on salient objects, where precision counts more than recall.
@@ -54,8 +51,6 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
         0 if no inlier is picked
     accuracy_svm : of the linear support vector machine of the same, if they are of two classes or more
     explained_share : 1 − Σ_i err_i / Σ_i k_ii over the inliers, see ``mosaic.metrics.explained_share``
-    radius, radius_95 : the distance within which all, 95 %, of the inliers have a pick, in units of √(mean ‖x − x̄‖²)
-        over the inliers
     class_balance : −Σ_c p_c log p_c / log C with p_c the shares of the C classes among the picked inliers: 1 if all
         classes are picked equally often, 0 if one alone is, or none
     classes_hit, classes : distinct classes among the picked inliers, and among the inliers
@@ -67,7 +62,7 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
        distances between inliers. No method's own kernel is favoured.
     2. Picked outliers are part of the set. They have no class to teach, so they are slots wasted for the classifiers;
        what they happen to explain and to cover counts.
-    3. The support vector machine sees the data divided by the same unit as the radius, so that one price of errors
+    3. The support vector machine sees the data divided by √(mean ‖x − x̄‖²) over the inliers, so that one price of errors
        means the same for all sets. It is scikit-learn's SVC, one against one.
     """
     indices = _checked_picks(case, picks)
@@ -76,14 +71,11 @@ def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
     centre = case.X[inliers].mean(axis=0)
     scale = float(np.sqrt(((case.X[inliers] - centre) ** 2).sum(axis=1).mean()))
     kernel = RBF(case.X, resolve_gamma(RBF(case.X[inliers]), "median"))
-    nearest = _distances_to(case.X[inliers], case.X[indices])
     return {
         "n_picks": len(indices),
         "outlier_share": float(case.is_outlier[indices].mean()) if len(indices) else None,
         **_accuracies(case, taught, centre, scale),
         "explained_share": explained_share(kernel, indices, sample_weight=inliers),
-        "radius": _in_units(nearest, 1.0, scale),
-        "radius_95": _in_units(nearest, MOST, scale),
         **_classes(case, taught),
         "redundancy": redundancy(kernel, indices) if len(indices) else None,
     }
@@ -101,8 +93,6 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     Returns
     -------
     auc : P(score of an outlier > score of an inlier) + ½ P(equal); the same both ways round
-    average_precision_outlier, average_precision_inlier : Σ_t (recall_t − recall_{t−1}) precision_t, with outliers (high
-        scores) or inliers (low scores) as the positive class
     f1_outlier_best, f1_inlier_best : max_t 2 p_t r_t / (p_t + r_t) over thresholds t; rows of equal score are on the same
         side of each
     f1_outlier_own, f1_inlier_own : F1 of the method's own decision; 0 if it puts nothing into the positive class
@@ -126,7 +116,6 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     for name, positive, sign in (("outlier", truth, 1.0), ("inlier", ~truth, -1.0)):
         chosen = None if decision is None else decision == (name == "outlier")
         own = both and chosen is not None
-        verdict[f"average_precision_{name}"] = float(average_precision_score(positive, sign * values)) if both else None
         verdict[f"f1_{name}_best"] = _best_f1(positive, sign * values) if both else None
         verdict[f"f1_{name}_own"] = float(f1_score(positive, chosen, zero_division=0.0)) if own else None
     verdict["flagged_share"] = None if decision is None else float(decision.mean())
@@ -276,21 +265,6 @@ def _classes(case: Case, taught: IntArray) -> Verdict:
         "classes_hit": len(counts),
         "classes": total,
     }
-
-
-def _distances_to(points: FloatArray, chosen: FloatArray) -> FloatArray:
-    """min_{j∈S} ‖x_i − x_j‖ for every point; infinite if S is empty."""
-    nearest = np.full(len(points), np.inf)
-    if len(chosen):
-        for rows in row_blocks(len(points), len(chosen)):
-            nearest[rows] = cdist(points[rows], chosen).min(axis=1)
-    return nearest
-
-
-def _in_units(nearest: FloatArray, quantile: float, scale: float) -> float | None:
-    """The quantile of the distances, divided by the scale; None if nothing is picked or the data are one point."""
-    radius = float(np.quantile(nearest, quantile, method="inverted_cdf"))
-    return radius / scale if scale > 0 and np.isfinite(radius) else None
 
 
 def _checked_scores(scores: ArrayLike, n: int) -> FloatArray:
