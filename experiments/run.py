@@ -151,7 +151,8 @@ def _item_by_item(
     jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar
 ) -> Iterator[Future[dict[str, Any]]]:
     """The runs as they end, those of an item after those before it; meanwhile settings of the next item are chosen."""
-    chosen, runs = _read_settings(folder), []
+    chosen = _read_settings(folder)
+    runs: list[Future[dict[str, Any]]] = []
     for item in dict.fromkeys(job.item for job in jobs):
         mine = [job for job in jobs if job.item == item]
         needed = {json.dumps(settings_key(job)): job for job in reversed(mine) if _has_grid(job)}
@@ -185,7 +186,7 @@ def _timed(
         sizes.setdefault(job.n or 0, []).append(job)
     for n in sorted(sizes):
         why = {job: stopped.get((job.method, job.dataset)) for job in sizes[n]}
-        runs = [pool.submit(_work, job, w and {"cannot": f"not tried: {w}"}) for job, w in why.items()]
+        runs = [pool.submit(_work, job, {"cannot": f"not tried: {w}"} if w else None) for job, w in why.items()]
         for future in as_completed(runs):
             record = future.result()
             if str(record.get("cannot", "")).startswith(TOO_LONG):

@@ -27,6 +27,7 @@ from experiments.datasets import (
 )
 from experiments.datasets.synthetic import is_manifold
 from experiments.job import Job
+from experiments.judge import Verdict
 from experiments.methods import Detector, Picks, Scores, Selector
 
 #: Validation cases are other draws than those of any run.
@@ -51,8 +52,8 @@ class Task:
 
     methods: Callable[[], Mapping[str, Selector | Detector]]
     case: Callable[[Job, bool], Any]
-    judge: Callable[[Any, Any], judge.Verdict]
-    best: Callable[[judge.Verdict], Any] | None
+    judge: Callable[[Any, Any], Verdict]
+    best: Callable[[Verdict], Any] | None
     keep: Callable[[Job, Any, Any], Mapping[str, Any]] = lambda job, task, result: {}
     validated_each_seed: bool = False
 
@@ -95,19 +96,19 @@ def _patches(job: Job, validation: bool) -> Case:
     return patches(job.n, job.seed)
 
 
-def _detection(task: Case, result: Scores) -> judge.Verdict:
+def _detection(task: Case, result: Scores) -> Verdict:
     return judge.judge_outliers(task.is_outlier, result.values, result.flagged)
 
 
-def _lights(task: Case, result: Picks) -> judge.Verdict:
+def _lights(task: Case, result: Picks) -> Verdict:
     return {**judge.judge_selection(task, result), **judge.judge_light(task, result)}
 
 
-def _saliency(task: Any, result: Scores) -> judge.Verdict:
+def _saliency(task: Any, result: Scores) -> Verdict:
     return judge.judge_saliency(task, result.values, result.flagged)
 
 
-def _nothing_but_time(task: Case, result: Picks) -> judge.Verdict:
+def _nothing_but_time(task: Case, result: Picks) -> Verdict:
     return {"n_picks": len(result.indices)}
 
 
@@ -134,18 +135,18 @@ def _timed() -> Mapping[str, Selector]:
     return {**methods.all_selectors(), **methods.all_solvers()}
 
 
-def _accurate(verdict: judge.Verdict) -> Any:
+def _accurate(verdict: Verdict) -> Any:
     """Accuracy where there are classes, the explained share where there are none."""
     return verdict["explained_share"] if verdict["accuracy_1nn"] is None else verdict["accuracy_1nn"]
 
 
-def _clean(verdict: judge.Verdict) -> Any:
+def _clean(verdict: Verdict) -> Any:
     """As few outliers as possible, which is what the figure shows; of equal ones the set that explains most."""
     share = verdict["outlier_share"]
     return (-1.0 if share is None else -share, verdict["explained_share"])
 
 
-def _auc(verdict: judge.Verdict) -> Any:
+def _auc(verdict: Verdict) -> Any:
     return verdict["auc"]
 
 

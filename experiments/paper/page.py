@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
-from experiments.items import OTHERS, OWN, PAPER, RUNS
+from experiments.items import DETECTION_RIVALS, OTHERS, OWN, PAPER, RUNS
 from experiments.job import Job
 from experiments.paper import classification, f1_table, faces, quality, robustness, running_time, saliency, structured
 from experiments.paper._lines import Line, in_order, label, latest, tiers, why_not
 from experiments.paper._markdown import ABSENT, escaped
 from experiments.paper._markdown import table as markdown
 from experiments.paper.claims import CLAIMS, PROVEN, Claim, Proven
-from experiments.paper.rules import DETECTION_RIVALS, HERO, SELECTION_RIVALS, Found, Reading, number_range
+from experiments.paper.rules import HERO, SELECTION_RIVALS, Found, Reading, number_range
 from experiments.run import RESULTS, read
 
 OUT = Path(__file__).parents[2] / "docs" / "results.md"

@@ -15,6 +15,7 @@ from experiments.items import AMBIENT, DETECTION_RIVALS, FLAT, SCALABLE, TABLE_A
 from experiments.paper import faces, running_time
 from experiments.paper._lines import (
     AUC,
+    CLASS_BALANCE,
     EQUAL,
     F1_INLIER,
     F1_OUTLIER,
@@ -172,7 +173,7 @@ def fewer_outliers(lines: Sequence[Line], name: str) -> Found:
         return tuple(replace(r, words=f"{counts[r.name]:.0f} picks") if r.paper is not None else r for r in each)
 
     if name == "frey":
-        readings, beside = decided({"560 dimensions": name}), ()
+        readings, beside = decided({"560 dimensions": name}), decided({})
     else:
         readings = decided({f"{d} dimensions": ambient(name, d) for d in AMBIENT})
         beside = decided({f"{FLAT} dimensions": name})
@@ -269,7 +270,7 @@ def all_slower(lines: Sequence[Line], heroes: Sequence[str], rivals: Sequence[st
         each = slower(lines, hero, rivals)
         outcomes = {reading.outcome for reading in each.readings} - {"absent"}
         order: tuple[Outcome, ...] = ("fails", "open", "holds")
-        outcome = next((o for o in order if o in outcomes), "absent")
+        outcome: Outcome = next((o for o in order if o in outcomes), "absent")
         readings.append(Reading(hero, outcome, words=each.words))
         words += [f"{hero}: {each.words}"] if each.words else []
     return Found(tuple(readings), words="; ".join(words))
@@ -292,7 +293,7 @@ def as_fast(lines: Sequence[Line], heroes: Sequence[str], rival: str) -> Found:
 
 def equal_shares(lines: Sequence[Line]) -> Found:
     """The mean class balance is at least 0.9."""
-    column = _whole(latest(lines, "faces"), faces.CLASS_BALANCE)
+    column = _whole(latest(lines, "faces"), CLASS_BALANCE)
     hit, subjects = (_whole(latest(lines, "faces"), m) for m in (faces.SUBJECTS_HIT, faces.SUBJECTS))
     mine = _mean(column, HERO)
     if mine is None:
@@ -321,7 +322,7 @@ def every_light(lines: Sequence[Line]) -> Found:
 def fairest(lines: Sequence[Line]) -> Found:
     """Class balance and groups of light, against the others."""
     mine = latest(lines, "faces")
-    columns = {m.title: _whole(mine, m) for m in (faces.CLASS_BALANCE, LIGHT_GROUPS)}
+    columns = {m.title: _whole(mine, m) for m in (CLASS_BALANCE, LIGHT_GROUPS)}
     return Found(contest(columns, LIGHT_GROUPS, SELECTION_RIVALS, tiers(mine)), higher=True)
 
 

@@ -84,9 +84,9 @@ def rounded(value: float) -> str:
 def parts(lines: Sequence[Line]) -> list[str]:
     """Medians over runs, methods × sizes, and the exponent of growth. Nobody is marked as the best: random draws are."""
     words = (
-        "Processor seconds for picking 20 of n patches (8×8, colour) of photographs, methods with their defaults, on every "
-        "second core of a machine with nothing else to do; solvers go to a relative gap of 10⁻³. They depend on the machine, "
-        "and below a hundredth of a second its clock is too coarse to compare."
+        "Processor seconds of one thread for picking 20 of n patches (8×8, colour) of photographs, methods with their "
+        "defaults; solvers go to a relative gap of 10⁻³. They depend on the machine, and below a hundredth of a second its "
+        "clock is too coarse to compare."
     )
     found = scalable_table(lines)
     more = (

@@ -1,4 +1,4 @@
-"""Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and verdicts."""
+"""Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and claims."""
 
 from __future__ import annotations
 
