@@ -5,24 +5,20 @@ A number that has no meaning for a case is None: no classes, no outliers, nothin
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
-from sklearn.metrics import average_precision_score, f1_score, precision_recall_curve, roc_auc_score
+from sklearn.metrics import f1_score, precision_recall_curve, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from experiments.datasets.cases import Case
 from experiments.datasets.pictures import Picture
 from experiments.methods import Picks
-from mosaic._arrays import FloatArray, IntArray, as_indices, row_blocks
+from mosaic._arrays import FloatArray, IntArray, as_indices
 from mosaic._codes import BoolArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, resolve_gamma
@@ -33,24 +29,19 @@ T = TypeVar("T")
 
 #: Price of errors of the linear classifier, for data whose distances from the mean are 1 in the root mean square.
 SVM_PRICE = 100.0
-#: Share of the inliers within ``radius_95``.
-MOST = 0.95
 #: Light comes from a side if that half of the face is more than (1 + 1/4) / (1 − 1/4) = 5/3 times as bright as the other.
 SIDE_LIGHT = 1 / 4
 #: β² of F_β in work on salient objects, where precision counts more than recall.
 BETA_SQUARED = 0.3
 
 
-def judge_selection(
-    case: Case, picks: Picks | ArrayLike, *, seconds: float | None = None, peak_memory: int | None = None
-) -> Verdict:
+def judge_selection(case: Case, picks: Picks | ArrayLike) -> Verdict:
     """How good a set of rows is, as numbers that do not know which method chose it.
 
     Parameters
     ----------
     case : the task
     picks : rows of ``case.X``, none twice
-    seconds, peak_memory : of the run, see ``measure``; passed on
 
     Returns
     -------
@@ -60,13 +51,10 @@ def judge_selection(
         0 if no inlier is picked
     accuracy_svm : of the linear support vector machine of the same, if they are of two classes or more
     explained_share : 1 − Σ_i err_i / Σ_i k_ii over the inliers, see ``mosaic.metrics.explained_share``
-    radius, radius_95 : the distance within which all, 95 %, of the inliers have a pick, in units of √(mean ‖x − x̄‖²)
-        over the inliers
     class_balance : −Σ_c p_c log p_c / log C with p_c the shares of the C classes among the picked inliers: 1 if all
         classes are picked equally often, 0 if one alone is, or none
     classes_hit, classes : distinct classes among the picked inliers, and among the inliers
     redundancy : how much of a pick the others express, see ``mosaic.metrics.redundancy``
-    seconds, peak_memory : as given
 
     Notes
     -----
@@ -74,7 +62,7 @@ def judge_selection(
        distances between inliers. No method's own kernel is favoured.
     2. Picked outliers are part of the set. They have no class to teach, so they are slots wasted for the classifiers;
        what they happen to explain and to cover counts.
-    3. The support vector machine sees the data divided by the same unit as the radius, so that one price of errors
+    3. The support vector machine sees the data divided by √(mean ‖x − x̄‖²) over the inliers, so that one price of errors
        means the same for all sets. It is scikit-learn's SVC, one against one.
     """
     indices = _checked_picks(case, picks)
@@ -83,18 +71,13 @@ def judge_selection(
     centre = case.X[inliers].mean(axis=0)
     scale = float(np.sqrt(((case.X[inliers] - centre) ** 2).sum(axis=1).mean()))
     kernel = RBF(case.X, resolve_gamma(RBF(case.X[inliers]), "median"))
-    nearest = _distances_to(case.X[inliers], case.X[indices])
     return {
         "n_picks": len(indices),
         "outlier_share": float(case.is_outlier[indices].mean()) if len(indices) else None,
         **_accuracies(case, taught, centre, scale),
         "explained_share": explained_share(kernel, indices, sample_weight=inliers),
-        "radius": _in_units(nearest, 1.0, scale),
-        "radius_95": _in_units(nearest, MOST, scale),
         **_classes(case, taught),
         "redundancy": redundancy(kernel, indices) if len(indices) else None,
-        "seconds": seconds,
-        "peak_memory": peak_memory,
     }
 
 
@@ -110,8 +93,6 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     Returns
     -------
     auc : P(score of an outlier > score of an inlier) + ½ P(equal); the same both ways round
-    average_precision_outlier, average_precision_inlier : Σ_t (recall_t − recall_{t−1}) precision_t, with outliers (high
-        scores) or inliers (low scores) as the positive class
     f1_outlier_best, f1_inlier_best : max_t 2 p_t r_t / (p_t + r_t) over thresholds t; rows of equal score are on the same
         side of each
     f1_outlier_own, f1_inlier_own : F1 of the method's own decision; 0 if it puts nothing into the positive class
@@ -135,7 +116,6 @@ def judge_outliers(is_outlier: ArrayLike, scores: ArrayLike, flagged: ArrayLike 
     for name, positive, sign in (("outlier", truth, 1.0), ("inlier", ~truth, -1.0)):
         chosen = None if decision is None else decision == (name == "outlier")
         own = both and chosen is not None
-        verdict[f"average_precision_{name}"] = float(average_precision_score(positive, sign * values)) if both else None
         verdict[f"f1_{name}_best"] = _best_f1(positive, sign * values) if both else None
         verdict[f"f1_{name}_own"] = float(f1_score(positive, chosen, zero_division=0.0)) if own else None
     verdict["flagged_share"] = None if decision is None else float(decision.mean())
@@ -235,32 +215,20 @@ def scaled(v: FloatArray) -> FloatArray:
     return (v - v.min()) / spread if spread > 0 else np.zeros(len(v))
 
 
-def measure(function: Callable[..., T], *args: Any) -> tuple[T, float, int | None]:
-    """function(*args), the processor seconds it took, and by how many bytes the process grew at its peak.
+def measure(function: Callable[..., T], *args: Any) -> tuple[T, float]:
+    """function(*args), and the processor seconds it took, over all threads.
 
-    Notes
-    -----
-    1. The seconds are those of the processor, over all threads: with one BLAS thread they are those on the clock of an idle
-       machine, and stay so on a busy one.
-    2. The peak is that of resident memory, which Linux keeps itself: Python's, NumPy's and compiled code's alike, and
-       without slowing anything down, as tracemalloc would. It is VmHWM, set back before the run, less VmRSS before it.
-       Pages that are asked for but never touched do not count, nor does memory that the process holds free and uses
-       again; that of earlier runs is given back as far as the C library can. Other threads of the process are counted in.
-    3. On other systems the bytes are None.
+    With one BLAS thread these are the seconds on the clock of an idle machine, and stay so on a busy one.
 
     Examples
     --------
-    >>> result, seconds, peak = measure(sum, [1, 2, 3])
+    >>> result, seconds = measure(sum, [1, 2, 3])
     >>> result, seconds >= 0
     (6, True)
     """
-    gc.collect()
-    before = _resident_after_reset()
     start = time.process_time()
     result = function(*args)
-    seconds = time.process_time() - start
-    peak = None if before is None else max(_memory("VmHWM") - before, 0)
-    return result, seconds, peak
+    return result, time.process_time() - start
 
 
 def _checked_picks(case: Case, picks: Picks | ArrayLike) -> IntArray:
@@ -297,21 +265,6 @@ def _classes(case: Case, taught: IntArray) -> Verdict:
         "classes_hit": len(counts),
         "classes": total,
     }
-
-
-def _distances_to(points: FloatArray, chosen: FloatArray) -> FloatArray:
-    """min_{j∈S} ‖x_i − x_j‖ for every point; infinite if S is empty."""
-    nearest = np.full(len(points), np.inf)
-    if len(chosen):
-        for rows in row_blocks(len(points), len(chosen)):
-            nearest[rows] = cdist(points[rows], chosen).min(axis=1)
-    return nearest
-
-
-def _in_units(nearest: FloatArray, quantile: float, scale: float) -> float | None:
-    """The quantile of the distances, divided by the scale; None if nothing is picked or the data are one point."""
-    radius = float(np.quantile(nearest, quantile, method="inverted_cdf"))
-    return radius / scale if scale > 0 and np.isfinite(radius) else None
 
 
 def _checked_scores(scores: ArrayLike, n: int) -> FloatArray:
@@ -380,23 +333,3 @@ def _f1_of_true_share(truth: BoolArray, values: FloatArray) -> float:
     edge = np.partition(values, -m)[-m]
     above, at = values > edge, values == edge
     return float((truth[above].sum() + (m - above.sum()) * truth[at].mean()) / m)
-
-
-def _resident_after_reset() -> int | None:
-    """Bytes resident now, with the kernel's record of the peak set to it; None where that cannot be done."""
-    try:
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
-        Path("/proc/self/clear_refs").write_text("5")  # 5: set VmHWM back to VmRSS
-        return _memory("VmRSS")
-    except (OSError, TypeError):
-        return None
-
-
-def _memory(field: str) -> int:
-    """A field of /proc/self/status, in bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return 1024 * int(line.split()[1])
-    raise OSError(f"/proc/self/status has no {field}")

@@ -1,11 +1,11 @@
 """Runs contestants on cases: (item × method × data × contamination × k × seed) → one JSON line each. Stopped, it resumes.
 
-    python -m experiments.run --slice small          # minutes
-    python -m experiments.run --item robustness --workers 8
+    python -m experiments.run --slice small                             # minutes
+    python -m experiments.run --item robustness --item f1_table --workers 16
 
 A method with a grid of settings first gets the best of them on a validation case, see ``experiments.tasks``: another draw of
 the same kind of data, or the validation part of the split; judged by 1-NN accuracy where there are classes, by the explained
-share where there are none, and by AUC for detectors. The same rule holds for ours.
+share where there are none, by the share of outliers for robustness, and by AUC for detectors. The same rule holds for ours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import platform
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
@@ -55,33 +55,33 @@ def run_job(
         return {**record, "cannot": f"takes at most {method.largest} points, not {len(case.X)}"}
     arguments = (case.X, job.seed) if job.k is None else (case.X, job.k, job.seed)
     try:
-        result, seconds, peak = measure(lambda: _within(limit, lambda: method.run(*arguments, **(settings or {}))))
+        result, seconds = measure(lambda: _within(limit, lambda: method.run(*arguments, **(settings or {}))))
     except CannotRun as reason:
         return {**record, "cannot": str(reason)}
     except TimeoutError:
         return {**record, "cannot": f"{TOO_LONG} {limit:g} s"}
     except Exception as error:
         return {**record, "cannot": f"{type(error).__name__}: {error}"}
-    verdict = task.judge(case, result, seconds, peak)
+    verdict = {**task.judge(case, result), "seconds": seconds}
     return {**record, "verdict": verdict, "note": result.note, **task.keep(job, case, result)}
 
 
 def choose_settings(job: Job) -> Choice:
     """The best settings of a method's grid on the validation case; or why none of them has an answer there."""
     task = TASKS[job.task]
+    assert task.best is not None  # or there is nothing to choose
     reached, reasons = [], []
-    grid = task.methods()[job.method].grid
-    for settings in grid:
+    for settings in task.methods()[job.method].grid:
         record = run_job(job, settings, validation=True)
-        verdict = record.get("verdict", {})
-        values = [verdict[name] for name in task.chosen_by if verdict.get(name) is not None]
-        reached.append(values[0] if values else float("-inf"))
         if "missing" in record:
             return {"missing": record["missing"]}
-        reasons.append(record.get("cannot", ""))
-    if all(reasons):
+        if "verdict" in record:
+            reached.append((task.best(record["verdict"]), dict(settings)))
+        else:
+            reasons.append(record["cannot"])
+    if not reached:
         return {"cannot": f"with all of its settings, on the validation case: {reasons[0]}"}
-    return {"settings": dict(grid[max(range(len(reached)), key=reached.__getitem__)])}
+    return {"settings": max(reached, key=lambda pair: pair[0])[1]}
 
 
 def _within(limit: float, function: Callable[[], Any]) -> Any:
@@ -111,7 +111,7 @@ def _work(job: Job, choice: Choice | None) -> dict[str, Any]:
 def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, quiet: bool = False) -> int:
     """Run what is not in the folder yet; returns the number of new lines. Killed, it loses the runs under way only.
 
-    Runs that measure time come last, one at a time, the smallest first; a method that took too long is not asked for more.
+    Runs that measure time have every second processor, the smallest first; a method that took too long is not asked for more.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted = list(dict.fromkeys(jobs))
@@ -129,16 +129,15 @@ def run_all(jobs: Iterable[Job], *, workers: int = 2, folder: Path = RESULTS, qu
         _append(folder / f"{record['item']}.jsonl", {**record, "versions": versions})
         bar.step(f"{record['method']} on {record['dataset']}")
 
-    with _pool(workers) as pool:
-        together = [job for job in todo if job.task != "time"]
-        chosen = _choose_all(together, pool, folder, bar)
-        runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in together]
-        for future in as_completed(runs):
-            write(future.result())
-    with _pool(1) as pool:
-        timed = sorted((job for job in todo if job.task == "time"), key=_size)
-        for record in _timed(timed, pool, _stopped(before)):
-            write(record)
+    together, timed = ([job for job in todo if (job.task == "time") == alone] for alone in (False, True))
+    if together:
+        with _pool(workers) as pool:
+            for future in _item_by_item(together, pool, folder, bar):
+                write(future.result())
+    if timed:
+        with _pool(max(workers // 2, 1)) as pool:
+            for record in _timed(timed, pool, _stopped(before)):
+                write(record)
     bar.close()
     return len(todo)
 
@@ -148,25 +147,25 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
 
 
-def _choose_all(jobs: Iterable[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar) -> dict[str, Choice]:
-    """Settings for all jobs whose methods have a choice; those in the folder are not chosen again."""
+def _item_by_item(
+    jobs: Sequence[Job], pool: ProcessPoolExecutor, folder: Path, bar: _Bar
+) -> Iterator[Future[dict[str, Any]]]:
+    """The runs as they end, those of an item after those before it; meanwhile settings of the next item are chosen."""
     chosen = _read_settings(folder)
-    needed: dict[str, Job] = {}
-    for job in jobs:
-        if _has_grid(job):
-            needed.setdefault(json.dumps(settings_key(job)), job)
-    futures = {pool.submit(choose_settings, job): key for key, job in needed.items() if key not in chosen}
-    for number, future in enumerate(as_completed(futures), 1):
-        key = futures[future]
-        chosen[key] = future.result()
-        if "missing" not in chosen[key]:
-            _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
-        bar.say(f"settings {number}/{len(futures)}")
-    return chosen
-
-
-def _size(job: Job) -> int:
-    return job.n or 0
+    runs: list[Future[dict[str, Any]]] = []
+    for item in dict.fromkeys(job.item for job in jobs):
+        mine = [job for job in jobs if job.item == item]
+        needed = {json.dumps(settings_key(job)): job for job in reversed(mine) if _has_grid(job)}
+        choosing = {pool.submit(choose_settings, job): key for key, job in needed.items() if key not in chosen}
+        yield from as_completed(runs)
+        for number, future in enumerate(as_completed(choosing), 1):
+            key = choosing[future]
+            chosen[key] = future.result()
+            if "missing" not in chosen[key]:
+                _append(folder / "settings.jsonl", {"for": json.loads(key), **chosen[key]})
+            bar.say(f"settings of {item} {number}/{len(choosing)}")
+        runs = [pool.submit(_work, job, chosen.get(json.dumps(settings_key(job)))) for job in mine]
+    yield from as_completed(runs)
 
 
 def _stopped(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
@@ -181,14 +180,18 @@ def _stopped(records: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]
 def _timed(
     jobs: Iterable[Job], pool: ProcessPoolExecutor, stopped: dict[tuple[str, str], str]
 ) -> Iterator[dict[str, Any]]:
-    """Lines of the runs, one after the other; without asking a method again that took too long for fewer points."""
+    """Lines of the runs, size by size; a method that took too long for fewer points is not asked again."""
+    sizes: dict[int, list[Job]] = {}
     for job in jobs:
-        why = stopped.get((job.method, job.dataset))
-        choice = None if why is None else {"cannot": f"not tried: {why}"}
-        record = pool.submit(_work, job, choice).result()
-        if why is None and str(record.get("cannot", "")).startswith(TOO_LONG):
-            stopped[job.method, job.dataset] = f"{record['cannot']} with n = {job.n}"
-        yield record
+        sizes.setdefault(job.n or 0, []).append(job)
+    for n in sorted(sizes):
+        why = {job: stopped.get((job.method, job.dataset)) for job in sizes[n]}
+        runs = [pool.submit(_work, job, {"cannot": f"not tried: {w}"} if w else None) for job, w in why.items()]
+        for future in as_completed(runs):
+            record = future.result()
+            if str(record.get("cannot", "")).startswith(TOO_LONG):
+                stopped[record["method"], record["dataset"]] = f"{record['cannot']} with n = {n}"
+            yield record
 
 
 def read(folder: Path = RESULTS) -> Iterator[dict[str, Any]]:
@@ -213,7 +216,7 @@ def _key_of(record: Mapping[str, Any]) -> str:
 
 def _has_grid(job: Job) -> bool:
     task = TASKS[job.task]
-    return bool(task.chosen_by) and len(task.methods()[job.method].grid) > 1
+    return task.best is not None and len(task.methods()[job.method].grid) > 1
 
 
 def _read_settings(folder: Path) -> dict[str, Choice]:
@@ -275,13 +278,15 @@ def main() -> None:
     from experiments.items import ITEMS, PAPER, jobs_of
 
     parser = argparse.ArgumentParser(description="Run the experiments of the paper.")
-    parser.add_argument("--item", choices=[*ITEMS, "all"], default="all", help="one of them, or all of the paper")
+    parser.add_argument(
+        "--item", choices=[*ITEMS], action="append", help="one after the other; without it, all of the paper"
+    )
     parser.add_argument("--slice", choices=["small", "all"], default="all", help="few seeds and cases, or everything")
     parser.add_argument("--method", action="append", help="only these methods (may be repeated)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=RESULTS)
     options = parser.parse_args()
-    items = list(PAPER) if options.item == "all" else [options.item]
+    items = options.item or list(PAPER)
     jobs = [job for item in items for job in jobs_of(item, small=options.slice == "small")]
     if options.method:
         jobs = [job for job in jobs if job.method in options.method]

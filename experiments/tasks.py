@@ -27,6 +27,7 @@ from experiments.datasets import (
 )
 from experiments.datasets.synthetic import is_manifold
 from experiments.job import Job
+from experiments.judge import Verdict
 from experiments.methods import Detector, Picks, Scores, Selector
 
 #: Validation cases are other draws than those of any run.
@@ -43,16 +44,16 @@ class Task:
     ----------
     methods : those that can be asked, by name
     case : of a job, or, with True, its validation case
-    judge : (case, result, seconds, peak memory) to numbers
-    chosen_by : numbers that choose settings, the first of them that there is; none where methods keep their defaults
+    judge : (case, result) to numbers
+    best : the larger, the better the settings, of the judge's numbers; None where methods keep their defaults
     keep : what else of a result goes into the line, for pictures
     validated_each_seed : whether settings are chosen for every seed, as where each seed splits one set anew
     """
 
     methods: Callable[[], Mapping[str, Selector | Detector]]
     case: Callable[[Job, bool], Any]
-    judge: Callable[[Any, Any, float, int | None], judge.Verdict]
-    chosen_by: tuple[str, ...]
+    judge: Callable[[Any, Any], Verdict]
+    best: Callable[[Verdict], Any] | None
     keep: Callable[[Job, Any, Any], Mapping[str, Any]] = lambda job, task, result: {}
     validated_each_seed: bool = False
 
@@ -95,26 +96,20 @@ def _patches(job: Job, validation: bool) -> Case:
     return patches(job.n, job.seed)
 
 
-def _selection(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
-    return judge.judge_selection(task, result, seconds=seconds, peak_memory=peak)
+def _detection(task: Case, result: Scores) -> Verdict:
+    return judge.judge_outliers(task.is_outlier, result.values, result.flagged)
 
 
-def _detection(task: Case, result: Scores, seconds: float, peak: int | None) -> judge.Verdict:
-    verdict = judge.judge_outliers(task.is_outlier, result.values, result.flagged)
-    return {**verdict, "seconds": seconds, "peak_memory": peak}
+def _lights(task: Case, result: Picks) -> Verdict:
+    return {**judge.judge_selection(task, result), **judge.judge_light(task, result)}
 
 
-def _lights(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
-    return {**_selection(task, result, seconds, peak), **judge.judge_light(task, result)}
+def _saliency(task: Any, result: Scores) -> Verdict:
+    return judge.judge_saliency(task, result.values, result.flagged)
 
 
-def _saliency(task: Any, result: Scores, seconds: float, peak: int | None) -> judge.Verdict:
-    verdict = judge.judge_saliency(task, result.values, result.flagged)
-    return {**verdict, "seconds": seconds, "peak_memory": peak}
-
-
-def _cost(task: Case, result: Picks, seconds: float, peak: int | None) -> judge.Verdict:
-    return {"n_picks": len(result.indices), "seconds": seconds, "peak_memory": peak}
+def _nothing_but_time(task: Case, result: Picks) -> Verdict:
+    return {"n_picks": len(result.indices)}
 
 
 def _rows(job: Job, task: Case, result: Picks) -> Mapping[str, Any]:
@@ -140,16 +135,32 @@ def _timed() -> Mapping[str, Selector]:
     return {**methods.all_selectors(), **methods.all_solvers()}
 
 
-_SELECT = Task(_selectors, _drawn, _selection, ("accuracy_1nn", "explained_share"))
+def _accurate(verdict: Verdict) -> Any:
+    """Accuracy where there are classes, the explained share where there are none."""
+    return verdict["explained_share"] if verdict["accuracy_1nn"] is None else verdict["accuracy_1nn"]
+
+
+def _clean(verdict: Verdict) -> Any:
+    """As few outliers as possible, which is what the figure shows; of equal ones the set that explains most."""
+    share = verdict["outlier_share"]
+    return (-1.0 if share is None else -share, verdict["explained_share"])
+
+
+def _auc(verdict: Verdict) -> Any:
+    return verdict["auc"]
+
+
+_SELECT = Task(_selectors, _drawn, judge.judge_selection, _accurate)
 TASKS: Mapping[str, Task] = MappingProxyType(
     {
         "select": _SELECT,
+        "robustness": replace(_SELECT, best=_clean),
         "classify": replace(_SELECT, case=_split, validated_each_seed=True),
         "faces": replace(_SELECT, case=_faces, judge=_lights, keep=_rows),
-        "detect": Task(_detectors, _drawn, _detection, ("auc",)),
+        "detect": Task(_detectors, _drawn, _detection, _auc),
         # Sets that mark their own outliers cannot be drawn anew: settings would be chosen by the answers.
-        "detect as is": Task(_detectors, _drawn, _detection, ()),
-        "saliency": Task(_detectors, _picture, _saliency, ("auc",), _map),
-        "time": Task(_timed, _patches, _cost, ()),
+        "detect as is": Task(_detectors, _drawn, _detection, None),
+        "saliency": Task(_detectors, _picture, _saliency, _auc, _map),
+        "time": Task(_timed, _patches, _nothing_but_time, None),
     }
 )

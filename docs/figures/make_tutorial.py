@@ -1,4 +1,4 @@
-"""The picture of docs/tutorial.md: run the code of the page and keep what it draws. ``python docs/figures/make_tutorial.py``"""
+"""The pictures of docs/tutorial.md: run the code of the page and keep what it draws. ``python docs/figures/make_tutorial.py``"""
 
 import os
 import shutil
@@ -18,4 +18,5 @@ page = FIGURES.parent / "tutorial.md"
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     run_blocks(blocks_of(page.read_text(encoding="utf-8")), Path(folder), page.name)
-    shutil.copy("customers.png", FIGURES / "customers.png")
+    for name in ("customers.png", "sphere.png"):
+        shutil.copy(name, FIGURES / name)

@@ -7,7 +7,7 @@ from experiments.datasets.cases import Case, Splits, case, case_of_split, make_c
 from experiments.datasets.faces import five_subjects
 from experiments.datasets.files import MissingData, WrongData, data_folder
 from experiments.datasets.pictures import Picture, patches, picture
-from experiments.datasets.real import Dataset, Status, available, load
+from experiments.datasets.real import Dataset, load
 from experiments.datasets.synthetic import draw
 
 __all__ = [
@@ -16,9 +16,7 @@ __all__ = [
     "MissingData",
     "Picture",
     "Splits",
-    "Status",
     "WrongData",
-    "available",
     "case",
     "case_of_split",
     "data_folder",

@@ -77,7 +77,7 @@ def case(
 
     Notes
     -----
-    A set that marks its own outliers (ADBench, lfw) takes no others. Of it, n inliers, or all if it has fewer, come with
+    A set that marks its own outliers (ADBench) takes no others. Of it, n inliers, or all if it has fewer, come with
     as many outliers as keep the set's proportion, and there is no test part.
 
     Examples

@@ -119,8 +119,7 @@ def find(name: str, file: str) -> Path:
     state = "is not there" if folder.is_dir() else "cannot be there, as the folder does not exist"
     raise MissingData(
         f"the set {name!r} is missing: looked in the folder {folder} for {file}, which {state}. Set the environment "
-        f"variable {VARIABLE} to the folder that holds {file}, or, for a set in experiments.datasets.fetch.SOURCES, "
-        f"download it by experiments.datasets.fetch.fetch({name!r})."
+        f"variable {VARIABLE} to the folder that holds {file}; experiments/datasets/real.py says where it comes from."
     )
 
 

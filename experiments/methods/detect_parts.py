@@ -17,7 +17,7 @@ from experiments.methods import CannotRun
 Floats: TypeAlias = NDArray[np.float64]
 
 #: Contestants that look at pairs of points are run at these multiples of the squared median distance.
-BANDWIDTHS = (0.1, 1.0, 10.0)
+BANDWIDTHS = (0.01, 0.03, 0.1, 1.0, 10.0)
 #: A dense copy above this size is not made.
 MOST_ENTRIES = 500_000_000
 #: Points whose pairs the median is taken over; more would not move it.

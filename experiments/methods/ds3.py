@@ -51,10 +51,10 @@ def reach(D: FloatArray, k: int) -> tuple[Solution, float]:
     return best[1], float(np.exp(best[2]))
 
 
-def select(X: Any, k: int, seed: int, squared: bool = False) -> Picks:
+def select(X: Any, k: int, seed: int) -> Picks:
     """The strength that gives k representatives; the first k by norm if it gives more, completed by norm if fewer."""
     X = points(X, k, LARGEST)
-    D = distances(X) ** (2 if squared else 1)
+    D = distances(X)
     if not D.any():
         return Picks(ranking(np.zeros(len(X)), seed)[:k], "all points are equal")
     solution, alpha = reach(D / D.max(), k)
@@ -68,8 +68,7 @@ SELECTORS = (
         "DS3",
         "paper",
         select,
-        ({"squared": False}, {"squared": True}),
-        LARGEST,
-        "Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016",
+        largest=LARGEST,
+        reference="Elhamifar, Sapiro, Sastry: Dissimilarity-based sparse subset selection, TPAMI 2016",
     ),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from experiments.items import SCALABLE, SELECTORS
+from experiments.items import SCALABLE, SELECTORS, runs_of
 from experiments.job import Job
 
 Line: TypeAlias = Mapping[str, Any]
@@ -58,7 +58,7 @@ class Cell:
     Attributes
     ----------
     values : one a seed
-    wanted : seeds of the case, over all methods
+    wanted : seeds of the case, over all methods, less those that the item does not ask of this one
     tried : seeds for which all lines are there, with a number or without
     reasons : why seeds have no number
     """
@@ -134,12 +134,21 @@ def cells(lines: Iterable[Line], measure: Measure, by: Sequence[str]) -> dict[Ca
     for case in sorted(found, key=in_order):
         places = sorted({place for method in found[case].values() for place in method}, key=in_order)
         mine = found[case]
-        columns[case] = {method: _cell(mine[method], places, measure) for method in order if method in mine}
+        columns[case] = {
+            method: _cell(mine[method], _asked(places, mine[method]), measure) for method in order if method in mine
+        }
     return columns
 
 
+def _asked(places: Sequence[Case], mine: Mapping[Case, Line]) -> list[Case]:
+    """The places whose seeds the item asks of a method, whose lines are given."""
+    line = next(iter(mine.values()))
+    runs = runs_of(line["item"], line["method"])
+    return [place for place in places if runs is None or place[0] < runs]
+
+
 def _cell(mine: Mapping[Case, Line], places: Sequence[Case], measure: Measure) -> Cell:
-    """places: (seed, case) of all methods."""
+    """places: (seed, case) that are asked for."""
     values, reasons, tried = [], set(), 0
     seeds = sorted({place[0] for place in places})
     for seed in seeds:

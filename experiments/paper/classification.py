@@ -4,59 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.items import CLASSIFIED
-from experiments.paper._lines import (
-    MEASURES,
-    Column,
-    Line,
-    Measure,
-    cells,
-    in_table_order,
-    label,
-    latest,
-    mean_ranks,
-    ranked,
-    tiers,
-)
-from experiments.paper._markdown import table as markdown
+from experiments.items import CLASSIFIED, SCALABLE
+from experiments.paper._lines import MEASURES, Line, cells, in_table_order, latest, ranked, tiers
 from experiments.paper._markdown import table_of_columns
 
 ITEM = "classification"
+FULL = "MOSAIC (paper)"
 
 
-def columns_of(lines: Sequence[Line], dataset: str) -> dict[str, tuple[Column, Measure]]:
-    """Heading → cells of a set: classifiers × k."""
-    mine = [line for line in ranked(latest(lines, ITEM)) if line["dataset"] == dataset]
-    return {
-        f"{measure.title}, k = {k}": (column, measure)
+def parts(lines: Sequence[Line]) -> list[str]:
+    """Mean ± spread over runs, methods × (classifier, k), over all sets and for each; and what the scalable variant loses."""
+    everything = latest(lines, ITEM)
+    mine = ranked(everything)
+    methods, tier = in_table_order((line["method"] for line in mine), mine), tiers(everything)
+    found = [
+        "Each set is split 70/10/20 for every run; picks come from 600 of the training rows, settings are chosen on the "
+        "validation part, accuracies are those on the test part."
+    ]
+    names = [name for name in CLASSIFIED if any(line["dataset"] == name for line in mine)]
+    for title, sets in (("Mean over all sets", names), *((name, [name]) for name in names)):
+        here = [line for line in mine if line["dataset"] in sets]
+        columns = {
+            f"{measure.title}, k = {k}": (column, measure)
+            for measure in MEASURES[ITEM]
+            for (k,), column in cells(here, measure, ["k"]).items()
+        }
+        found += [f"### {title}", table_of_columns(columns, methods, tier)]
+    both = [line for line in everything if line["method"] in (FULL, SCALABLE)]
+    columns = {
+        f"{measure.title}, {name}": (column, measure)
         for measure in MEASURES[ITEM]
-        for (k,), column in cells(mine, measure, ["k"]).items()
+        for (name,), column in cells(both, measure, ["dataset"]).items()
     }
-
-
-def table(lines: Sequence[Line], dataset: str) -> str:
-    """Mean ± spread over seeds, methods × (classifier, k), and the mean over these columns of the rank."""
-    mine = [line for line in ranked(latest(lines, ITEM)) if line["dataset"] == dataset]
-    columns = columns_of(mine, dataset)
-    ranking = mean_ranks([(column, measure.higher) for column, measure in columns.values()])
-    return table_of_columns(
-        columns,
-        in_table_order((line["method"] for line in mine), mine),
-        tiers(mine),
-        {"mean rank": {method: f"{rank:.1f}" for method, rank in ranking.items()}},
+    words = (
+        "Means over k and runs. The text states neither how many candidates there are, nor how many are added, nor in how many "
+        "rounds: here r = n/10, at least 200 and at most n; r/10; 3. Of 600 rows that is 200."
     )
-
-
-def rank_table(lines: Sequence[Line]) -> str:
-    """Mean over sets, classifiers and k of the rank, the best first; methods that were not run everywhere are left out."""
-    mine = ranked(latest(lines, ITEM))
-    columns = [columns_of(mine, dataset) for dataset in sets_of(mine)]
-    ranking = mean_ranks([(column, measure.higher) for each in columns for column, measure in each.values()])
-    tier = tiers(mine)
-    return markdown(["method", "mean rank"], [[label(m, tier[m]), f"{rank:.1f}"] for m, rank in ranking.items()])
-
-
-def sets_of(lines: Sequence[Line]) -> list[str]:
-    """The sets that have lines, in the order of the item."""
-    found = {line["dataset"] for line in latest(lines, ITEM)}
-    return [name for name in CLASSIFIED if name in found] + sorted(found - set(CLASSIFIED))
+    return [*found, "### Accuracy of the scalable variant", words, table_of_columns(columns, [FULL, SCALABLE], tier)]

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from experiments.paper._lines import Line, Measure, cells, in_table_order, latest, tiers
+from experiments.items import TABLE_RATIOS
+from experiments.paper._lines import F1_INLIER, Line, cells, in_table_order, latest, tiers
 from experiments.paper._markdown import table_of_columns
+from experiments.paper.rules import PRINTED, with_defaults
 
 ITEM = "f1_table"
-NUMBERS = Path(__file__).parent.parent / "expected" / "paper_numbers.json"
-
-
-def paper_numbers() -> dict[str, Any]:
-    """The paper's table: ratios, tolerance, and rows with the contestant that each belongs to."""
-    found: dict[str, Any] = json.loads(NUMBERS.read_text())[ITEM]
-    return found
 
 
 def dimension_of(dataset: str) -> int:
@@ -31,20 +23,28 @@ def dimension_of(dataset: str) -> int:
     return int(dataset.partition("/")[2] or 3)
 
 
-def sets_of(lines: Sequence[Line]) -> list[str]:
-    """The sets that have lines, by ambient dimension."""
-    return sorted({line["dataset"] for line in latest(lines, ITEM)}, key=dimension_of)
-
-
-def table(lines: Sequence[Line], dataset: str, measure: Measure) -> str:
-    """Mean ± spread over seeds of F1, methods × ratios, with the paper's number where it gives one."""
-    mine = [line for line in latest(lines, ITEM) if line["dataset"] == dataset]
-    columns = {f"{ratio:g}": (column, measure) for (ratio,), column in cells(mine, measure, ["ratio"]).items()}
-    paper = paper_numbers()
+def parts(lines: Sequence[Line]) -> list[str]:
+    """For each dimension F1 of methods × ratios, with the paper's number where it gives one; then the rivals' defaults."""
+    mine = latest(lines, ITEM)
     beside = {
-        (row["contestant"], f"{ratio:g}"): f" (paper: {f1:.3f})"
-        for row in paper["rows"]
-        for ratio, f1 in zip(paper["ratios"], row["f1"], strict=True)
+        (method, f"{ratio:g}"): f" (paper: {f1:.3f})"
+        for method, printed in PRINTED.items()
+        for ratio, f1 in zip(TABLE_RATIOS, printed, strict=True)
     }
-    methods = in_table_order((line["method"] for line in mine), mine)
-    return table_of_columns(columns, methods, tiers(mine), beside=beside)
+    found = [
+        "Swiss roll with repetitive outliers, by ratio of outliers to inliers; F1 (positive: inliers) at the best threshold."
+    ]
+    for dataset in sorted({line["dataset"] for line in mine}, key=dimension_of):
+        found.append(f"### {dimension_of(dataset)} dimensions")
+        for here, words in (
+            (mine, ""),
+            (with_defaults(lines, ITEM), "The paper's rivals with the settings of their authors:"),
+        ):
+            here = [line for line in here if line["dataset"] == dataset]
+            methods = in_table_order(
+                {line["method"] for line in here} & ({*PRINTED, "MOSAIC"} if words else {*tiers(here)}), here
+            )
+            columns = {f"{r:g}": (column, F1_INLIER) for (r,), column in cells(here, F1_INLIER, ["ratio"]).items()}
+            if methods:
+                found += [*([words] if words else []), table_of_columns(columns, methods, tiers(here), beside=beside)]
+    return found

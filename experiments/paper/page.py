@@ -1,7 +1,10 @@
-"""The results page, from the lines of the runs: the same lines give the same page.
+"""The results pages, from the lines of the runs: the same lines give the same pages.
 
 python -m experiments.paper.page
 python -m experiments.paper.page --folder experiments/results --out docs/results.md
+
+Three pages: what the paper claims and what came out; behind it every reading, table and missing run; and, if our own comparison
+has been run, how well we choose.
 """
 
 from __future__ import annotations
@@ -12,109 +15,161 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
+from experiments.items import DETECTION_RIVALS, OTHERS, OWN, PAPER, RUNS
 from experiments.job import Job
-from experiments.paper import (
-    classification,
-    f1_table,
-    faces,
-    losses,
-    quality,
-    robustness,
-    running_time,
-    saliency,
-    scalable,
-    structured,
-    verdicts,
-)
-from experiments.paper._lines import MEASURES, Line, in_order, label, latest, tiers, why_not
-from experiments.paper._markdown import escaped
+from experiments.paper import classification, f1_table, faces, quality, robustness, running_time, saliency, structured
+from experiments.paper._lines import Line, in_order, label, latest, tiers, why_not
+from experiments.paper._markdown import ABSENT, escaped
 from experiments.paper._markdown import table as markdown
+from experiments.paper.claims import CLAIMS, PROVEN, Claim, Proven
+from experiments.paper.rules import HERO, SELECTION_RIVALS, Found, Reading, number_range
 from experiments.run import RESULTS, read
 
 OUT = Path(__file__).parents[2] / "docs" / "results.md"
-#: A large mixed table, measured by benchmarks/mixed.py; taken over if it is there.
-MIXED = OUT.parents[1] / "benchmarks" / "results" / "mixed.md"
-#: Why the losses are what they are, written by hand; taken over as it is if it is there.
-DIAGNOSIS = Path(__file__).parent / "diagnosis.md"
+#: Pages beside the first.
+DETAILS, CHOOSING = "results-details.md", "how_well_we_choose.md"
 TITLES = {
-    "faces": "Faces",
     "robustness": "Robustness of selection",
+    "faces": "Faces",
     "classification": "Classification with representatives",
     "running_time": "Running time",
     "saliency": "Salient objects",
     "structured": "Structured outliers",
     "f1_table": "The F1 table",
 }
-QUALITY = "How well we choose"
-NO_LINES = "*Missing: no run of this item yet.*"
+KINDS = ("reproduced", "in some readings", "not reproduced", "cannot be told", "no runs")
 INTRODUCTION = """\
 # Results
 
-Every experiment of the paper that has been run so far, and every contestant; after them our own comparison, on more sets, with
-[how well we choose](#how-well-we-choose). This page is made of the lines of the runs by
+What the paper claims, in its own words, and what came out when we ran it. `mode="paper"` is its algorithm as written, beside
+the best of the methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a
+range, and a claim counts as reproduced only if it holds in all of it."""
+FOOT = f"""\
+Rules, readings and all tables are in the [details]({DETAILS}). Everything is made by a program from the lines of the runs:
+`make experiments-all`, or a small slice in minutes with `make experiments`.
 
-```
-make experiments-all                    # or, a small slice in minutes: make experiments
-python -m experiments.run --item clean  # our own comparison, by name; also spoiled, separable, adbench, unspoilt, ablation
-python -m experiments.paper.page
-```
+## How well we choose
 
-Numbers are means over seeds ± the standard deviation over seeds (n − 1); without ± there is one seed. All of them come from
-`experiments/judge.py`, for all methods alike. Bold is the best mean of a column, of those that have all seeds.
-
-A method with a grid of settings gets the best of them on a validation case; MOSAIC() has none, and for running times everybody
-keeps the defaults. Manifolds are drawn anew for validation, and classification has a validation part of its own in each
-split. For faces and for Frey faces with natural images, validation is another draw from the same file, so that some pictures
-are in both: that favours methods with a grid."""
+Our own comparison, on more sets than the paper has, with {{contestants}}: [how well we choose]({CHOOSING})."""
+RULES = f"""\
+- A claim is about {HERO}, which is `mode="paper"`, against what the paper compares with: {", ".join(SELECTION_RIVALS)} for
+  selection, {", ".join(DETECTION_RIVALS)} for detection. M-kmeans, FDR and RML are surrogates: definitions of them could not be
+  found. Where only a surrogate is as good, this says nothing about the original, and the reading stays open.
+- A method with settings gets the best of them on other data: another draw of a manifold, another part of a split, another
+  photograph. For the share of outliers among the picks the best are those with the smallest share, else those with the best
+  accuracy, AUC, or explained share. MOSAIC() has no settings. For running times everybody keeps the defaults.
+- Numbers are means over runs ± their standard deviation, all from `experiments/judge.py`. Bold is the best mean of a column."""
 TIERS = """\
-## Who takes part
-
-- **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written, with
-  `mode="paper"`. They are separate contestants. MOSAIC (paper, scalable) is its variant for many points, `strategy="sketch"`; it
-  is compared with MOSAIC (paper), in tables of its own, and has no rank.
-- **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known; written from that definition.
-- **surrogate**: a stand-in for a baseline whose definition could not be found. Its numbers are not those of the original, and
-  are marked "(surrogate)".
+- **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written,
+  `mode="paper"`; MOSAIC (paper, scalable) its variant for many points, `strategy="sketch"`.
+- **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known.
+- **surrogate**: a stand-in for a baseline whose definition could not be found.
 - **peer**: a method that users use, and that the paper does not compare with."""
 
-CANDIDATES = (
-    "The paper states neither how many candidates there are, nor how many are added, nor in how many rounds: here r = n/10, "
-    "at least 200 and at most n; r/10; 3."
-)
+
+def summary(lines: Sequence[Line]) -> str:
+    """The first page: one line a claim."""
+    found = {claim: claim.decide(lines) for claim in CLAIMS}
+    counts = Counter(_kind(f.status) for f in found.values())
+    words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
+    words = f"Of {len(found)} claims that runs can decide: {words}."
+    rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
+    header = ["", "claim", "the paper's words", "verdict", 'mode="paper" (best other)', "MOSAIC()"]
+    reasons = _reasons(found)
+    proven = markdown(["claim", "the paper's words", "verdict", ""], [_proven_row(each) for each in PROVEN], left=4)
+    parts = [
+        INTRODUCTION,
+        words,
+        markdown(header, rows, left=6),
+        "Claims that no run decides:",
+        proven,
+        *(["**Where MOSAIC() is behind**, and why:", reasons] if reasons else []),
+    ]
+    return "\n\n".join(parts)
 
 
-def build(
-    lines: Iterable[Line],
-    jobs: Iterable[Job],
-    *,
-    figures: Path | None = None,
-    diagnosis: str | None = None,
-    mixed: str | None = None,
-) -> str:
-    """The page.
+def _kind(status: str) -> str:
+    return "in some readings" if status.startswith("in ") else status
+
+
+def _row(number: int, claim: Claim, found: Found) -> list[str]:
+    section, words = next(iter(claim.sentences.items()))
+    link = f"[{number}]({DETAILS}#claim-{number})"
+    cells = [claim.text, f"“{words}” ({section})", f"**{found.status}**", figure_of(found), default_of(found)]
+    return [link, *(escaped(cell) for cell in cells)]
+
+
+def _proven_row(claim: Proven) -> list[str]:
+    section, words = next(iter(claim.sentences.items()))
+    return [*map(escaped, (claim.text, f"“{words}” ({section})", f"**{claim.status}**")), claim.words]
+
+
+def figure_of(found: Found) -> str:
+    """Numbers of the paper's method over the readings, and of the best other."""
+    known = [reading for reading in found.readings if reading.outcome != "absent"]
+    if found.words or not known:
+        return found.words or ABSENT
+    mine, theirs = (number_range([getattr(r, side) for r in known], found.digits) for side in ("paper", "other"))
+    names = list(dict.fromkeys(reading.whose for reading in known if reading.whose))
+    text = f"{mine} ({theirs}, {' or '.join(names)})" if names else mine
+    return f"{text}; {found.note}" if found.note else text
+
+
+def default_of(found: Found) -> str:
+    """The same of MOSAIC(), where it takes part."""
+    return number_range([reading.default for reading in found.readings], found.digits)
+
+
+def _reasons(found: Mapping[Claim, Found]) -> str:
+    """One line for each reason, with the claims that it is about."""
+    grouped: dict[str, list[str]] = {}
+    for number, (claim, result) in enumerate(found.items(), 1):
+        if result.behind and claim.why:
+            grouped.setdefault(claim.why, []).append(str(number))
+    return "\n".join(f"- {', '.join(numbers)}: {why}." for why, numbers in grouped.items())
+
+
+def details(lines: Sequence[Line], jobs: Iterable[Job], figures: Path | None = None) -> str:
+    """The second page: every claim with its readings, then figures and tables of each item, and what is missing.
 
     Parameters
     ----------
     lines : of the runs
     jobs : the runs that should be there; what is missing of them is listed
     figures : folder for the figures, which the page names relative to its parent; None for a page without
-    diagnosis : text that follows the table of losses
-    mixed : the page of benchmarks/mixed.py
     """
-    lines = latest(lines)
     sections = [
-        INTRODUCTION,
+        "# Results in detail",
+        "Each claim of [the results](results.md) with its sentences, its readings and its rule; then all tables.",
         _header(lines),
-        TIERS,
-        f"## Verdicts\n\n{verdicts.table(lines)}\n\nThe rules:\n\n{verdicts.RULES}",
-        _losses(lines, diagnosis),
+        f"## Who takes part\n\n{TIERS}",
+        f"## Rules for all claims\n\n{RULES}",
+        "## Claims",
+        *(_claim(number, claim, claim.decide(lines)) for number, claim in enumerate(CLAIMS, 1)),
         *(f"## {title}\n\n{_item(item, lines, figures)}" for item, title in TITLES.items()),
-        f"## {QUALITY}\n\n{quality.section(lines)}",
-        *([f"#{mixed.strip()}"] if mixed else []),
         f"## Missing runs\n\n{missing(lines, jobs)}",
         f"## Runs without an answer\n\n{without_answer(lines)}",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _claim(number: int, claim: Claim, found: Found) -> str:
+    quotes = "\n".join(f"- “{words}” ({section})" for section, words in claim.sentences.items())
+    rows = [_reading_row(reading, found.digits) for reading in (*found.readings, *found.beside)]
+    for row in rows[len(found.readings) :]:
+        row[1] = f"{row[1]} (beside)"
+    shown = markdown(["reading", "", 'mode="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
+    text = f"**Reading.** {claim.reading}\n\n**Rule.** {claim.rule}\n\n**{found.status.capitalize()}**"
+    return f"### Claim {number}\n\n**{claim.text}**\n\n{quotes}\n\n{text}\n\n{shown}"
+
+
+def _reading_row(reading: Reading, digits: int) -> list[str]:
+    paper, other, default = (
+        ABSENT if value is None else f"{value:.{digits}f}" for value in (reading.paper, reading.other, reading.default)
+    )
+    if reading.whose:
+        other += f" ({reading.whose})"
+    return [escaped(reading.name or "—"), reading.outcome, paper, other, default, escaped(reading.words)]
 
 
 def missing(lines: Sequence[Line], jobs: Iterable[Job]) -> str:
@@ -151,123 +206,49 @@ def without_answer(lines: Sequence[Line]) -> str:
 
 
 def _header(lines: Sequence[Line]) -> str:
-    """Versions, and for each item the sets, seeds and runs."""
+    """Versions, and for each item how many runs there are, and of whom fewer than of the others."""
     versions: dict[str, set[str]] = {}
     for line in lines:
         for package, version in line.get("versions", {}).items():
             versions.setdefault(package, set()).add(version)
     named = ", ".join(f"{package} {' / '.join(sorted(versions[package]))}" for package in sorted(versions))
     rows = []
-    for item in TITLES:
+    for item in PAPER:
         mine = [line for line in lines if line["item"] == item]
-        seeds = {name: {line["seed"] for line in mine if line["dataset"] == name} for name in _names(mine)}
-        words = ", ".join(f"{name} ({len(found)})" for name, found in seeds.items())
+        seeds = len({line["seed"] for line in mine})
+        fewer = ", ".join(
+            f"{name} {runs}" for name, runs in RUNS.get(item, {}).items() if name != OTHERS and runs < seeds
+        )
         answered = sum("verdict" in line for line in mine)
-        rows.append([item, words or "missing", str(len(mine)), str(answered)])
+        rows.append(
+            [item, str(len({line["dataset"] for line in mine})), str(seeds), fewer, str(len(mine)), str(answered)]
+        )
     return f"Versions: {named or 'no runs'}.\n\n" + markdown(
-        ["item", "sets (seeds)", "runs", "with an answer"], rows, left=2
+        ["item", "sets", "runs of a case", "fewer of", "runs in all", "with an answer"], rows
     )
-
-
-def _names(lines: Sequence[Line]) -> list[str]:
-    return sorted({line["dataset"] for line in lines})
-
-
-def _losses(lines: Sequence[Line], diagnosis: str | None) -> str:
-    intro = (
-        "## Where MOSAIC() loses most\n\nThe gap is the distance to the best contestant, divided by the typical difference "
-        "between contestants in this measure; each set of an item counts once, at its worst setting."
-    )
-    return "\n\n".join([intro, losses.table(lines), *([diagnosis.strip()] if diagnosis else [])])
 
 
 def _item(item: str, lines: Sequence[Line], figures: Path | None) -> str:
     """Figure and tables of one item."""
     mine = latest(lines, item)
     if not mine:
-        return NO_LINES
+        return "*Missing: no run of this item yet.*"
     parts = []
     if item in FIGURES and figures is not None and any("verdict" in line for line in mine):
         path = FIGURES[item](mine, figures / f"{item}.png")
         if path is not None:
             parts.append(f"![{TITLES[item]}]({figures.name}/{path.name})")
-    return "\n\n".join([*parts, *BODIES[item](mine)])
-
-
-def _faces(lines: Sequence[Line]) -> list[str]:
-    words = "Five subjects at random, fifteen faces picked; a group is a subject under light from the left, the right or ahead."
-    return [words, faces.table(lines)]
-
-
-def _robustness(lines: Sequence[Line]) -> list[str]:
-    return ["Share of outliers among the picks, mean over the ratios; less is better.", robustness.table(lines)]
-
-
-def _classification(lines: Sequence[Line]) -> list[str]:
-    words = (
-        "Each set is split 70/10/20 for every seed; picks come from 600 of the training rows, settings are chosen on the "
-        "validation part, accuracies are those on the test part."
-    )
-    parts = [words]
-    for dataset in classification.sets_of(lines):
-        parts += [f"### {dataset}", classification.table(lines, dataset)]
-    parts += ["### Mean rank over all sets", classification.rank_table(lines)]
-    found = scalable.table(lines)
-    words = (
-        "Means over k and seeds, of runs that both have; a difference above zero is in favour of the scalable variant, "
-        f"± is over seeds. {CANDIDATES} Of 600 rows that is 200, so that a third of them are candidates from the start."
-    )
-    return [*parts, *(["### Accuracy of the scalable variant", words, found] if found else [])]
-
-
-def _running_time(lines: Sequence[Line]) -> list[str]:
-    words = (
-        "Processor seconds for picking 20 of n patches (8×8, colour) of photographs, methods with their defaults, one after "
-        "the other on one core; solvers go to a relative gap of 10⁻³. They depend on the machine, and below a hundredth of a "
-        "second its clock is too coarse to compare."
-    )
-    found = running_time.scalable_table(lines)
-    more = (
-        f"{CANDIDATES} The ADMM and the working set, which are for all points, prove a gap of 10⁻³. On these patches, whose "
-        "similarities have almost full rank, the scalable variant does not where r < n; nor does MOSAIC (paper) beyond "
-        "n = 1000, where the rank of its factor of the kernel is limited, and it takes less time for more points. Accuracies "
-        "are [above](#accuracy-of-the-scalable-variant)."
-    )
-    return [words, running_time.table(lines), *(["### Time of the scalable variant", more, found] if found else [])]
-
-
-def _saliency(lines: Sequence[Line]) -> list[str]:
-    words = (
-        "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs. Objects are mostly in "
-        "the middle: compare with the last line, a map that does not look at the picture."
-    )
-    return [words, saliency.table(lines), *filter(None, [saliency.baselines(lines)])]
-
-
-def _structured(lines: Sequence[Line]) -> list[str]:
-    parts = []
-    for measure in MEASURES["structured"]:
-        parts += [f"### {measure.title}, by ratio of outliers to inliers", structured.table(lines, measure)]
-    return parts
-
-
-def _f1_table(lines: Sequence[Line]) -> list[str]:
-    parts = ["Swiss roll with repetitive outliers, by ratio; F1 at the best threshold of each method."]
-    for dataset in f1_table.sets_of(lines):
-        for measure in MEASURES["f1_table"]:
-            heading = f"### Ambient dimension {f1_table.dimension_of(dataset)}, {measure.title}"
-            parts += [heading, f1_table.table(lines, dataset, measure)]
-    return parts
+    return "\n\n".join([*parts, *BODIES[item](lines)])
 
 
 BODIES: Mapping[str, Callable[[Sequence[Line]], list[str]]] = {
-    "faces": _faces,
-    "robustness": _robustness,
-    "classification": _classification,
-    "running_time": _running_time,
-    "saliency": _saliency,
-    "structured": _structured,
-    "f1_table": _f1_table,
+    "faces": faces.parts,
+    "robustness": robustness.parts,
+    "classification": classification.parts,
+    "running_time": running_time.parts,
+    "saliency": saliency.parts,
+    "structured": structured.parts,
+    "f1_table": f1_table.parts,
 }
 FIGURES: Mapping[str, Callable[[Sequence[Line], Path], Path | None]] = {
     "faces": faces.figure,
@@ -280,20 +261,24 @@ FIGURES: Mapping[str, Callable[[Sequence[Line], Path], Path | None]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
-    from experiments.items import jobs_of
+    from experiments.items import SELECTORS, jobs_of
+    from experiments.methods import all_detectors
 
-    parser = argparse.ArgumentParser(description="Write the results page from the lines of the runs.")
+    parser = argparse.ArgumentParser(description="Write the results pages from the lines of the runs.")
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where the runs wrote their lines")
-    parser.add_argument("--out", type=Path, default=OUT, help="the page; figures go into figures/ beside it")
+    parser.add_argument("--out", type=Path, default=OUT, help="the first page; the others and figures/ go beside it")
     parser.add_argument("--slice", choices=["small", "all"], default="all", help="which runs should be there")
     options = parser.parse_args(arguments)
-    small = options.slice == "small"
-    jobs = [job for item in TITLES for job in jobs_of(item, small=small)]
-    diagnosis = DIAGNOSIS.read_text() if DIAGNOSIS.exists() and not small else None  # it is about all runs
-    mixed = MIXED.read_text() if MIXED.exists() else None
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    page = build(read(options.folder), jobs, figures=options.out.parent / "figures", diagnosis=diagnosis, mixed=mixed)
-    options.out.write_text(page)
+    lines, folder = latest(read(options.folder)), options.out.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    contestants = f"{len(SELECTORS)} selectors and {len(all_detectors())} detectors"
+    paper = [line for line in lines if line["item"] in PAPER]
+    if paper:
+        options.out.write_text(f"{summary(paper)}\n\n{FOOT.format(contestants=contestants)}\n")
+        jobs = [job for item in PAPER for job in jobs_of(item, small=options.slice == "small")]
+        (folder / DETAILS).write_text(details(paper, jobs, folder / "figures"))
+    if any(line["item"] in OWN for line in lines):
+        (folder / CHOOSING).write_text(f"# How well we choose\n\n{quality.section(lines)}\n")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.items import DECIDING, KINDS, SCALABLE, halves, jobs_of
-from experiments.paper import ablation, f1_table
+from experiments.paper import ablation
 from experiments.paper._lines import (
     AUC,
-    F1_INLIER,
     F1_OUTLIER,
     FIELDS,
     NEAREST,
@@ -25,11 +24,9 @@ from experiments.paper._lines import (
     cells,
     label,
     latest,
-    mean_ranks,
     ranked,
     tiers,
 )
-from experiments.paper._markdown import table_of_columns
 from experiments.paper._standings import DRAWS, Standing, rank_column, score_column, standings, table
 
 OURS = "MOSAIC"
@@ -37,8 +34,6 @@ OURS = "MOSAIC"
 RIVALS = 3
 #: Outliers can be told from inliers if a detector's mean AUC is at least this.
 SEPARABLE = 0.95
-#: The set of the F1 table that stands beside the paper's numbers; the paper does not state its dimension.
-ROLL = "swiss_roll/5"
 F1_OWN = Measure("f1_outlier_own", "F1 of the own decision")
 F1_TRUE_SHARE = Measure("f1_outlier_true_share", "F1, share of outliers known")
 FLAGGED = Measure("flagged_share", "share flagged")
@@ -80,12 +75,11 @@ def section(lines: Sequence[Line]) -> str:
     lines = latest(lines)
     parts = [_introduction()]
     for family in (CLEAN, SPOILED, OUTLIERS):
-        parts += [f"### {family.title}", *_family(lines, family)]
+        parts += [f"## {family.title}", *_family(lines, family)]
         if family is SPOILED:
-            parts += [f"### {SPOILED.title}, where these can be told apart", *_separable(lines)]
-    parts += ["### How many outliers there are", *_decisions(lines)]
-    parts += ["### Beside the paper's table", *_roll(lines)]
-    parts += ["### What each rule is worth", *ablation.parts(lines)]
+            parts += [f"## {SPOILED.title}, where these can be told apart", *_separable(lines)]
+    parts += ["## How many outliers there are", *_decisions(lines)]
+    parts += ["## What each rule is worth", *ablation.parts(lines)]
     return "\n\n".join(parts)
 
 
@@ -107,8 +101,7 @@ confirmed on the other half:
 {named}
 
 Some sets of different halves are related: orl and olivetti show the same people; digits and optdigits, cifar10 and CIFAR10_0,
-cardio and Cardiotocography, and landsat, satellite and satimage-2 come from one collection each. The swiss roll is in neither
-half: it was looked at while choosing."""
+cardio and Cardiotocography, and landsat, satellite and satimage-2 come from one collection each."""
 
 
 def columns_of(lines: Sequence[Line], items: Sequence[str], measure: Measure) -> Mapping[Case, Column]:
@@ -217,27 +210,6 @@ def _decisions(lines: Sequence[Line]) -> list[str]:
     )
     missing = [] if clean else [_nothing("unspoilt")]
     return [words, table(headed, methods, tiers(lines)), *missing]
-
-
-def _roll(lines: Sequence[Line]) -> list[str]:
-    mine = [line for line in latest(lines, f1_table.ITEM) if line["dataset"] == ROLL]
-    if not mine:
-        return [_nothing(f1_table.ITEM)]
-    paper = f1_table.paper_numbers()
-    (row,) = (row for row in paper["rows"] if row["paper"] == OURS)
-    printed = dict(zip(paper["ratios"], row["f1"], strict=True))
-    columns = {}
-    for (ratio,), column in cells(mine, F1_INLIER, ["ratio"]).items():
-        beside = f" (paper: {printed[ratio]:.3f})" if ratio in printed else ""
-        columns[f"ratio {ratio:g}{beside}"] = (column, F1_INLIER)
-    ranking = mean_ranks([(column, measure.higher) for column, measure in columns.values()])
-    rivals = [method for method in ranking if method not in (OURS, row["contestant"])][:RIVALS]
-    words = (
-        f"{F1_INLIER.title} at the best threshold on the swiss roll in {f1_table.dimension_of(ROLL)} dimensions with repetitive "
-        "outliers; in the headings what the paper prints for its method. Ours, the paper's method as written, and the best "
-        f"{RIVALS} others by mean rank."
-    )
-    return [words, table_of_columns(columns, [OURS, row["contestant"], *rivals], tiers(mine))]
 
 
 def _nothing(*items: str) -> str:

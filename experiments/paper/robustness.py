@@ -8,43 +8,51 @@ from pathlib import Path
 from experiments.paper._figures import Panel, draw
 from experiments.paper._lines import OUTLIER_SHARE, Line, cells, in_table_order, latest, tiers
 from experiments.paper._markdown import table_of_columns
+from experiments.paper.f1_table import dimension_of
 
 ITEM = "robustness"
-#: The panels of the paper's figure.
+#: The panels of the paper's figure, and the dimension that is drawn of those that it may have.
 TITLES = {
     "sphere": "Sphere, uniform outliers",
     "trefoil": "Trefoil, uniform outliers",
     "swiss_roll": "Swiss roll, repetitive outliers",
     "frey": "Frey faces, natural images",
 }
+DRAWN = 50
 
 
-def table(lines: Sequence[Line]) -> str:
-    """Mean ± spread over seeds of the mean over ratios of (outliers picked / picked): methods × sets."""
+def parts(lines: Sequence[Line]) -> list[str]:
+    """Mean ± spread over runs of the mean over ratios of (outliers picked / picked): methods × dimensions, for each set."""
     mine = latest(lines, ITEM)
-    columns = cells(mine, OUTLIER_SHARE, ["dataset"])
-    named = {dataset: (columns[dataset,], OUTLIER_SHARE) for dataset in sets_of(mine)}
-    return table_of_columns(named, in_table_order((line["method"] for line in mine), mine), tiers(mine))
+    columns, methods = cells(mine, OUTLIER_SHARE, ["dataset"]), in_table_order((line["method"] for line in mine), mine)
+    found = [
+        "Share of outliers among 20 picks of 300 inliers and 0.1 to 1 times as many outliers, mean over the ratios; less is "
+        f"better. The figure is for {DRAWN} dimensions."
+    ]
+    for kind, title in TITLES.items():
+        names = sorted((name for (name,) in columns if name.partition("/")[0] == kind), key=dimension_of)
+        headed = {_heading(name): (columns[name,], OUTLIER_SHARE) for name in names}
+        found += [f"### {title}", table_of_columns(headed, methods, tiers(mine))] if headed else []
+    return found
+
+
+def _heading(name: str) -> str:
+    return "560 dimensions" if name == "frey" else f"{dimension_of(name)} dimensions"
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path:
-    """Means over seeds against the ratio, a panel for each set."""
+    """Means over runs against the ratio, a panel for each set."""
     mine = latest(lines, ITEM)
     columns = cells(mine, OUTLIER_SHARE, ["dataset", "ratio"])
     panels = []
-    for dataset in sets_of(mine):
+    for kind, title in TITLES.items():
         series: dict[str, tuple[list[float], list[float]]] = {}
         for (name, ratio), column in columns.items():
             for method, cell in column.items():
-                if name == dataset and cell.mean is not None:
+                if name in (f"{kind}/{DRAWN}", "frey" if kind == "frey" else "") and cell.mean is not None:
                     series.setdefault(method, ([], []))
                     series[method][0].append(ratio)
                     series[method][1].append(cell.mean)
-        panels.append(Panel(TITLES.get(dataset, dataset), series, "outliers among picks"))
+        if series:
+            panels.append(Panel(title, series, "outliers among picks"))
     return draw(panels, tiers(mine), path)
-
-
-def sets_of(lines: Sequence[Line]) -> list[str]:
-    """The sets that have lines, those of the paper's figure first."""
-    found = {line["dataset"] for line in lines}
-    return [name for name in TITLES if name in found] + sorted(found - set(TITLES))

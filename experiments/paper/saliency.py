@@ -27,11 +27,10 @@ from experiments.paper._lines import (
     latest,
     tiers,
 )
-from experiments.paper._markdown import ABSENT, table_of_columns
+from experiments.paper._markdown import table_of_columns
 from mosaic._arrays import FloatArray
 
 ITEM = "saliency"
-NAME, CLAIM = "salient objects", "Patches flagged as outliers match the salient regions."
 COLUMNS = (
     AUC,
     F_BEST,
@@ -41,8 +40,6 @@ COLUMNS = (
     MAE,
     Measure("f_own", "F of its own flags"),
 )
-#: AUC from which on patches match the object, and below which they do not.
-MATCH, NO_MATCH = 0.8, 0.6
 #: Maps of the figure, besides that of the best other method; and how many pictures it has.
 SHOWN, PICTURES = ("MOSAIC", "MOSAIC (paper)"), 4
 #: Pixels that a patch gets in the figure; between panels; above them.
@@ -52,12 +49,17 @@ GREYS = 32
 LARGEST = 100_000
 
 
-def table(lines: Sequence[Line]) -> str:
-    """Mean ± spread over pictures: methods × what the judge says of their maps."""
+def parts(lines: Sequence[Line]) -> list[str]:
+    """Mean ± spread over pictures: methods × what the judge says of their maps; and maps that look at no picture."""
     mine = latest(lines, ITEM)
     each = {measure: _column(mine, measure) for measure in COLUMNS}
     columns = {m.title: (each[m], m) for m in COLUMNS if any(cell.values for cell in each[m].values())}
-    return table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))
+    words = (
+        "Patches of 8×8 pixels, scored within each photograph; mean ± standard deviation over photographs. Objects are mostly in "
+        "the middle: compare with the last line, a map that does not look at the picture."
+    )
+    shown = table_of_columns(columns, in_table_order((line["method"] for line in mine), mine), tiers(mine))
+    return [words, shown, *filter(None, [baselines(lines)])]
 
 
 def baselines(lines: Sequence[Line]) -> str:
@@ -83,27 +85,6 @@ def baselines(lines: Sequence[Line]) -> str:
         if means:
             words.append(f"{name} {', '.join(means)}")
     return f"A map that calls salient, whatever the picture, has: {'; '.join(words)}." if words else ""
-
-
-def verdict(lines: Sequence[Line]) -> tuple[str, str, str, str, str]:
-    """Item, claim, status, measurement, who wins.
-
-    The paper shows a few pictures that it chose, and no number. The claim holds if the mean over pictures of the AUC of the
-    paper's method is at least 0.8, fails if it is below 0.6, where 0.5 is chance, and is open between the two.
-    """
-    from experiments.paper.verdicts import HERO, Outcome, Reading, decide, who_wins  # which imports this module
-
-    mine = latest(lines, ITEM)
-    columns = [(_column(mine, measure), measure.higher) for measure in MEASURES[ITEM]]
-    winners = who_wins(columns, tiers(mine)) if mine else ABSENT
-    cell = _column(mine, AUC).get(HERO)
-    if cell is None or cell.mean is None or not cell.complete:
-        reasons = "; ".join(cell.reasons) if cell is not None else ""
-        words = (f"{HERO}: {reasons}" if reasons else f"no runs of {HERO}") if mine else "no runs of this item"
-        return NAME, CLAIM, decide([]), words, winners
-    outcome: Outcome = "holds" if cell.mean >= MATCH else "fails" if cell.mean < NO_MATCH else "open"
-    words = f"{HERO}: mean AUC {cell.mean:.3f} over {len(cell.values)} pictures (from {MATCH} on it holds, "
-    return NAME, CLAIM, decide([Reading("", outcome, words)]), f"{words}below {NO_MATCH} it fails)", winners
 
 
 def figure(lines: Sequence[Line], path: Path) -> Path | None:

@@ -1,32 +1,22 @@
-"""Loaders on small made-up files, and on the real ones where they are; cases and splits; downloads from this machine."""
+"""Loaders on small made-up files, and on the real ones where they are; cases and splits."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import socket
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from scipy.io import savemat
 from scipy.spatial.distance import pdist
 
 from experiments.datasets import (
     Dataset,
     MissingData,
     WrongData,
-    available,
     case,
     case_of_split,
-    convert,
     draw,
-    fetch,
     files,
     load,
     make_case,
@@ -35,6 +25,8 @@ from experiments.datasets import (
     split,
 )
 from mosaic.exceptions import InvalidInputError
+
+pytestmark = pytest.mark.slow
 
 real_folder = pytest.mark.skipif(not files.data_folder().is_dir(), reason="the folder of real sets is not here")
 
@@ -110,30 +102,12 @@ def test_frey_faces_have_no_classes(put):
     assert dataset.y is None
 
 
-def test_salient_objects_come_with_their_masks(put):
-    masks = np.array([np.eye(3), np.zeros((3, 3))], np.uint8)
-    put("msra_b_100_150x200.npz", images=counting((2, 3, 3, 3)), masks=masks, names=np.array(["a", "b"]))
-    dataset = load("msra_b")
-    assert dataset.image_shape == (3, 3, 3)
-    np.testing.assert_array_equal(dataset.extras["masks"], masks)
-    assert sorted(dataset.extras) == ["masks", "names"]
-
-
-def test_crops_that_are_no_faces_are_outliers(put):
-    X = np.linspace(0, 1, 2 * 625).reshape(2, 25, 25).astype(np.float32)
-    put("lfw_subset_25x25.npz", X=X, is_face=np.array([1, 0], np.uint8))
-    dataset = load("lfw")
-    assert dataset.is_outlier.tolist() == [False, True]
-    np.testing.assert_array_equal(dataset.X, X.reshape(2, -1).astype(np.float64))
-
-
 def test_outliers_of_adbench_are_marked_and_named_after_the_file(put):
     put("adbench/6_cardio.npz", X=np.array([[1], [2], [3]], np.int16), y=np.array([0, 1, 0]))
     dataset = load("adbench/6_cardio")
     assert dataset.is_outlier.tolist() == [False, True, False]
     assert dataset.y is None
     assert dataset.X.dtype == np.float64
-    assert available()["adbench/6_cardio"] == "present"
 
 
 def test_another_file_is_an_error_that_names_both_hashes(put):
@@ -146,7 +120,6 @@ def test_another_file_is_an_error_that_names_both_hashes(put):
         load("frey")
     assert expected in str(error.value)
     assert hashlib.sha256(path.read_bytes()).hexdigest() in str(error.value)
-    assert available()["frey"] == "wrong"
 
 
 def test_a_truncated_file_is_an_error_that_names_both_hashes(put):
@@ -179,7 +152,6 @@ def test_the_same_numbers_packed_in_another_way_are_accepted(put):
     np.savez(path, X=counting((2, 28, 20)))
     assert files.sha256_of(path) != before
     assert load("frey").X.shape == (2, 560)
-    assert available()["frey"] == "present"
 
 
 def test_a_file_with_pickled_objects_is_not_opened(put):
@@ -194,8 +166,6 @@ def test_a_missing_set_says_folder_file_and_remedy(folder):
         load("yaleb")
     for part in ("'yaleb'", str(folder), "yaleb_32x32.npz", "MOSAIC_DATA", "is not there"):
         assert part in str(error.value)
-    assert available()["yaleb"] == "missing"
-    assert available()["digits"] == "built in"
 
 
 def test_a_missing_folder_is_said_to_be_missing(folder, monkeypatch):
@@ -244,12 +214,8 @@ def test_every_described_set_is_in_the_table_of_checksums():
         ("frey", (1965, 560), None),
         ("cifar10", (2000, 3072), 10),
         ("bsds", (300, 12288), None),
-        ("lfw", (200, 625), None),
-        ("msra_b", (100, 90000), None),
         ("pbmc", (700, 765), 10),
-        ("glove", (25000, 100), None),
         ("basehock", (1993, 4862), 2),
-        ("pcmac", (1943, 3289), 2),
         ("adbench/10_cover", (286048, 10), None),
         ("adbench/45_wine", (129, 13), None),
         ("adbench/NLP_by_BERT__20news_3", (615, 768), None),
@@ -270,11 +236,6 @@ def test_real_sets_have_the_published_shape(name, shape, classes):
 def test_real_outliers_are_as_many_as_published():
     found = {name: int(load(f"adbench/{name}").is_outlier.sum()) for name in ("6_cardio", "45_wine", "18_Ionosphere")}
     assert found == {"6_cardio": 176, "45_wine": 10, "18_Ionosphere": 126}
-
-
-@real_folder
-def test_every_real_set_is_there():
-    assert set(available().values()) == {"built in", "present"}
 
 
 # Manifolds and natural images
@@ -507,219 +468,3 @@ def test_a_case_of_a_split_is_judged_on_the_part_that_is_named(labelled):
         assert not task.is_outlier.any()
     with pytest.raises(InvalidInputError, match="'validation' or 'test'"):
         case_of_split(labelled, parts, "train")
-
-
-# Downloads
-
-BODY = bytes(range(256)) * 20_000  # 5 MB: several pieces
-SHA = hashlib.sha256(BODY).hexdigest()
-
-
-class Handler(BaseHTTPRequestHandler):
-    """/body, /short (hangs up half way), /moved (redirects to /body), /file/… (what the server holds), else 404."""
-
-    def do_GET(self):
-        server = self.server
-        server.asked.append(self.path)
-        if self.path == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/body")
-            self.end_headers()
-            return
-        body = BODY if self.path in ("/body", "/short") else server.held.get(self.path)
-        if body is None:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if self.path == "/short" else body)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch):
-    for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(variable, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
-        httpd.held, httpd.asked = {}, []
-        httpd.address = f"http://127.0.0.1:{httpd.server_port}"
-        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield httpd
-        httpd.shutdown()
-        thread.join()
-
-
-def contents(folder):
-    return sorted(path.name for path in folder.rglob("*"))
-
-
-def test_a_download_is_the_file_and_nothing_else_is_left(server, tmp_path):
-    target = tmp_path / "new" / "body.bin"
-    assert fetch.download(f"{server.address}/body", target, SHA, progress=False) == target
-    assert target.read_bytes() == BODY
-    assert contents(tmp_path) == ["body.bin", "new"]
-
-
-def test_progress_is_told_in_bytes(server, tmp_path):
-    seen = []
-    fetch.download(f"{server.address}/body", tmp_path / "b", SHA, progress=lambda *report: seen.append(report))
-    assert len(seen) > 1
-    assert seen[-1] == (len(BODY), len(BODY))
-    assert seen == sorted(seen)
-
-
-def test_a_redirection_is_followed(server, tmp_path):
-    target = fetch.download(f"{server.address}/moved", tmp_path / "b", SHA, progress=False)
-    assert target.read_bytes() == BODY
-    assert server.asked == ["/moved", "/body"]
-
-
-def test_a_right_file_is_not_downloaded_again_and_a_wrong_one_is_replaced(server, tmp_path):
-    target = tmp_path / "b"
-    target.write_bytes(BODY)
-    fetch.download(f"{server.address}/body", target, SHA, progress=False)
-    assert server.asked == []
-    target.write_bytes(b"old")
-    fetch.download(f"{server.address}/body", target, SHA, progress=False)
-    assert target.read_bytes() == BODY
-
-
-def test_a_corrupted_file_is_refused_with_both_hashes_and_the_old_one_stays(server, tmp_path):
-    server.held["/file"] = corrupted = BODY[:-1] + b"!"
-    (tmp_path / "b").write_bytes(b"old")
-    with pytest.raises(fetch.DownloadError) as error:
-        fetch.download(f"{server.address}/file", tmp_path / "b", SHA, progress=False)
-    assert SHA in str(error.value)
-    assert hashlib.sha256(corrupted).hexdigest() in str(error.value)
-    assert contents(tmp_path) == ["b"]
-    assert (tmp_path / "b").read_bytes() == b"old"
-
-
-def test_an_interrupted_transfer_leaves_nothing_and_the_next_one_starts_anew(server, tmp_path):
-    for sha256 in (SHA, None):  # without a hash the length alone tells
-        with pytest.raises(fetch.DownloadError, match=f"after {len(BODY) // 2} of {len(BODY)} bytes"):
-            fetch.download(f"{server.address}/short", tmp_path / "b", sha256, progress=False)
-        assert contents(tmp_path) == []
-    assert fetch.download(f"{server.address}/body", tmp_path / "b", SHA, progress=False).read_bytes() == BODY
-
-
-def test_ctrl_c_leaves_nothing(server, tmp_path):
-    def stop(done, total):
-        assert contents(tmp_path) != []  # it is under way
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fetch.download(f"{server.address}/body", tmp_path / "b", SHA, progress=stop)
-    assert contents(tmp_path) == []
-
-
-def test_a_file_that_is_gone_says_so(server, tmp_path):
-    with pytest.raises(fetch.DownloadError, match=r"/nothing cannot be had: HTTP 404 .*moved or is gone"):
-        fetch.download(f"{server.address}/nothing", tmp_path / "b", SHA, progress=False)
-    assert contents(tmp_path) == []
-
-
-def test_no_network_says_so(tmp_path, monkeypatch):
-    monkeypatch.delenv("http_proxy", raising=False)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/body"
-        with pytest.raises(fetch.DownloadError, match=r"cannot be reached: .*Is there a network"):
-            fetch.download(url, tmp_path / "b", SHA, progress=False)
-    assert contents(tmp_path) == []
-
-
-def test_only_addresses_of_the_web_are_downloaded(tmp_path):
-    with pytest.raises(InvalidInputError, match="http"):
-        fetch.download(Path("/etc/hostname").as_uri(), tmp_path / "b", None)
-
-
-def test_a_published_file_that_is_ours_is_fetched_as_it_is(server, put, monkeypatch):
-    path = put("adbench/6_cardio.npz", X=np.eye(3), y=np.array([0, 1, 0]))
-    server.held["/6"] = path.read_bytes()
-    path.unlink()
-    monkeypatch.setattr(fetch, "sources", lambda: {"adbench/6_cardio": fetch.Source((f"{server.address}/6",))})
-    assert fetch.fetch("adbench/6_cardio", progress=False) == path
-    assert load("adbench/6_cardio").is_outlier.tolist() == [False, True, False]
-
-
-def test_a_converted_set_is_checked_by_its_numbers_before_it_is_written(server, put, monkeypatch, tmp_path):
-    X = counting((3, 28, 20))
-    path = put("frey_faces.npz", X=X)
-    path.unlink()
-    monkeypatch.setattr(fetch, "sources", lambda: {"frey": fetch.Source((f"{server.address}/ff",), convert.frey_faces)})
-    mat = tmp_path.parent / f"{tmp_path.name}.mat"
-    savemat(mat, {"ff": np.flip(X).reshape(3, 560).T})
-    server.held["/ff"] = mat.read_bytes()
-    with pytest.raises(fetch.DownloadError, match="the numbers of X have SHA-256"):
-        fetch.fetch("frey", progress=False)
-    assert contents(tmp_path) == []
-    savemat(mat, {"ff": X.reshape(3, 560).T})
-    server.held["/ff"] = mat.read_bytes()
-    fetch.fetch("frey", progress=False)
-    np.testing.assert_array_equal(load("frey").X, X.reshape(3, -1) / 255)
-    assert contents(tmp_path) == ["frey_faces.npz"]
-
-
-def test_a_set_without_a_known_address_must_be_put_by_hand(folder):
-    with pytest.raises(InvalidInputError, match=r"no public address is known for 'msra_b'; known are frey, .*by hand"):
-        fetch.fetch("msra_b")
-
-
-def test_addresses_name_the_folder_of_the_group():
-    sources = fetch.sources()
-    root = "https://raw.githubusercontent.com/Minqi824/ADBench/3dac8221/adbench/datasets"
-    assert sources["adbench/22_magic.gamma"].urls == (f"{root}/Classical/22_magic.gamma.npz",)
-    assert sources["adbench/CV_by_ResNet18__CIFAR10_0"].urls == (f"{root}/CV_by_ResNet18/CIFAR10_0.npz",)
-    assert set(sources) <= set(real.real_sets())
-
-
-# Conversions
-
-
-def test_faces_stored_by_columns_are_turned_upright(tmp_path):
-    faces = counting((4, 32, 32))
-    savemat(
-        tmp_path / "m.mat", {"fea": faces.transpose(0, 2, 1).reshape(4, -1).astype(float), "gnd": [[1], [1], [2], [2]]}
-    )
-    arrays = convert.upright_faces([tmp_path / "m.mat"])
-    np.testing.assert_array_equal(arrays["X"], faces)
-    assert arrays["X"].dtype == arrays["y"].dtype == np.uint8
-    assert arrays["y"].tolist() == [1, 1, 2, 2]
-
-
-def test_four_decimals_become_whole_numbers_exactly(tmp_path, rng):
-    whole = rng.integers(-10_000, 10_001, size=(5, 617))
-    savemat(tmp_path / "m.mat", {"X": whole / 10_000, "Y": np.arange(1, 6)[:, None]})
-    arrays = convert.isolet([tmp_path / "m.mat"])
-    np.testing.assert_array_equal(arrays["X10000"], whole)
-    assert arrays["X10000"].dtype == np.int16
-    savemat(tmp_path / "m.mat", {"X": whole / 10_000 + 3e-5, "Y": np.arange(1, 6)[:, None]})
-    with pytest.raises(InvalidInputError, match="four decimals"):
-        convert.isolet([tmp_path / "m.mat"])
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csc_matrix])
-def test_term_counts_may_be_sparse_but_must_be_bytes(tmp_path, form):
-    counts = counting((3, 7)).astype(float)
-    savemat(tmp_path / "m.mat", {"X": form(counts), "Y": [[1], [2], [1]]})
-    np.testing.assert_array_equal(convert.term_counts([tmp_path / "m.mat"])["X"], counts)
-    savemat(tmp_path / "m.mat", {"X": form(counts + 250), "Y": [[1], [2], [1]]})
-    with pytest.raises(InvalidInputError, match="no uint8"):
-        convert.term_counts([tmp_path / "m.mat"])
-
-
-def test_idx_files_are_read_by_their_header(tmp_path):
-    images = counting((2, 3, 4))
-    paths = [tmp_path / "images", tmp_path / "labels"]
-    paths[0].write_bytes(gzip.compress(bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4]) + images.tobytes()))
-    paths[1].write_bytes(gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])))
-    arrays = convert.mnist(paths)
-    np.testing.assert_array_equal(arrays["X"], images)
-    assert arrays["y"].tolist() == [7, 9]
-    with pytest.raises(InvalidInputError, match="no IDX file"):
-        convert.mnist(paths[::-1])

@@ -35,6 +35,8 @@ from experiments.methods import (
 )
 from mosaic import solve
 
+pytestmark = pytest.mark.slow
+
 FILES = sorted(file.stem for file in Path(detect_parts.__file__).parent.glob("detect_*.py"))
 DETECTORS = [d for file in FILES for d in import_module(f"experiments.methods.{file}").DETECTORS]
 BY_NAME = {d.name: d for d in DETECTORS}

@@ -1,4 +1,4 @@
-"""Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and verdicts."""
+"""Solvers of the paper's program against an oracle, and running times from lines to a table, a figure and claims."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from experiments.items import SCALABLE
 from experiments.methods import CannotRun, all_selectors, all_solvers, ours
 from experiments.methods import solvers as so
+from experiments.paper import rules
 from experiments.paper import running_time as rt
-from experiments.paper import verdicts
 from experiments.paper._figures import LARGEST
 from mosaic import MOSAIC
 from oracles import lasso_solution, objective
+
+pytestmark = pytest.mark.slow
 
 TIER = {"SMRS": "paper", "DS3": "paper", "SSM": "paper", "K-medoids": "paper", "M-kmeans": "surrogate"}
 TIER |= dict.fromkeys(("MOSAIC", "MOSAIC (paper)", SCALABLE, *rt.SOLVERS), "ours")
@@ -28,7 +30,7 @@ def line(method, n, seconds=None, seed=0, **rest):
     job |= {"contamination": None, "n": n, "k": 20, "seed": seed, "tier": TIER.get(method, "peer"), "settings": {}}
     if seconds is None:
         return {**job, **rest}
-    return {**job, "verdict": {"seconds": seconds, "peak_memory": 1, "n_picks": 20}}
+    return {**job, "verdict": {"seconds": seconds, "n_picks": 20}}
 
 
 def row_of(table, method):
@@ -117,7 +119,7 @@ def test_without_cvxpy_the_generic_solver_says_so(monkeypatch, crowded):
 def test_table_has_medians_over_seeds_and_the_exponent_of_the_last_three_sizes():
     lines = [line("SMRS", n, s, seed) for n in (10, 100, 200, 400) for seed, s in enumerate((n**2, n**2, 9.0 * n**2))]
     lines[0] = line("SMRS", 10, 1e6)
-    assert row_of(rt.table(lines), "SMRS") == ["900", "10000", "40000", "160000", "2.0"]
+    assert row_of(rt.parts(lines)[1], "SMRS") == ["900", "10000", "40000", "160000", "2.0"]
 
 
 def test_exponent_is_the_least_squares_slope():
@@ -135,7 +137,7 @@ def test_reasons_are_footnotes_and_one_for_all_sizes():
     lines += [line("DS3", 400, cannot="took more than 60 s", seed=0)]
     lines += [line("DS3", 400, cannot="not tried: took more than 60 s with n = 400", seed=1)]
     lines += [line("SSM", 400, 0.0123, seed) for seed in range(2)]
-    table = rt.table(lines)
+    table = rt.parts(lines)[1]
     assert row_of(table, "CVX reference") == ["—<sup>1</sup>", "—<sup>1</sup>", "—"]
     assert row_of(table, "DS3") == ["1.5<sup>2</sup>", "—<sup>3</sup>", "—"]
     assert row_of(table, "SSM") == ["—<sup>4</sup>", "0.012", "—"]
@@ -147,113 +149,61 @@ def test_reasons_are_footnotes_and_one_for_all_sizes():
     ]
 
 
-# Verdicts
+# Claims
 
 
-def first(lines):
-    return rt.verdict(lines)[0]
+def of(lines, hero="MOSAIC (paper)", rivals=("SMRS",)):
+    return rules.slower(lines, hero, rivals)
 
 
 def test_ratio_of_three_is_much_slower_and_less_is_not():
     hero = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC (paper)", 200, 2.0)]
-    assert first([*hero, line("SMRS", 200, 6.0)])[2] == verdicts.REPRODUCED
-    assert first([*hero, line("SMRS", 200, 5.9)])[2] == verdicts.NOT_REPRODUCED
+    assert of([*hero, line("SMRS", 200, 6.0)]).status == "reproduced"
+    assert of([*hero, line("SMRS", 200, 5.9)]).status == "not reproduced"
     # The largest common size decides.
-    assert first([*hero, line("SMRS", 100, 99.0), line("SMRS", 200, 5.9)])[2] == verdicts.NOT_REPRODUCED
-    assert first([*hero, line("SMRS", 100, 99.0), line("SMRS", 400, 5.9)])[2] == verdicts.REPRODUCED
+    assert of([*hero, line("SMRS", 100, 99.0), line("SMRS", 200, 5.9)]).status == "not reproduced"
+    assert of([*hero, line("SMRS", 100, 99.0), line("SMRS", 400, 5.9)]).status == "reproduced"
 
 
 def test_stopped_rival_is_slower_if_its_limit_says_so_and_open_if_not():
     stopped = [line("DS3", 200, cannot="took more than 60 s")]
     stopped += [line("DS3", 400, cannot="not tried: took more than 60 s with n = 200")]
     fast = [line("MOSAIC (paper)", 200, 2.0), line("MOSAIC (paper)", 400, 50.0)]
-    row = first([*fast, *stopped])
-    assert row[2] == verdicts.REPRODUCED
-    assert "DS3 > 30 (n = 200)" in row[3]
-    assert first([line("MOSAIC (paper)", 200, 30.0), *stopped])[2] == verdicts.NOT_STATED
+    found = of([*fast, *stopped], rivals=["DS3"])
+    assert (found.status, found.words) == ("reproduced", "DS3 > 30 times (n = 200)")
+    assert of([line("MOSAIC (paper)", 200, 30.0), *stopped], rivals=["DS3"]).status == "cannot be told"
 
 
 def test_stopped_hero_is_not_the_faster_one():
     hero = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC (paper)", 200, cannot="took more than 60 s")]
-    row = first([*hero, line("SMRS", 100, 9.0), line("SMRS", 200, 9.0)])
-    assert row[2] == verdicts.NOT_REPRODUCED
-    assert "SMRS < 0.15 (n = 200)" in row[3]
+    found = of([*hero, line("SMRS", 100, 9.0), line("SMRS", 200, 9.0)])
+    assert (found.status, found.words) == ("not reproduced", "SMRS < 0.15 times (n = 200)")
     # Where both were stopped nothing is known; the size below decides.
     both = [line("SMRS", 100, 9.0), line("SMRS", 200, cannot="took more than 60 s")]
-    assert "SMRS 9.0 (n = 100)" in first([*hero, *both])[3]
+    assert of([*hero, *both]).words == "SMRS 9.0 times (n = 100)"
 
 
-def test_fast_surrogate_leaves_the_claim_open_and_ssm_does_not_count():
-    lines = [line("MOSAIC (paper)", 100, 1.0), line("SMRS", 100, 9.0), line("SSM", 100, 0.1)]
-    row = first(lines)
-    assert row[2] == verdicts.REPRODUCED
-    assert "SSM 0.10 (n = 100)" in row[3]
-    assert row[3].endswith("; without DS3, K-medoids, M-kmeans")
-    assert first([*lines, line("M-kmeans", 100, 0.5)])[2] == verdicts.NOT_STATED
-    assert first([*lines, line("M-kmeans", 100, 0.5), line("DS3", 100, 0.5)])[2] == verdicts.NOT_REPRODUCED
+def test_all_others_must_be_slower_and_a_fast_surrogate_leaves_the_claim_open():
+    lines = [line(SCALABLE, 100, 1.0), line("SMRS", 100, 9.0), line("SSM", 100, 0.1)]
+    assert rules.all_slower(lines, [SCALABLE, rt.ADMM], rt.RIVALS).status == "reproduced"
+    more = [*lines, line("M-kmeans", 100, 0.5)]
+    assert rules.all_slower(more, [SCALABLE], rt.RIVALS).status == "cannot be told"
+    more += [line("DS3", 100, 0.5), line(rt.ADMM, 100, 0.01)]
+    assert rules.all_slower(more, [SCALABLE, rt.ADMM], rt.RIVALS).status == "in 1 of 2 readings"
 
 
-def test_generic_solver_is_compared_with_the_admm_and_others_are_no_winners_there():
-    lines = [line("paper's ADMM", n, 0.01 * n) for n in (50, 100, 200)] + [line("CVX reference", 100, 30.0)]
-    lines += [line("working set", 200, 0.5), line("random", 200, 0.001), line("MOSAIC", 200, 0.7)]
-    row = rt.verdict(lines)[1]
-    assert row[2:] == (
-        verdicts.REPRODUCED,
-        "seconds as multiples of those of paper's ADMM: CVX reference 30 (n = 100)",
-        "working set (0.50 s at n = 200); paper's ADMM is number 2 of 2 (2.0 s)",
-    )
-    assert rt.verdict(lines)[0][2] == verdicts.NO_RUNS
-
-
-def test_who_wins_counts_all_selectors_and_no_solvers():
-    lines = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC", 100, 0.5), line("random", 100, 0.01)]
-    lines += [line("SMRS", 100, 9.0), line("FISTA", 100, 0.001)]
-    assert first(lines)[4] == (
-        "random (0.010 s at n = 100); MOSAIC is number 2 of 4 (0.50 s); MOSAIC (paper) is number 3 of 4 (1.0 s)"
-    )
-
-
-def test_without_runs_nothing_can_be_told():
-    rows = rt.verdict([])
-    assert [row[2] for row in rows] == [verdicts.NO_RUNS] * 4
-    assert rows[0][3] == "no runs of this item"
-    assert {len(row) for row in rows} == {5}
+@pytest.mark.parametrize(("seconds", "status"), [(2.9, "reproduced"), (3.1, "not reproduced"), (0.3, "not reproduced")])
+def test_similar_times_are_within_a_factor_of_three(seconds, status):
+    assert rules.as_fast([line(SCALABLE, 100, 1.0), line("SSM", 100, seconds)], [SCALABLE], "SSM").status == status
 
 
 # The scalable variant
 
 
-def of_scalable(lines):
-    """Status and words against the ADMM, and against MOSAIC (paper)."""
-    return [row[2:4] for row in rt.verdict(lines) if row[1].startswith("The scalable variant")]
-
-
-def test_scalable_variant_saves_much_time_if_the_full_one_takes_three_times_as_long():
-    fast = [line(SCALABLE, 100, 9.0), line(SCALABLE, 200, 2.0)]
-    admm, full = of_scalable([*fast, line("paper's ADMM", 200, 6.0), line("MOSAIC (paper)", 200, 5.9)])
-    assert (admm[0], full[0]) == (verdicts.REPRODUCED, verdicts.NOT_REPRODUCED)
-    assert admm[1] == "seconds as multiples of those of MOSAIC (paper, scalable): paper's ADMM 3.0 (n = 200)"
-    admm, full = of_scalable([*fast, line("paper's ADMM", 200, 5.9), line("MOSAIC (paper)", 200, 6.0)])
-    assert (admm[0], full[0]) == (verdicts.NOT_REPRODUCED, verdicts.REPRODUCED)
-
-
-def test_scalable_variant_is_compared_at_the_largest_size_of_both():
-    lines = [line(SCALABLE, n, 1.0) for n in (100, 200, 400)]
-    lines += [line("MOSAIC (paper)", 100, 9.0), line("MOSAIC (paper)", 200, 1.0)]
-    lines += [line("paper's ADMM", 100, 1.0), line("paper's ADMM", 200, cannot="took more than 60 s")]
-    lines += [line("working set", 100, 0.1)]
-    admm, full = of_scalable(lines)
-    assert full[0] == verdicts.NOT_REPRODUCED
-    assert "MOSAIC (paper) 1.0 (n = 200)" in full[1]
-    assert admm[0] == verdicts.REPRODUCED
-    assert admm[1].endswith("paper's ADMM > 60 (n = 200), working set 0.10 (n = 100)")  # the last one does not count
-
-
 def test_scalable_variant_is_in_a_table_of_its_own_and_changes_no_other(tmp_path):
     lines = [line(m, n, n / 100 + i) for i, m in enumerate((*TIER, "random")) for n in (100, 200, 400) if m != SCALABLE]
     more = [*lines, *(line(SCALABLE, n, 1e-3) for n in (100, 400, 800))]
-    assert rt.table(lines) == rt.table(more)
-    assert rt.verdict(lines)[:2] == rt.verdict(more)[:2]
+    assert rt.parts(lines)[1] == rt.parts(more)[1]
     figures = [rt.figure(some, tmp_path / "one.png").read_bytes() for some in (lines, more)]
     assert figures[0] == figures[1]
     assert rt.scalable_table(lines) == ""

@@ -27,6 +27,8 @@ from experiments.methods._selecting import completed, gaussian, generator, ranki
 from mosaic import solve
 from oracles import exact_factor, lasso_solution, objective
 
+pytestmark = pytest.mark.slow
+
 TIERS = {
     "SMRS": "paper",
     "DS3": "paper",
