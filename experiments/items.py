@@ -41,8 +41,8 @@ RUNS: dict[str, dict[str, int]] = {
         "DS3": 5,
     },
     "running_time": {OTHERS: 3},
-    "structured": {OTHERS: 50, "SMRS": 5, "DS3": 5},
-    "structured_defaults": {OTHERS: 50},
+    "structured": {OTHERS: 10, "SMRS": 5, "DS3": 5},
+    "structured_defaults": {OTHERS: 10},
     "f1_table": {OTHERS: 20, "DS3": 5, "GCP (surrogate)": 5},
     "f1_defaults": {OTHERS: 20},
 }
