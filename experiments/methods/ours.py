@@ -33,9 +33,9 @@ def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *ar
         return method(*args)
 
 
-def _nobody(counts: Any, cut: Any, rejected: Any) -> Any:
+def _no_doubt(count: float, others: Any) -> float:
     """Nobody is doubtful."""
-    return np.zeros_like(rejected)
+    return 0.0
 
 
 def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
@@ -132,11 +132,10 @@ SELECTOR_VARIANTS = (
     Selector("any valley", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 1e-3})),
     Selector("clear valleys only", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 1e-8})),
     Selector("no valley", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 0.0})),
-    Selector("no sparse groups", "ours", partial(with_constants, select, {"outliers.KEEPS_TO_ITSELF": 2.0})),
-    Selector("fewer sparse groups", "ours", partial(with_constants, select, {"outliers.KEEPS_TO_ITSELF": 0.95})),
+    Selector("no sparse groups", "ours", partial(with_constants, select, {"outliers.APART": 1e9})),
     Selector("nobody alone", "ours", partial(with_constants, select, {"outliers.ALONE": 1.0})),
     Selector("more alone", "ours", partial(with_constants, select, {"outliers.ALONE": 1.3})),
-    Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose.doubtful_among": _nobody})),
+    Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose.just_above": _no_doubt})),
 )
 DETECTOR_VARIANTS = (
     Detector("narrow", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),

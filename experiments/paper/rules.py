@@ -292,7 +292,7 @@ def as_fast(lines: Sequence[Line], heroes: Sequence[str], rival: str) -> Found:
 
 
 def equal_shares(lines: Sequence[Line]) -> Found:
-    """The mean class balance is at least 0.9."""
+    """Every subject is picked in every run, and the mean class balance is at least 0.9."""
     column = _whole(latest(lines, "faces"), CLASS_BALANCE)
     hit, subjects = (_whole(latest(lines, "faces"), m) for m in (faces.SUBJECTS_HIT, faces.SUBJECTS))
     mine = _mean(column, HERO)
@@ -300,10 +300,9 @@ def equal_shares(lines: Sequence[Line]) -> Found:
         return Found((Reading("", "absent"),))
     missed = sum(h < s for h, s in zip(hit[HERO].values, subjects[HERO].values, strict=True))
     words = f"class balance {mine:.2f}, a subject missed in {missed} of {len(hit[HERO].values)} runs"
+    holds = not missed and mine >= BALANCED
     ours = _mean(column, DEFAULT)
-    return Found(
-        (Reading("", "holds" if mine >= BALANCED else "fails", mine, None, "", ours),), higher=True, words=words
-    )
+    return Found((Reading("", "holds" if holds else "fails", mine, None, "", ours),), higher=True, words=words)
 
 
 def every_light(lines: Sequence[Line]) -> Found:
@@ -434,7 +433,7 @@ def falls(lines: Sequence[Line]) -> Found:
 
 
 def as_printed(lines: Sequence[Line]) -> Found:
-    """The largest distance from the table's numbers of its method, over ratios, in the dimension where it is least."""
+    """The largest distance from the table's numbers of its method, over ratios: at most 0.05."""
     mine, readings = latest(lines, "f1_table"), []
     for name, dataset in table_sets().items():
         here = [line for line in mine if line["dataset"] == dataset]
@@ -447,11 +446,10 @@ def as_printed(lines: Sequence[Line]) -> Found:
             readings.append(Reading(name, outcome, max(gaps), words=words))
     if not readings:
         return Found((Reading("", "absent"),))
-    readings.sort(key=lambda reading: reading.paper or 0.0)
-    nearest = readings[0]
+    nearest = min(readings, key=lambda reading: reading.paper or 0.0)
     printed = nearest.words.replace(" (", " (paper ", 1)
-    words = f"in {nearest.name} {printed}: at most {nearest.paper:.3f} apart"
-    return Found((nearest,), digits=3, words=words, beside=tuple(readings[1:]))
+    words = f"nearest in {nearest.name}, {printed}: at most {nearest.paper:.3f} apart"
+    return Found(tuple(readings), digits=3, words=words)
 
 
 def number_range(values: Sequence[float | None], digits: int) -> str:

@@ -257,9 +257,9 @@ def test_the_table_of_the_paper_bears_out_what_the_paper_says_of_it():
     assert rules.as_printed(printed(off=0.05)).status == "reproduced"
     assert rules.as_printed(printed(off=0.06)).status == "not reproduced"
     nearest = rules.as_printed([*printed("swiss_roll/7", off=0.06), *printed(off=0.03)])
-    assert nearest.status == "reproduced"
-    assert nearest.words.startswith("in 5 dimensions 0.930 (paper 0.930), 0.889 (0.889), 0.821 (0.851)")
-    assert [reading.name for reading in nearest.beside] == ["7 dimensions"]
+    assert nearest.status not in ("reproduced", "not reproduced")
+    assert nearest.words.startswith("nearest in 5 dimensions, 0.930 (paper 0.930), 0.889 (0.889), 0.821 (0.851)")
+    assert [reading.outcome for reading in nearest.readings] == ["holds", "fails"]
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,9 @@ def test_faces_are_balanced_and_lit_from_all_sides_in_every_run():
 
     lines = [*faces("MOSAIC (paper)", [0.95, 0.9], [1.0, 0.8]), *faces("random", [0.5, 0.5], [0.6, 0.6])]
     assert rules.equal_shares(lines).status == "reproduced"
-    assert "missed in 1 of 1 runs" in rules.equal_shares(faces("MOSAIC (paper)", [0.95], [1.0], hit=4)).words
+    missing = rules.equal_shares(faces("MOSAIC (paper)", [0.95], [1.0], hit=4))
+    assert missing.status == "not reproduced"
+    assert "missed in 1 of 1 runs" in missing.words
     assert rules.equal_shares(faces("MOSAIC (paper)", [0.85], [1.0])).status == "not reproduced"
     found = rules.every_light(lines)
     assert found.status == "not reproduced"

@@ -235,9 +235,9 @@ class Chooser:
         # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
         # suggested only says how many there are; coverage and support are those of the picks themselves.
         given = not is_auto(settings.n_representatives)
-        knee_only = settings.coverage is None and settings.min_support is None
+        no_number = settings.coverage is None and settings.min_support is None
         replaced: list[tuple[int, int]] = []
-        if is_auto(settings.diversity) and (given or (old and knee_only)):
+        if is_auto(settings.diversity) and (given or (old and no_number)):
             worth = np.zeros(len(candidates))
             worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
             exchanged = objective.exchanged(chosen, slots, worth if old else None)
