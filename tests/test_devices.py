@@ -472,3 +472,11 @@ def test_parked_rows_are_those_of_the_matrix_in_any_order(other, rng):
     assert isinstance(some, _parked.Parked)
     np.testing.assert_array_equal(some.get(), A[A[:, 0] > 0])
     np.testing.assert_allclose(on_host(squares_of_rows(some)), (A[A[:, 0] > 0] ** 2).sum(axis=1))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_points_are_at_no_distance_from_themselves_and_at_some_from_others(somewhere, rng, kernel):
+    X, everyone = rng.normal(size=(300, 64)), np.arange(300)
+    D = make_kernel(somewhere(X), kernel, gamma=0.01).distances(everyone, everyone)
+    assert not np.diagonal(D).any()
+    assert (D + np.eye(300) > 0).all()

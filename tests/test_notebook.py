@@ -160,7 +160,7 @@ WORDS = {
     "decisions": "Bandwidth",
     "summary": "8 representatives cover",
     "certificate": "best possible 8 would",
-    "path": "The suggested is at",
+    "path": "Suggested: 5 representatives cover",
     "detected": "An outlier",
     "program": "Provably within",
     "summary of outliers": "8 outliers among 400 points",

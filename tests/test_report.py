@@ -351,7 +351,7 @@ def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, facts):
     assert len(coverage) == len(facts["coverage"])
 
 
-def test_knee_is_that_of_the_automatic_choice(blobs, facts):
+def test_suggested_number_is_that_of_the_automatic_choice(blobs, facts):
     auto = MOSAIC().fit(blobs.X)
     assert facts_of(auto, certificate=False)["suggested"] == auto.n_representatives_
     few = facts_of(MOSAIC(3).fit(blobs.X), certificate=False)

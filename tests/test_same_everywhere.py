@@ -96,7 +96,7 @@ def test_dask_on_a_cluster(expected, workers):
     da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            workers, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=None
+            workers, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
         ) as cluster,
         distributed.Client(cluster),
     ):

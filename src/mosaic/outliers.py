@@ -365,7 +365,7 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
-            return Cut(count, "valley", p), find_clusters(kernel, low, random_state)
+            return Cut(count, "valley", p), find_clusters(kernel, low, False, random_state)
         asked = np.flatnonzero(low)
         asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
         middle, deviation = usual_distance(kernel, low, random_state)
@@ -373,11 +373,12 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
         if apart > CROWD_FAR:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
             crowd = low if apart > FAR else counts < just_above(count, counts[~low])
-            kept = stands_apart(kernel, crowd, asked)
+            kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
             return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
-    count = float(np.clip(far_tail(counts, 0.1), ALONE, NEARLY_ALONE))
+    tail = far_tail(counts, 0.1)
+    count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    clusters = find_clusters(kernel, low, random_state) if low.any() and not low.all() else None
+    clusters = find_clusters(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if clusters is None else (low & ~clusters.members).mean())
     return (Cut(count, "alone"), clusters) if share <= CROWD_SHARE else (NOBODY, None)
 
@@ -421,17 +422,19 @@ def usual_distance(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[f
     return float(middle), max(float(high - middle), 1e-9) / float(ndtri(0.9))
 
 
-def stands_apart(kernel: Kernel, members: BoolArray, asked: IntArray) -> bool:
-    """Whether most of the ten nearest rows of these members are members, even if all others were nearer by a quarter.
+def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
+    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter.
 
     Noise around the data has neighbours of both kinds; in many dimensions all distances are nearly equal, so that a few per cent
     would decide.
     """
-    D = kernel.distances(asked, np.arange(kernel.n))
-    D[np.arange(len(asked)), asked] = np.inf
-    D[:, ~members] /= APART**kernel.order
-    most = min(NEIGHBOURS, kernel.n - 1)
-    return bool(members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean() >= 0.5)
+    most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
+    for part in row_blocks(len(asked), kernel.n):
+        D = kernel.distances(asked[part], np.arange(kernel.n))
+        D[np.arange(len(D)), asked[part]] = np.inf
+        D[:, ~members] /= APART**kernel.order
+        found[part] = members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean(axis=1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -459,18 +462,29 @@ class KeptGroups:
         return near
 
 
-def find_clusters(kernel: Kernel, low: BoolArray, random_state: int) -> KeptGroups | None:
-    """The points among the outliers whose tenth nearest point is not far; None if there are none.
+def find_clusters(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
+    """The points among the outliers that are kept because their neighbours are not far; None without any.
 
-    The programs see a part of the rows; where there are many clusters, they see no row of some.
+    The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
+    nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
+    heavy, many rows have a count of about 1, and only distances tell which of them are odd.
     """
     middle, deviation = usual_distance(kernel, low, random_state)
-    reach = float(np.exp(middle + FAR * deviation))
+    reach, outliers = float(np.exp(middle + (FAR if heavy else CROWD_FAR) * deviation)), np.flatnonzero(low)
     members = np.zeros(len(low), dtype=bool)
-    members[low] = tenth_nearest(kernel, np.flatnonzero(low)) <= reach
-    if not members.any():
-        return None
-    return KeptGroups(members, kernel.take(np.flatnonzero(members)), np.full(int(members.sum()), reach))
+    members[outliers] = tenth_nearest(kernel, outliers) <= reach
+    if not heavy:
+        members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
+    return _kept(kernel, low, members, np.full(len(low), reach)) if members.any() else None
+
+
+def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray) -> KeptGroups:
+    """These members, each with its reach, or less where another outlier is within it."""
+    inside, outside = np.flatnonzero(members), np.flatnonzero(low & ~members)
+    for part in row_blocks(len(inside), len(outside)):
+        apart = kernel.distances(inside[part], outside).min(axis=1, initial=np.inf)
+        reach[inside[part]] = np.minimum(reach[inside[part]], (1.0 - 1e-6) * apart)
+    return KeptGroups(members, kernel.take(inside), reach[members])
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
@@ -496,11 +510,7 @@ def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: f
     members = sizes >= smallest
     if not members.any():
         return KeptGroups(members, kernel, reach[members])
-    inside, outside = np.flatnonzero(members), np.flatnonzero(low & ~members)
-    for part in row_blocks(len(inside), len(outside)):
-        apart = kernel.distances(inside[part], outside).min(axis=1, initial=np.inf)
-        reach[inside[part]] = np.minimum(reach[inside[part]], (1.0 - 1e-6) * apart)
-    return KeptGroups(members, kernel.take(inside), reach[members])
+    return _kept(kernel, low, members, reach)
 
 
 def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

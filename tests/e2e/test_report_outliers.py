@@ -323,7 +323,7 @@ def test_focused_slider_leaves_the_labels_of_its_axis_free(visit: Any, chart: st
 def test_terms_are_explained_where_they_appear(visit: Any) -> None:
     page = visit(invented())
     assert "Coverage: how much of the rows that belong" in text_of(page, "#number")
-    assert "Knee: beyond it" in text_of(page, "#number")
+    assert "Suggested: one for each clear cluster" in text_of(page, "#number")
     assert "By rank: each adds the most" in text_of(page, "#picks")
     assert "how many of 128 rows look like a row" in text_of(page, "#threshold")
     assert "effective count" not in text_of(page, "#outliers")

@@ -335,9 +335,9 @@ def test_number_field_takes_complete_and_valid_numbers_only(visit: Any, typed: s
     assert value_of(page, "#k-range") == "16"
 
 
-def test_knee_that_was_chosen_is_mentioned_once(visit: Any) -> None:
+def test_suggested_number_that_was_chosen_is_mentioned_once(visit: Any) -> None:
     page = visit(invented() | {"suggested": 12})
-    assert page.locator("#k-first").inner_text() == "Chosen: 12, the suggested of the curve"
+    assert page.locator("#k-first").inner_text() == "Chosen: 12, as suggested"
     assert page.locator("#k-suggested").count() == 0
     assert page.locator("#curve .suggested").count() == 1
 

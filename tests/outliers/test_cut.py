@@ -18,7 +18,7 @@ from mosaic.outliers import (
     find_outliers,
     find_valley,
     outlier_probability,
-    stands_apart,
+    own_neighbours,
     tenth_nearest,
 )
 
@@ -199,10 +199,10 @@ def test_of_few_points_the_farthest_counts():
 def test_cluster_stands_apart_and_noise_around_the_data_does_not(rng):
     members = np.arange(560) >= 500
     X = np.vstack([rng.normal(size=(500, 5)), 30.0 + 3.0 * rng.normal(size=(60, 5))])
-    assert stands_apart(make_kernel(X, "rbf", gamma=0.05), members, np.flatnonzero(members))
+    assert own_neighbours(make_kernel(X, "rbf", gamma=0.05), members, np.flatnonzero(members)).min() == 1.0
     for columns in (5, 100):
         X = np.vstack([rng.normal(size=(500, columns)), rng.uniform(-4, 4, size=(60, columns))])
-        assert not stands_apart(make_kernel(X, "rbf", gamma=0.05), members, np.flatnonzero(members))
+        assert own_neighbours(make_kernel(X, "rbf", gamma=0.05), members, np.flatnonzero(members)).mean() < 0.5
 
 
 def test_nearly_equal_distances_do_not_make_noise_a_group(rng):
@@ -211,7 +211,7 @@ def test_nearly_equal_distances_do_not_make_noise_a_group(rng):
     X = np.vstack([X, rng.uniform(X.min(axis=0), X.max(axis=0), size=(1000, 50))])
     members, D = np.arange(2000) >= 1000, ((X[1000:1100, None] - X) ** 2).sum(-1)
     assert members[np.argsort(D, axis=1)[:, 1:11]].mean() > 0.8
-    assert not stands_apart(make_kernel(X, "rbf"), members, np.flatnonzero(members))
+    assert own_neighbours(make_kernel(X, "rbf"), members, np.flatnonzero(members)).mean() < 0.5
 
 
 # The automatic cut
@@ -223,16 +223,17 @@ def test_where_the_far_tail_ends_is_said_in_deviations_of_a_normal_distribution(
         assert np.log(far_tail(counts, share)) == pytest.approx(0.5 - 2.5 * 0.02, abs=0.003)
 
 
-def test_low_counts_are_outliers_only_where_their_neighbours_are_far(rng):
-    counts = np.concatenate([np.full(6, 1.0), rng.uniform(20, 30, 394)])
+def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rng):
+    counts = np.concatenate([np.full(15, 1.0), rng.uniform(20, 30, 385)])
     X = rng.normal(size=(400, 2))
+    X[:15] = 20.0 + 0.3 * rng.normal(size=(15, 2))
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is not None
-    assert (cut.below(counts) & ~kept.members).sum() == 0
-    X[:6] *= 100.0
+    assert not (cut.below(counts) & ~kept.members).any()
+    X[:15] = 20.0 + 30.0 * rng.normal(size=(15, 2))
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is None
-    assert np.flatnonzero(cut.below(counts)).tolist() == list(range(6))
+    assert np.flatnonzero(cut.below(counts)).tolist() == list(range(15))
 
 
 def test_crowd_is_out_unless_it_stands_apart(rng):
@@ -290,7 +291,7 @@ def test_of_clean_rows_fewer_than_one_in_a_hundred_are_rejected(draw, n):
 @pytest.mark.parametrize("n", [300, 1000, 3000])
 @pytest.mark.parametrize("draw", HEAVY.values(), ids=HEAVY.keys())
 def test_of_rows_with_heavy_tails_hardly_more_are_rejected(draw, n):
-    assert np.mean([rejected(draw, n, seed) for seed in range(3)]) <= 0.015
+    assert np.mean([rejected(draw, n, seed) for seed in range(3)]) <= 0.03
 
 
 @pytest.mark.parametrize("draw", HEAVY.values(), ids=HEAVY.keys())

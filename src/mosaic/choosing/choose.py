@@ -33,7 +33,7 @@ SILHOUETTE_ROWS = 1000
 #: Largest number of points to be covered.
 MOST_TARGETS = 10_000
 #: An earlier pick is exchanged where that adds more than this part of what a pick adds on average (``docs/guides/more_rows``).
-CLEARLY_BETTER = 0.03
+CLEARLY_BETTER = 0.1
 #: Diversity pruning: the setting of the paper's first author in later work. No paper states a threshold for OP; ours rejects
 #: points with m < 2, which stand for themselves only, unless all points are such.
 PAPER_DIVERSITY, PAPER_SMALLEST_COUNT = 0.95, 2.0
@@ -59,7 +59,9 @@ def choose(material: Material, settings: Settings) -> Selection:
         if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
             found = chooser.picks(max(len(found.rows), must, 1))
     elif settings.min_support is not None:
-        found = chooser.picks(max(chooser.supported(settings.min_support), must))
+        found = chooser.supported(settings.min_support)
+        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
+            found = chooser.picks(max(len(found.rows), must, 1))
     else:
         suggested = chooser.suggested()
         found = chooser.picks(max(suggested.k, must))
@@ -345,17 +347,17 @@ class Chooser:
             return "since they may not be chosen"
         return "since they are outliers now" if self.rejected[point] else "since there is no place for them"
 
-    def supported(self, smallest: float) -> int:
-        """The largest number of picks such that each is the nearest pick of at least ``smallest`` points."""
+    def supported(self, smallest: float) -> Picks:
+        """The most picks of a ranking such that each is the nearest pick of at least ``smallest`` points."""
         kernel, weights = self.material.kernel, self.weights
         if weights.sum() < smallest:
             n = self.material.n_rows
             fault = f"is more than all {weights.sum():g} points that belong (n_samples = {n})"
             raise InvalidInputError(fault, "Lower it.", parameter="min_support", value=smallest)
         most = max(1, min(len(self.pool), int(weights.sum() / smallest)))
-        rows, _ = self.ranked(most, most, earlier_first=True)
+        rows, gains = self.ranked(most, most, earlier_first=True)
         if not len(rows):
-            return 1  # more than there are, which ``picks`` refuses with the arithmetic
+            return Picks(rows, gains)
         places = self.material.points.group[rows]
         lengths = kernel.diagonal()[places]  # the measure is that of labels_
         D = without_rounding(lengths - 2.0 * kernel.block(self.targets, places), float(lengths.max()))
@@ -365,7 +367,7 @@ class Chooser:
             nearest[closer], best[closer] = k, D[closer, k]
             if np.bincount(nearest, weights=weights, minlength=k + 1).min() >= smallest:
                 enough = k + 1
-        return enough
+        return Picks(rows[:enough], gains[:enough])
 
     def _candidates(self, k: int) -> IntArray:
         """The rows of the pool that are compared: all; of a large pool, those of each group with the lowest priorities."""
@@ -422,8 +424,9 @@ class Chooser:
         return [pick.candidate for pick in found], [pick.gain for pick in found]
 
     def _until_explained(self, picks: Iterator[Pick], slots: Slots, enough: float, least: int) -> Iterator[Pick]:
-        """The picks needed to explain this share of the targets, at least so many."""
-        share = ExplainedShare(self.material.kernel, self.targets, self.weights)
+        """The picks needed to explain this share of the points that belong, at least so many."""
+        belongs = np.flatnonzero(~self.rejected)
+        share = ExplainedShare(self.material.kernel, belongs, self.material.points.weights[belongs])
         for number, pick in enumerate(picks, 1):
             yield pick
             if share.add(int(slots.twins[pick.candidate])) >= enough and number >= least:

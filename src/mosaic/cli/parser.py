@@ -127,15 +127,15 @@ COMMANDS = {
     ),
     "path": Command(
         "how many to choose: the coverage of 1, 2, 3, … rows",
-        "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and beyond which number more add little.",
+        "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many are suggested.",
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
         "mosaic.cli.path:path",
         output=("curve.csv", f"the curve: {ENDINGS}"),
         groups=(OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
     "estimate": Command(
-        "estimate the memory and time of select",
-        "Show which strategy select would use with these options, and estimate its memory and time, without running it.",
+        "estimate the memory of select, and how often it reads the file",
+        "Show which strategy select would use with these options, its memory and how often it reads FILE, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         "mosaic.cli.path:estimate",
         groups=("how many", OUTPUT, *(title for title in _NOT_ABOUT_NUMBER if title != "constraints")),

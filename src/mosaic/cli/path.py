@@ -1,4 +1,4 @@
-"""path and estimate: how many rows to choose, and the memory and time of select."""
+"""path and estimate: how many rows to choose, and the memory and passes of select."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
         20 representatives: the number that was given.
         Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: fewer than ... rows look like them. The rule flags about 1 % of clean rows at most, ...
+        8 outliers: fewer than ... rows look like them, and their neighbours are far. Of clean rows, about 1 % ...
         """
         check_is_fitted(self)
         if i is None:
@@ -397,7 +397,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     outliers : "reject", "keep" or "report", default "reject"
         Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
-        Share of outliers, if known; otherwise the distribution of the effective counts decides (``mosaic.outliers``): of
+        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.outliers``): of
         clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
     min_group : float, optional
         At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
@@ -467,8 +467,8 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
        is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
     3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
        that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
-       So the set for m need not be part of the set for k > m. If the number is read off the curve ("auto", coverage,
-       min_support), or diversity is given, nothing is exchanged; ``mosaic.path`` has nested sets.
+       So the set for m need not be part of the set for k > m. If no number is given ("auto", coverage,
+       min_support), or if diversity is, nothing is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
        rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
        on a seed, their order, or where they are; 10 000 of its points are to be covered.

@@ -270,7 +270,7 @@ def _marker_size(n: int) -> float:
 
 
 class CoverageDisplay:
-    """Coverage and similarity by the number of representatives, with the suggested and the chosen one.
+    """Coverage and similarity by the number of representatives, with the suggested number and the chosen one.
 
     Usually made by ``from_estimator``.
 

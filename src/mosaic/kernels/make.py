@@ -179,7 +179,7 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
 
 def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> FloatArray:
     """D between some points; 0 where it may be rounding, or is too small for a bandwidth."""
-    D = kernel.certain_distances(rows, columns)
+    D = kernel.distances(rows, columns)
     D[D < SMALLEST_DISTANCE] = 0.0
     return D
 

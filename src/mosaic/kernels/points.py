@@ -31,6 +31,7 @@ from mosaic._devices import (
     rows_of,
     squares_of_rows,
     sums_of_differences,
+    zeros_beside,
 )
 from mosaic._units import row_lengths
 from mosaic.door import LARGEST
@@ -110,13 +111,17 @@ class Kernel(ABC):
     order: ClassVar[int] = 2
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative."""
+        """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative.
+
+        It is 0 where it may be rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
+        """
         return on_host(self.distances_beside(rows, columns))
 
     def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
         """The same where the points are."""
         diagonal, K = self.diagonal(), self.block_beside(rows, columns)
-        return at_least_zero(beside(K, diagonal[rows][:, None] + diagonal[columns]) - 2.0 * K)
+        lengths, others = beside(K, diagonal[rows]), beside(K, diagonal[columns])
+        return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
     def distances_at(self, Y: Any) -> FloatArray:
         """The same distance between new points and own points, len(Y) × n."""
@@ -245,10 +250,6 @@ class StationaryKernel(PointKernel):
         """The distance D between new points and own points."""
         return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
 
-    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """D between own points; 0 where it may be rounding alone, so that a bandwidth does not depend on rounding."""
-        return self.distances(rows, columns)
-
     def _between(self, A: Any, B: Any) -> Any:
         D = self._distances(A, B)
         return self.profile(D, self.gamma, out=D)
@@ -282,15 +283,11 @@ class RBF(StationaryKernel):
         lengths, others = squared_lengths(A), squared_lengths(B)
         return squared_distances(A, B, lengths, others), lengths, others
 
-    def certain_distances(self, rows: Rows, columns: IntArray) -> FloatArray:
+    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
         A, B = self._rows(rows), self._rows(columns)
         if _by_coordinates(A, B):
-            return np.asarray(self._distances(A, B))
-        D, lengths, others = map(on_host, self._by_products(A, B))
-        noise = lengths[:, None] + others
-        noise *= ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
-        D[noise >= D] = 0.0
-        return D
+            return self._distances(A, B)
+        return _certain(*self._by_products(A, B))
 
     def _between(self, A: Any, B: Any) -> Any:
         """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
@@ -308,6 +305,16 @@ class RBF(StationaryKernel):
         if len(far_too):
             D[:, far_too] = _by_coordinates_of(B[far_too], A).T
         return self.profile(D, self.gamma, out=D)
+
+
+def _certain(D: Any, lengths: Any, others: Any) -> Any:
+    """D, differences of squared lengths and products; 0 where they may be rounding alone."""
+    share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
+    if is_on_device(D):
+        return namespace(D).where(share * (lengths[:, None] + others) >= D, zeros_beside(D, ()), D)
+    i, j = np.nonzero(share * (lengths[:, None] + highest(others)) >= D)  # few; the rest is decided
+    D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
+    return D
 
 
 def _by_coordinates(A: Any, B: Any) -> bool:
@@ -420,8 +427,10 @@ class FromCallable(PointKernel):
     function: Callable[[Any, Any], Any]
 
     def _between(self, A: Any, B: Any) -> Any:
-        values = np.asarray(self.function(A, B), dtype=np.float64)
         expected = (A.shape[0], B.shape[0])
+        if 0 in expected:  # some functions refuse no points
+            return np.zeros(expected)
+        values = np.asarray(self.function(A, B), dtype=np.float64)
         if values.shape != expected:
             raise InvalidInputError(
                 f"the kernel function returned shape {values.shape} for {expected[0]} and {expected[1]} points; "
