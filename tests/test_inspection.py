@@ -329,7 +329,7 @@ def test_rows_on_the_curve_are_on_the_map_for_any_k(model: MOSAIC) -> None:
     assert set(facts.curve.row) <= set(facts.map.row)
 
 
-def test_knee_is_the_number_that_an_automatic_choice_takes() -> None:
+def test_suggested_is_the_number_that_an_automatic_choice_takes() -> None:
     model = MOSAIC().fit(BLOBS.X)
     assert summary(model, certificate=False).curve.suggested == model.n_representatives_
 
@@ -676,7 +676,7 @@ def test_map_of_a_detector_is_drawn_from_its_data(detector: MOSAICOutlierDetecto
     assert (len(_offsets(display.points_)), len(_offsets(display.outliers_))) == (392, 8)
 
 
-def test_coverage_display_marks_the_choice_and_the_knee(model: MOSAIC, facts: Summary) -> None:
+def test_coverage_display_marks_the_choice_and_the_suggestion(model: MOSAIC, facts: Summary) -> None:
     _, ax = plt.subplots()
     display = CoverageDisplay.from_estimator(model, ax=ax)
     assert display.ax_ is ax

@@ -73,7 +73,7 @@ SETTINGS = (
     'Section 5 says "the best parameter is chosen over the validation set", Section 5.4 of the others "their parameters are set '
     "as suggested by the authors\": both are readings. Where settings are chosen, everybody's bandwidths go down to narrow ones."
 )
-WIDE = "one wide similarity serves choosing and rejecting alike, so that noise between the folds of a surface resembles many rows"
+WIDE = "outliers are rejected by one wide similarity, in which noise between the folds of a surface resembles many rows"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(

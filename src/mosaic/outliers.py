@@ -15,17 +15,19 @@ geometric mean of the counts by several programs on different points.
 **The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for all rows when the kernel is narrow, so decisions are
 made on log m. By default, the selector and the detector use the same rule:
 
-1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). The crowd is rejected
-   if it is at most half of all and at most half as many other rows look like its members as like the rest. If the crowd is more
-   than a twentieth of the rows and keeps to itself (four in five of the ten nearest neighbours of its members are members),
-   it is a sparse group, and no row is rejected.
-2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of the
-   counts, log m < median − 2.5·(median − lowest tenth)/1.28; unless they are more than a twentieth of all.
+1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). It is one if its
+   typical count is in the far tail of the rest, log m < median − 2.5 deviations, and its typical row is farther from its tenth
+   nearest row than nine tenths of the others. If it is more than a twentieth of the rows and stands apart (most of the ten
+   nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
+   row is rejected, and the answer says so. Else the crowd is rejected.
+2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
+   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
+   deviations of the logarithm beyond the usual distance.
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_clusters``).
 
-So at most 5 % of the rows are rejected for being alone; of clean data without heavy tails, at most about 1 %
-(``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
-tested. Where tails are very heavy (lognormal, Cauchy), the counts of far rows pile up at 1 and form a valley: then more than 5 %
-may be rejected, with a warning. ``docs/constants.md`` names the data on which the numbers were measured.
+So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
+heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
+tested. ``docs/constants.md`` names the data on which the numbers were measured.
 
 **Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than errors, however sparse they are.
 Two outliers are linked if each is among the five nearest rows of the other; outliers connected by links form a group.

@@ -235,7 +235,7 @@ class Chooser:
                 "Lower `diversity` or `n_representatives`.",
             )
         # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
-        # suggested only says how many there are; coverage and support are those of the picks themselves.
+        # suggestion only says how many there are; coverage and support are those of the picks themselves.
         given = not is_auto(settings.n_representatives)
         no_number = settings.coverage is None and settings.min_support is None
         replaced: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 """The geometry: how columns and rows are scaled, the kernel, and its bandwidth. It is decided once for a fit.
 
-One similarity serves for everything: outliers, choice, certificate and report. It does not depend on the number of
-representatives, so that numbers of different fits can be compared.
+One similarity serves for outliers, certificate and report. It does not depend on the number of representatives, so that numbers
+of different fits can be compared. The cover has its own, at the scale of a pick (``mosaic.choosing.objectives.Cover``).
 
 Distances add up squares of differences, so a column in metres next to one in kilometres dominates them. By default, an
 estimator divides columns by their spread if three conditions hold:

@@ -3,9 +3,8 @@
 Picks are taken from *candidates* for *targets*, points with weights ω. There are two objectives, with the same methods:
 
 ``Similar``
-    Σ_i ω_i max_{j∈S} s_ij, facility location. The gains of greedy picks decrease, so any prefix of a ranking is a good answer
-    to a smaller k. s_ij = 2k_ij/(k_ii + k_jj) is one minus the normalised shared information distance; it equals k_ij for
-    kernels with unit diagonal and is also meaningful for others.
+    Σ_i ω_i max_{j∈S} s_ij, facility location, with the similarity of ``Cover``. The gains of greedy picks decrease, so any prefix
+    of a ranking is a good answer to a smaller k.
 ``Explained``
     err_g(S), the amount that k picks leave unexplained over the targets: the quantity of the certificate. With residual
     similarities r = K − K_·S (K_SS + gI)⁻¹ K_S·, adding candidate j lowers err_g(S) = Σ_i ω_i r_ii by Σ_i ω_i r_ij² / (r_jj + g).
@@ -172,7 +171,8 @@ class Cover:
         if not len(apart):
             return cls(kernel, 1.0)
         unit = float(np.median(apart))
-        D = (D / -unit).astype(np.float32)
+        with np.errstate(over="ignore"):  # exp(−∞) = 0
+            D = (D / -unit).astype(np.float32)
         values = np.empty_like(D)
 
         def excess(log_rate: float) -> float:
@@ -181,9 +181,10 @@ class Cover:
 
         # Beyond these every row resembles all others, or itself alone.
         low, high = np.log(1e-6), np.log(30.0 * unit / float(apart.min()))
-        if excess(high) >= 0:
-            return cls(kernel, unit / float(np.exp(high)))
-        return cls(kernel, unit / float(np.exp(brentq(excess, low, high, xtol=1e-3))))
+        for end in (low, high):
+            if (excess(end) < 0) == (end == low):
+                return cls(kernel, unit / float(np.exp(end)))
+        return cls(kernel, unit / float(np.exp(brentq(excess, low, high, xtol=1e-6))))
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""

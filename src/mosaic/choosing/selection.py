@@ -409,7 +409,7 @@ class Selection:
             and (material.counts[self.chosen] >= self.cut.sparse_group).all()
         ):
             found.append(
-                f"{self.crowd_share:.0%} of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
+                f"{100 * self.crowd_share:.0f} % of {n:,} rows are a sparse crowd, noise or a group, without a representative. "
                 "Ask for more representatives, or, if they are outliers, set `contamination`."
             )
         return tuple(found)
