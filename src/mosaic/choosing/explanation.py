@@ -410,8 +410,9 @@ def _on_outliers(selection: Selection) -> str:
     if cut.rule == "none":
         if cut.sparse_group > 0:
             return (
-                f"{counted}, but {100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g}, are a "
-                "sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row numbers."
+                f"{counted}, but {100 * selection.crowd_share:.0f} % of the rows, those with a count below "
+                f"{cut.sparse_group:.3g}, are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row "
+                "numbers."
             )
         return f"{counted}: more than 5 % of the rows are alone, so being alone is not unusual here."
     return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."
