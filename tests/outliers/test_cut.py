@@ -226,7 +226,7 @@ def test_where_the_far_tail_ends_is_said_in_deviations_of_a_normal_distribution(
 def test_low_counts_are_outliers_unless_they_are_a_cluster_as_tight_as_others(rng):
     counts = np.concatenate([np.full(15, 1.0), rng.uniform(20, 30, 385)])
     X = rng.normal(size=(400, 2))
-    X[:15] = 20.0 + 0.3 * rng.normal(size=(15, 2))
+    X[:15] = 20.0 + 0.1 * rng.normal(size=(15, 2))
     cut, kept = find_outliers(counts, make_kernel(X, "rbf"))
     assert kept is not None
     assert not (cut.below(counts) & ~kept.members).any()
