@@ -371,7 +371,8 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
         asked = np.flatnonzero(low)
         asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
         middle, deviation = usual_distance(kernel, low, random_state)
-        apart = (np.log(np.median(tenth_nearest(kernel, asked))) - middle) / deviation
+        typical = max(float(np.median(tenth_nearest(kernel, asked))), np.finfo(float).tiny)
+        apart = (np.log(typical) - middle) / deviation
         if apart > CROWD_FAR:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
             crowd = low if apart > FAR else counts < just_above(count, counts[~low])

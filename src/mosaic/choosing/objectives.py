@@ -160,12 +160,12 @@ class Cover:
     @classmethod
     def of(cls, kernel: Kernel, points: IntArray, weights: FloatArray, k: float) -> Cover:
         """The cover of weighted points by k picks; of one pick as of two, since with h = ∞ all rows are alike."""
-        others = points[subsample(len(points), REACH_POINTS, 0)]
+        some = subsample(len(points), REACH_POINTS, 0)
+        others, share = points[some], weights[some]
         centres = subsample(len(others), REACH_CENTRES, 1)
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
-        share = weights[subsample(len(points), REACH_POINTS, 0)]
         share = (share / share.sum()).astype(np.float32)
         apart = D[D > 0]
         if not len(apart):
@@ -181,10 +181,13 @@ class Cover:
 
         # Beyond these every row resembles all others, or itself alone.
         low, high = np.log(1e-6), np.log(30.0 * unit / float(apart.min()))
-        for end in (low, high):
-            if (excess(end) < 0) == (end == low):
-                return cls(kernel, unit / float(np.exp(end)))
-        return cls(kernel, unit / float(np.exp(brentq(excess, low, high, xtol=1e-6))))
+        if excess(low) < 0:
+            rate = low
+        elif excess(high) >= 0:
+            rate = high
+        else:
+            rate = brentq(excess, low, high, xtol=1e-6)
+        return cls(kernel, unit / float(np.exp(rate)))
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
