@@ -283,6 +283,14 @@ def test_tight_clusters_do_not_make_outliers_of_all_others():
     assert data.is_outlier[model.representative_indices_].mean() < 0.3
 
 
+def covered_by(model):
+    """Mean similarity of the rows that belong to the nearest of the first 1, 2, 3, … picks, by the cover of all of them."""
+    selection = model.selection_
+    chooser = Chooser(selection.material, selection.settings, selection.cut, selection.groups)
+    S = np.asarray(chooser.cover(len(selection.chosen)).between(chooser.targets, selection.chosen))
+    return np.maximum.accumulate(S, axis=1).T @ chooser.weights / chooser.weights.sum()
+
+
 def test_constraints_survive_exchanges():
     """Required rows stay and come first, in their order; excluded ones stay out; quotas stay filled."""
     groups = np.arange(200) % 3
@@ -291,6 +299,7 @@ def test_constraints_survive_exchanges():
     assert chosen[:2].tolist() == [11, 4]
     assert 0 not in chosen
     assert np.bincount(groups[chosen]).tolist() == [5, 10, 15]
+    np.testing.assert_allclose(np.cumsum(model.selection_.gains), covered_by(model), rtol=1e-6)
     assert (np.diff(model.selection_.gains[2:]) <= 1e-12).all()
 
 
@@ -302,6 +311,7 @@ def test_number_that_is_said_does_not_change_what_is_similar(name):
     for model in models:
         np.testing.assert_array_equal(model.effective_count_, models[0].effective_count_)
         np.testing.assert_array_equal(model.is_outlier_, models[0].is_outlier_)
+        np.testing.assert_allclose(np.cumsum(model.selection_.gains), covered_by(model), rtol=1e-6)
     covered = [model.coverage_ for model in models[1:]]
     assert (np.diff(covered) > 0).all()
 
