@@ -23,11 +23,6 @@ DIGITS = load_digits().data[:600]
 SETS = {"roll": ROLL, "gross": GROSS.X, "cloud": CLOUD, "digits": DIGITS}
 
 
-def seen(model, X):
-    """Similarities of the points that belong to all points, as choosing sees them."""
-    return rbf_kernel(X[~model.is_outlier_], X, gamma=model.gamma_)
-
-
 def reached(S, chosen):
     """Mean over the rows of S of the similarity to the nearest of the first 1, 2, 3, … chosen."""
     return np.maximum.accumulate(S[:, chosen], axis=1).mean(axis=0)
