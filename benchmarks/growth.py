@@ -24,7 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mosaic
-from mosaic._arrays import FloatArray, row_blocks
+from mosaic.arrays.blocks import FloatArray, row_blocks
 from mosaic.kernels import EffectiveCount, Gamma, Kernel
 from problems import rotated_manifold, swiss_roll
 

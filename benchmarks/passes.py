@@ -25,11 +25,11 @@ from scipy.spatial.distance import cdist
 
 from cores import points
 from mosaic import MOSAIC
-from mosaic.engines.local import LocalSource
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow, Together
+from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS
 from mosaic.kernels.points import FEW_FEATURES
-from mosaic.outliers import PROGRAM_SIZE, PROGRAMS
-from mosaic.passes import BLOCK_ROWS, PerRow, Together
 from mosaic.sketch import ROWS_AT_ONCE, Basis, GramSum, LargestScores, Scores
+from mosaic.sketch.local import LocalSource
 
 ROWS, RUNS = 200_000, 3
 #: Columns, picks, candidates at first.

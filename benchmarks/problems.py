@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.datasets import load_digits, make_swiss_roll
 
-from mosaic._arrays import FloatArray
+from mosaic.arrays.blocks import FloatArray
 from mosaic.kernels import RBF, EffectiveCount, Gamma, make_kernel, resolve_gamma
 
 #: Dimensions that the rotated manifold lies in.

@@ -202,12 +202,12 @@ def run_quality(name: str, n: int, r: int, rank: int | None) -> dict[str, Any]:
     import numpy as np
 
     from mosaic import datasets
-    from mosaic._codes import row_codes
+    from mosaic.arrays.codes import row_codes
     from mosaic.choosing import draw_by_passes
     from mosaic.choosing.geometry import bandwidth
-    from mosaic.data import open_source
     from mosaic.kernels import RBF
-    from mosaic.program import encode
+    from mosaic.program.solve import encode
+    from mosaic.rows import open_source
     from mosaic.sketch import Sample, run_sketch
 
     if name == "blobs":

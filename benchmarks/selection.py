@@ -27,8 +27,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from mosaic import MOSAIC, ConvergenceWarning, datasets
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._codes import BoolArray
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import BoolArray
 
 PICKS = 20
 GROSS_SEEDS, SEEDS = 20, 3

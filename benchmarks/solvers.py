@@ -25,15 +25,15 @@ from scipy.linalg.lapack import dpstrf
 from threadpoolctl import threadpool_limits
 
 import mosaic
-from mosaic._arrays import FloatArray
-from mosaic.factor import factorize
+from mosaic.arrays.blocks import FloatArray
 from mosaic.kernels import Kernel, make_kernel
-from mosaic.problem import DesignProblem, RowProgram
-from mosaic.solvers.admm import ADMM
-from mosaic.solvers.base import Solution, run
-from mosaic.solvers.fista import FISTA
-from mosaic.solvers.interior_point import InteriorPoint
-from mosaic.solvers.reference import solve_reference
+from mosaic.program.admm import ADMM
+from mosaic.program.factor import factorize
+from mosaic.program.fista import FISTA
+from mosaic.program.interior_point import InteriorPoint
+from mosaic.program.loop import Solution, run
+from mosaic.program.problem import DesignProblem, RowProgram
+from mosaic.program.reference import solve_reference
 from problems import PROBLEMS, Problem, make_problem
 
 ALPHA = 10.0

@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 
-from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.problem import DesignProblem, critical_lam, weighted_gram
-from mosaic.working_set import Round, solve_design
+from mosaic.program.factor import factorize
+from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
+from mosaic.program.working_set import Round, solve_design
 
 
 def crumpled_sheet(n: int, d: int, latent: int, seed: int) -> np.ndarray:

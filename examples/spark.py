@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.engines.base import Source, Watch, check_shape, map_run, merge_last
+from mosaic.arrays.passes import BLOCK_ROWS, Small, Task
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.passes import BLOCK_ROWS, Small, Task
+from mosaic.sketch.engine import Source, Watch, check_shape, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.
 RUN_ROWS = 16 * BLOCK_ROWS

@@ -7,14 +7,23 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.bounds import Bound, Largest, Spectrum, best_for_k, bound_of, dual_bound, strength_for_k, with_residual
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained
-from mosaic.posing import Roles
-from mosaic.problem import DesignProblem, critical_lam
-from mosaic.program import encode
-from mosaic.working_set import solve_design
+from mosaic.program.bounds import (
+    Bound,
+    Largest,
+    Spectrum,
+    best_for_k,
+    bound_of,
+    dual_bound,
+    strength_for_k,
+    with_residual,
+)
+from mosaic.program.pose import Roles
+from mosaic.program.problem import DesignProblem, critical_lam
+from mosaic.program.solve import encode
+from mosaic.program.working_set import solve_design
 from oracles import ridge_error
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import mosaic
-from mosaic._arrays import BLOCK_ENTRIES
-from mosaic._files import readable_size
-from mosaic.budget import (
+from mosaic.arrays.blocks import BLOCK_ENTRIES
+from mosaic.choosing import Settings
+from mosaic.choosing.budget import (
     DECISION_SAMPLE,
     EXACT_SIZE,
     LARGEST_RANK,
@@ -27,14 +27,14 @@ from mosaic.budget import (
     span_of_members,
     useful_rank,
 )
-from mosaic.choosing import Settings
 from mosaic.datasets import swiss_roll
 from mosaic.estimators import MOSAIC
 from mosaic.estimators._strategy import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.working_set import MOST_MEMBERS
+from mosaic.program.factor import factorize
+from mosaic.program.working_set import MOST_MEMBERS
+from mosaic.text import readable_size
 
 # Rank
 
@@ -288,6 +288,6 @@ def test_a_machine_that_says_nothing_has_the_memory_that_it_was_built_with(tmp_p
 
 
 def test_the_default_budget_is_a_quarter_of_what_is_free(monkeypatch):
-    monkeypatch.setattr("mosaic.budget.available_memory", lambda: 4.0 * GIB)
+    monkeypatch.setattr("mosaic.choosing.budget.available_memory", lambda: 4.0 * GIB)
     assert budget_of(None) == GIB
     assert budget_of(5e8) == 5e8

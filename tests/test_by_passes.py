@@ -15,9 +15,9 @@ from sklearn.base import clone
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
 from mosaic.choosing.drawing import BUCKETS
-from mosaic.data import open_source
 from mosaic.estimators import _passes, _strategy
 from mosaic.inspection import summary
+from mosaic.rows import open_source
 
 N = 30_000
 

@@ -14,10 +14,10 @@ import pytest
 
 import mosaic
 from mosaic import Certificate, InvalidInputError
-from mosaic.bounds import Bound, Largest
 from mosaic.choosing import SelectionCertificate
 from mosaic.kernels import make_kernel
-from mosaic.solvers.base import Status
+from mosaic.program.bounds import Bound, Largest
+from mosaic.program.loop import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
 #: What the independent solver may miss of the optimum, and rounding of the plain formulas here: eps of the value of R = 0.

@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits
 
 from cli_runs import run, run_on_terminal
 from mosaic import MOSAIC, datasets
-from mosaic._files import jsonable
 from mosaic.cli.answers import schema_of
 from mosaic.cli.parser import COMMANDS
 from mosaic.exceptions import SelectionWarning
+from mosaic.text import jsonable
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")

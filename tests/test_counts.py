@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import mosaic
-from mosaic._codes import row_codes
+from mosaic.arrays.codes import row_codes
 from mosaic.datasets import swiss_roll
-from mosaic.encoding import counts_against
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.program import encode
+from mosaic.program.encoding import counts_against
+from mosaic.program.solve import encode
 
 N = 120
 X = swiss_roll(N, random_state=1)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic import MOSAIC
-from mosaic.data import FileFault, open_table
+from mosaic.rows import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic.budget import memory_needed
-from mosaic.data import open_table
-from mosaic.data.encoded import EncodedRows
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow
+from mosaic.choosing.budget import memory_needed
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.passes import BLOCK_ROWS, PerRow
+from mosaic.rows import open_table
+from mosaic.rows.encoded import EncodedRows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -24,8 +24,8 @@ pytest.importorskip("pyarrow.csv")
 RISE = """
 import sys
 from pathlib import Path
-from mosaic.data import open_table
-from mosaic.passes import PerRow
+from mosaic.rows import open_table
+from mosaic.arrays.passes import PerRow
 
 def resident(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic.cli import main
-from mosaic.data import FileFault, open_table
+from mosaic.rows import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -113,8 +113,8 @@ def test_a_header_that_asks_for_more_memory_than_there_is_is_a_fault_of_the_file
 
 
 def test_a_long_line_is_called_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.csv_files.LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("mosaic.data.csv_files.PARSED_BYTES", 1 << 14)
+    monkeypatch.setattr("mosaic.rows.csv_files.LONGEST_ROW", 1 << 16)
+    monkeypatch.setattr("mosaic.rows.csv_files.PARSED_BYTES", 1 << 14)
     (tmp_path / "x.csv").write_bytes(b"a,b,t\n1,2,x\n" * 2 + b"4,1," + b"z" * 200_000 + b"\n5,2,x\n")
     with pytest.raises(FileFault, match="the line is longer than") as told:
         open_table(tmp_path / "x.csv")

@@ -16,8 +16,8 @@ import pytest
 
 from mosaic import MOSAIC
 from mosaic.cli import main
-from mosaic.data import FileFault, open_table
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import FileFault, open_table
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mosaic.data import FileFault, open_table
 from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError
+from mosaic.rows import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -138,7 +138,7 @@ def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
 
 
 def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.csv_files.PARSED_BYTES", 1 << 16)
+    monkeypatch.setattr("mosaic.rows.csv_files.PARSED_BYTES", 1 << 16)
     many = "a,b\n" + "1,2\n3,5\n4,1.5\n" * 33_333 + "1.5,2\n"
     with open_table(write(tmp_path, many + "1,2\n,4\n"), memory_budget=TINY) as table:
         assert table.encoder.names == ["a", "b"]
@@ -205,7 +205,7 @@ def test_bad_json_lines_say_where(content, where, said, budget, tmp_path):
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 def test_bad_json_lines_far_down_say_where(budget, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.text.PARSED_BYTES", 1 << 16)
+    monkeypatch.setattr("mosaic.rows.text.PARSED_BYTES", 1 << 16)
     good = '{"name": "Ada", "x": 1}\n' * 80_000
     cases = {
         '{"name": "Ada", "x": "one"}\n': ("line 80,001, column 'x'", "holds a text, line 1 a number"),
@@ -417,7 +417,7 @@ def test_packed_pictures_that_are_locked_or_huge_are_refused(tmp_path, monkeypat
     fault = fault_of(write(tmp_path, bytes(packed), "locked.zip"))
     assert fault.file.endswith("locked.zip/a.png")
     assert "is encrypted" in fault.fault
-    monkeypatch.setattr("mosaic.data.images.LARGEST_PICTURE", 10)
+    monkeypatch.setattr("mosaic.rows.images.LARGEST_PICTURE", 10)
     assert "unpacks to" in fault_of(tmp_path / "a.zip").fault
 
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from mosaic.data import FileFault, open_table
+from mosaic.rows import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -225,7 +225,7 @@ def test_an_id_of_json_that_is_named_keeps_its_digits(tmp_path, budget):
 
 
 def test_what_is_missing_in_the_first_block_of_json_may_be_a_number_further_down(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.data.text.PARSED_BYTES", 1 << 12)
+    monkeypatch.setattr("mosaic.rows.text.PARSED_BYTES", 1 << 12)
     path = lines(tmp_path, [*({"x": 1.5, "late": None} for _ in range(1000)), {"x": 1.5, "late": 2.5}])
     with open_table(path, memory_budget=TINY) as table:
         assert table.feature_names == ["late"]  # x is the same everywhere

@@ -18,7 +18,7 @@ BUDGET = 2 << 30
 #: VmHWM, unlike ru_maxrss, does not begin with what the parent had when it forked.
 CHILD = """
 import json, re, sys
-from mosaic.data import open_table
+from mosaic.rows import open_table
 
 seen = []
 budget = int(sys.argv[2]) if len(sys.argv) > 2 else None

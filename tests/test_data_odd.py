@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from mosaic.data import FileFault, check_output, open_table, replacing
+from mosaic.rows import FileFault, check_output, open_table, replacing
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mosaic import MOSAIC
-from mosaic.data import open_table, write_rows
-from mosaic.data.cells import cells_of
-from mosaic.data.mixed import TableEncoder
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import open_table, write_rows
+from mosaic.rows.cells import cells_of
+from mosaic.rows.mixed import TableEncoder
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -15,8 +15,8 @@ from decimal import Decimal
 import pytest
 
 from cli_runs import default_signals
-from mosaic.data import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
 from mosaic.exceptions import SelectionWarning
+from mosaic.rows import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -205,7 +205,7 @@ def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
 
 CHILD = """
 import sys, time
-from mosaic.data import replacing
+from mosaic.rows import replacing
 with replacing(sys.argv[1], force=True) as temporary:
     with temporary.open("w") as file:
         file.write("half of it")

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from mosaic import MOSAICOutlierDetector, datasets
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, SelectionWarning
 from mosaic.kernels import make_kernel
-from mosaic.program import solve
+from mosaic.program.solve import solve
 
 # Most of the data here is spoilt on purpose, and a fit warns of that.
 pytestmark = pytest.mark.filterwarnings("ignore:.*taken for outliers:mosaic.SelectionWarning")
@@ -97,7 +97,7 @@ def test_limits_of_rank_or_memory_change_no_score(spoilt, fitted):
 
 
 def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitted):
-    """Each by the formulas of ``mosaic.outliers``, with the inverse that they are written with."""
+    """Each by the formulas of ``mosaic.choosing.outliers``, with the inverse that they are written with."""
     counting = fitted.selection_.material.counting
     assert counting.weights.shape == (4, 128)
     logs = []

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, _parked, datasets, estimate, program, solve
-from mosaic._devices import (
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, estimate, solve
+from mosaic.arrays import parked as parking
+from mosaic.arrays.linalg import cholesky, solve_lower, solve_with, with_diagonal
+from mosaic.arrays.xp import (
     descending,
     has_double,
     highest,
@@ -21,7 +23,6 @@ from mosaic._devices import (
     rows_of,
     squares_of_rows,
 )
-from mosaic._linear import cholesky, solve_lower, solve_with, with_diagonal
 from mosaic.choosing import CERTIFIED_GAP
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import make_kernel
@@ -437,18 +438,18 @@ def many():
 
 
 def test_factor_that_the_device_has_no_room_for_gives_the_same_answer(other, many, monkeypatch):
-    monkeypatch.setattr(program, "MOST_SOLVED_WHOLE", 1000)  # factors of fewer points go to the host
+    monkeypatch.setattr("mosaic.program.solve.MOST_SOLVED_WHOLE", 1000)  # factors of fewer points go to the host
     there = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
-    assert not isinstance(there.factor.F, _parked.Parked)
+    assert not isinstance(there.factor.F, parking.Parked)
     asked = []
 
     def room_for_40_columns(Ft):
         asked.append(Ft.shape[0])
         return 1.5 * 8 * 40 * Ft.shape[1]
 
-    monkeypatch.setattr(_parked, "free_memory", room_for_40_columns)
+    monkeypatch.setattr(parking, "free_memory", room_for_40_columns)
     parked = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
-    assert isinstance(parked.factor.F, _parked.Parked)
+    assert isinstance(parked.factor.F, parking.Parked)
     assert parked.factor.F.shape == (1500, parked.factor.rank)
     assert 0 < max(asked) < 40 < parked.factor.rank  # some columns were on the device before they were moved
     np.testing.assert_allclose(parked.factor.F.get(), on_host(there.factor.F), atol=1e-12)
@@ -458,7 +459,7 @@ def test_factor_that_the_device_has_no_room_for_gives_the_same_answer(other, man
 
 def test_parked_rows_are_those_of_the_matrix_in_any_order(other, rng):
     A = rng.normal(size=(50, 12))
-    parked = _parked.Parked(other(A), 50)
+    parked = parking.Parked(other(A), 50)
     for first, last in ((0, 5), (5, 7), (7, 12)):
         parked.add(last - first)
         for at in range(0, 50, 20):
@@ -469,7 +470,7 @@ def test_parked_rows_are_those_of_the_matrix_in_any_order(other, rng):
         np.testing.assert_array_equal(on_host(rows_of(parked, rows)), A[rows])
     np.testing.assert_array_equal(on_host(rows_of(parked, np.array([3, 1, 49]))), A[[3, 1, 49]])
     some = rows_of(parked, other(A)[:, 0] > 0)
-    assert isinstance(some, _parked.Parked)
+    assert isinstance(some, parking.Parked)
     np.testing.assert_array_equal(some.get(), A[A[:, 0] > 0])
     np.testing.assert_allclose(on_host(squares_of_rows(some)), (A[A[:, 0] > 0] ** 2).sum(axis=1))
 

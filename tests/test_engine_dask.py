@@ -15,17 +15,17 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mosaic.data import open_source
-from mosaic.engines.local import ArraySource
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.passes import BLOCK_ROWS
+from mosaic.rows import open_source
+from mosaic.sketch.local import ArraySource
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-from mosaic.engines.dask import DaskSource  # noqa: E402
+from mosaic.sketch.dask import DaskSource  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic.data import FileFault, open_source, open_table
-from mosaic.engines.local import ArraySource
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.passes import BLOCK_ROWS
+from mosaic.rows import FileFault, open_source, open_table
+from mosaic.sketch.local import ArraySource
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -537,7 +537,7 @@ def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):
 
 
 def test_a_library_that_is_missing_is_called_as_it_is_installed(monkeypatch):
-    from mosaic._files import library
+    from mosaic.text import library
 
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(MissingDependencyError, match="pip install pillow"):

@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic.data import open_source
-from mosaic.engines.local import ArraySource
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import BLOCK_ROWS
+from mosaic.rows import open_source
+from mosaic.sketch.local import ArraySource
 
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 
-from mosaic.engines.ray import RaySource  # noqa: E402
+from mosaic.sketch.ray import RaySource  # noqa: E402
 
 pytestmark = [
     pytest.mark.xdist_group("ray"),  # one cluster for all

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic.engines.local import ArraySource
+from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import BLOCK_ROWS
+from mosaic.sketch.local import ArraySource
 
 pytest.importorskip("pyarrow")
 pyspark = pytest.importorskip("pyspark")

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.datasets import make_swiss_roll
 
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
-from mosaic.factor import factorize
 from mosaic.kernels import Precomputed, make_kernel
+from mosaic.program.factor import factorize
 
 X = make_swiss_roll(300, random_state=0)[0]
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic import MOSAIC, MOSAICOutlierDetector
-from mosaic.data import FileFault
 from mosaic.exceptions import InvalidInputError, SelectionWarning
+from mosaic.rows import FileFault
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -171,7 +171,7 @@ def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_ans
 
 
 def tiny_budget(path, memory_budget):
-    from mosaic.data.opening import read_file
+    from mosaic.rows.opening import read_file
 
     return read_file(path, 16)
 

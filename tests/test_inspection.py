@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
 from mosaic.choosing import Explanation
+from mosaic.choosing.outliers import Rule
 from mosaic.estimators import DETECTOR_RULES
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.inspection import (
@@ -40,7 +41,6 @@ from mosaic.inspection.facts import share_text
 from mosaic.inspection.projection import nystroem, plane_of_features, principal_axes
 from mosaic.inspection.summaries import histogram_edges
 from mosaic.kernels import make_kernel
-from mosaic.outliers import Rule
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
-from mosaic.data import open_table
 from mosaic.exceptions import SelectionWarning
 from mosaic.inspection import card, explain, summary
 from mosaic.report import report_html
+from mosaic.rows import open_table
 
 N = 120
 

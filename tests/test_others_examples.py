@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
-from mosaic.data import open_table
+from mosaic.rows import open_table
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,7 +13,7 @@ import pytest
 
 from cli_runs import default_signals, environment, run
 from mosaic.cli import main
-from mosaic.data import replacing
+from mosaic.rows import replacing
 
 OUTPUTS = {"-o": "picks.csv", "--labels": "labels.csv", "--report": "report.html", "--save": "model.mosaic"}
 SIGNALS = [("SIGINT", 130), ("SIGTERM", 143)]

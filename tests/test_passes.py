@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosaic._threads import using_threads
-from mosaic.data import open_source
-from mosaic.engines.base import map_run, merge_last, merge_runs
-from mosaic.engines.local import LocalSource
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, own
+from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, own
+from mosaic.rows import open_source
+from mosaic.sketch.engine import map_run, merge_last, merge_runs
+from mosaic.sketch.local import LocalSource
 
 N = 3 * BLOCK_ROWS + 1234
 X = np.random.default_rng(0).normal(size=(N, 3))

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mosaic.problem import (
+from mosaic.program.fista import FISTA
+from mosaic.program.interior_point import InteriorPoint
+from mosaic.program.loop import run
+from mosaic.program.problem import (
     DesignProblem,
     RowProgram,
     clipping_level,
@@ -14,9 +17,6 @@ from mosaic.problem import (
     feasible_scale,
     screen,
 )
-from mosaic.solvers.base import run
-from mosaic.solvers.fista import FISTA
-from mosaic.solvers.interior_point import InteriorPoint
 from oracles import exact_factor, objective
 
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import mosaic
 from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.solvers.base import Status
+from mosaic.program.loop import Status
 
 X = np.random.default_rng(5).normal(size=(40, 3))
 

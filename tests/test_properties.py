@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import euclidean_distances
 
 from mosaic import MOSAIC, InvalidInputError, path
-from mosaic._codes import equal_rows
+from mosaic.arrays.codes import equal_rows
 from mosaic.choosing import rank
 from mosaic.choosing.choose import Chooser
 from mosaic.choosing.objectives import Cover, Similar, Slots

@@ -12,14 +12,14 @@ import pytest
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
-from mosaic._arrays import BLOCK_ENTRIES
-from mosaic.data.images import thumbnail, thumbnails
+from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.report import report_html, write_report
 from mosaic.report._ranking import FittedPoints, ranking_of
+from mosaic.rows.images import thumbnail, thumbnails
 
 pytest.importorskip("jinja2")
 
@@ -531,7 +531,7 @@ def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeyp
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.data import open_table
+    from mosaic.rows import open_table
 
     X = datasets.swiss_roll(100).astype(str).tolist()
     X[0][1] = X[5][2] = ""

@@ -368,7 +368,7 @@ def test_names_and_cells_of_a_table_are_kept(tmp_path):
     data = datasets.blobs_with_gross_outliers()
     lines = [f"p{i},{x},{y},note {i}" for i, (x, y) in enumerate(data.X.tolist())]
     (tmp_path / "points.csv").write_text("\n".join(["id,x,y,note", *lines]))
-    with mosaic.data.open_table(tmp_path / "points.csv", columns=["x", "y"]) as table:
+    with mosaic.rows.open_table(tmp_path / "points.csv", columns=["x", "y"]) as table:
         model = MOSAIC(5).fit(table)
         model.save(tmp_path / "points.mosaic", table=table)
     loaded = mosaic.load(tmp_path / "points.mosaic")

@@ -11,8 +11,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, metrics
-from mosaic.budget import DEFAULT_ALPHA
 from mosaic.choosing import CERTIFIED_GAP
+from mosaic.choosing.budget import DEFAULT_ALPHA
 from mosaic.kernels import make_kernel
 
 GROSS = datasets.blobs_with_gross_outliers()

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, datasets
-from mosaic.budget import memory_needed
+from mosaic.choosing.budget import memory_needed
 
 GROSS = datasets.blobs_with_gross_outliers()
 ROLL = datasets.swiss_roll(250)

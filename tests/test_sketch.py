@@ -7,15 +7,15 @@ import pytest
 from scipy.linalg import solve_triangular
 
 from mosaic import datasets
-from mosaic._codes import row_codes
-from mosaic._linear import times_triangle
-from mosaic._units import Prepare
+from mosaic.arrays.codes import row_codes
+from mosaic.arrays.linalg import times_triangle
+from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import draw_by_passes
-from mosaic.data import open_source
-from mosaic.encoding import DesignRows
 from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial, make_kernel
-from mosaic.posing import Roles
-from mosaic.program import encode
+from mosaic.program.encoding import DesignRows
+from mosaic.program.pose import Roles
+from mosaic.program.solve import encode
+from mosaic.rows import open_source
 from mosaic.sketch import (
     Basis,
     GramSum,

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic._threads import available_threads, each, in_order, one_thread, using_threads
+from mosaic.arrays.threads import available_threads, each, in_order, one_thread, using_threads
 from mosaic.inspection import summary
 from mosaic.metrics import unexplained
 
@@ -190,7 +190,7 @@ def test_solve_uses_threads_too():
 def test_a_forked_process_has_threads_of_its_own():
     script = """
 import os, time
-from mosaic._threads import each, using_threads
+from mosaic.arrays.threads import each, using_threads
 def work(_): time.sleep(0.002)
 with using_threads(3):
     each(work, range(20))

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
 
-from mosaic.factor import factorize
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.problem import DesignProblem, critical_lam
-from mosaic.solvers.base import Status, run
-from mosaic.solvers.interior_point import InteriorPoint, run_interior_point
-from mosaic.working_set import solve_design
+from mosaic.program.factor import factorize
+from mosaic.program.interior_point import InteriorPoint, run_interior_point
+from mosaic.program.loop import Status, run
+from mosaic.program.problem import DesignProblem, critical_lam
+from mosaic.program.working_set import solve_design
 
 
 def make_problem(n, gamma, tol, alpha=10.0):

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from experiments.datasets.real import load
-from mosaic._arrays import FloatArray
+from mosaic.arrays.blocks import FloatArray
 from mosaic.exceptions import InvalidInputError
 
 #: Sets that natural images are taken from, in this order.

@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits
 
 from experiments.datasets import files, synthetic
 from experiments.datasets.files import Arrays
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._codes import BoolArray
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import BoolArray
 from mosaic.exceptions import InvalidInputError
 
 #: Points that ``load`` draws from a manifold; cases draw their own.

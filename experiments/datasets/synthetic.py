@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, Seed
+from mosaic.arrays.blocks import FloatArray, Seed
 from mosaic.datasets import embed, sphere, swiss_roll, trefoil
 from mosaic.exceptions import InvalidInputError
 

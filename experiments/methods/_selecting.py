@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from experiments.methods import CannotRun
-from mosaic.factor import factorize
 from mosaic.kernels import RBF, Kernel, resolve_gamma
+from mosaic.program.factor import factorize
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import WIDTHS, FloatArray, IntArray, distances, gaussian, generator, points, square
-from mosaic._arrays import row_blocks
+from mosaic.arrays.blocks import row_blocks
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, EffectiveCount, resolve_gamma
 

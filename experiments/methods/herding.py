@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.methods import Picks, Selector
 from experiments.methods._selecting import WIDTHS, gaussian, points
-from mosaic._arrays import row_blocks
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = 50_000
 

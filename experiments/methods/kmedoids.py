@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from experiments.methods import CannotRun, Picks, Selector
 from experiments.methods._selecting import generator, points
-from mosaic._arrays import row_blocks
+from mosaic.arrays.blocks import row_blocks
 
 LARGEST = 20_000
 #: Starts, of which the one with the lowest loss counts.

@@ -14,14 +14,14 @@ import numpy as np
 from experiments.methods import CannotRun, Picks, Selector
 from experiments.methods._selecting import points, square
 from mosaic import solve
-from mosaic._arrays import FloatArray
-from mosaic._codes import equal_rows
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.codes import equal_rows
 from mosaic.exceptions import MosaicError
-from mosaic.factor import factorize
 from mosaic.kernels import RBF
-from mosaic.problem import RowProgram
-from mosaic.solvers.admm import ADMM
-from mosaic.solvers.base import run
+from mosaic.program.admm import ADMM
+from mosaic.program.factor import factorize
+from mosaic.program.loop import run
+from mosaic.program.problem import RowProgram
 
 #: (P − D) / P(0) that everybody proves, for K itself.
 TOL = 1e-3

@@ -28,7 +28,7 @@ from experiments.paper._lines import (
     tiers,
 )
 from experiments.paper._markdown import table_of_columns
-from mosaic._arrays import FloatArray
+from mosaic.arrays.blocks import FloatArray
 
 ITEM = "saliency"
 COLUMNS = (

@@ -4,9 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosaic import data, datasets, inspection, metrics, report
+    from mosaic import datasets, inspection, metrics, report, rows
     from mosaic.choosing import Selection
-    from mosaic.encoding import Certificate, Encoding
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
     from mosaic.exceptions import (
         ConvergenceWarning,
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     )
     from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
-    from mosaic.program import Progress, solve
+    from mosaic.program.encoding import Certificate, Encoding
+    from mosaic.program.solve import Progress, solve
 
 __version__ = "0.1.0.dev0"
 
@@ -39,7 +39,6 @@ __all__ = [
     "Progress",
     "Selection",
     "SelectionWarning",
-    "data",
     "datasets",
     "estimate",
     "explain",
@@ -48,13 +47,14 @@ __all__ = [
     "metrics",
     "path",
     "report",
+    "rows",
     "solve",
 ]
 
 # Where each name lives. It is imported when it is first asked for: the command line answers before scikit-learn is there.
 _HOMES = {
     "mosaic.choosing": ("Selection",),
-    "mosaic.encoding": ("Certificate", "Encoding"),
+    "mosaic.program.encoding": ("Certificate", "Encoding"),
     "mosaic.estimators": ("MOSAIC", "MOSAICOutlierDetector", "MOSAICSampler", "estimate", "load", "path"),
     "mosaic.exceptions": (
         "ConvergenceWarning",
@@ -67,7 +67,7 @@ _HOMES = {
     ),
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
-    "mosaic.program": ("Progress", "solve"),
+    "mosaic.program.solve": ("Progress", "solve"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

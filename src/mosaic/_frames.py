@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
 from mosaic.exceptions import InvalidInputError
 
 #: Columns that are written side by side into a row-major matrix: one cache line of float64.

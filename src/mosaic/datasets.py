@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_trapezoid
 
-from mosaic._arrays import FloatArray, IntArray, Seed
-from mosaic._checks import one_of, real_number, whole_number
-from mosaic._codes import BoolArray
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed
+from mosaic.arrays.codes import BoolArray
+from mosaic.checks import one_of, real_number, whole_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 

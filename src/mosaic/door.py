@@ -18,13 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray, row_blocks
-from mosaic._devices import is_on_device, namespace, numpy_dtype, on_host
+from mosaic.arrays.blocks import LARGEST, LARGEST_IN_SINGLE, FloatArray, row_blocks
+from mosaic.arrays.xp import is_on_device, namespace, numpy_dtype, on_host
 from mosaic.exceptions import InvalidInputError
 
-#: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
-#: have: squares of distances, and their inverses, stay far within the range of floats.
-LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
 #: The smallest weight that differs from others, as a share of the largest.
 LEAST_WEIGHT = 2.0**-100
 

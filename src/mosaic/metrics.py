@@ -16,10 +16,10 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
-from mosaic._checks import real_number
-from mosaic._devices import beside, on_host, rows_of, squares_of_rows
-from mosaic._threads import one_thread
+from mosaic.arrays.blocks import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
+from mosaic.arrays.threads import one_thread
+from mosaic.arrays.xp import beside, on_host, rows_of, squares_of_rows
+from mosaic.checks import real_number
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import Kernel

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mosaic.choosing import Constraints, draw_by_passes, draw_in_memory
 from mosaic.choosing.drawing import Draw
-from mosaic.data import open_source
+from mosaic.rows import open_source
 
 RNG = np.random.default_rng(0)
 DISTINCT = RNG.normal(size=(30_000, 3))

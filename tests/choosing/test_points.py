@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import ortho_group
 
-from mosaic._codes import row_priorities
+from mosaic.arrays.codes import row_priorities
 from mosaic.choosing import Points
 from mosaic.exceptions import InvalidInputError
 

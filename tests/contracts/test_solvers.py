@@ -10,12 +10,12 @@ import pytest
 
 import mosaic
 from mosaic.kernels import KERNELS, make_kernel
-from mosaic.problem import DesignProblem, RowProgram, critical_lam
-from mosaic.solvers import SolverName, first_order
-from mosaic.solvers.base import Record, Status, run
-from mosaic.solvers.fista import FISTA
-from mosaic.solvers.interior_point import InteriorPoint
-from mosaic.solvers.reference import solve_reference
+from mosaic.program.algorithms import SolverName, first_order
+from mosaic.program.fista import FISTA
+from mosaic.program.interior_point import InteriorPoint
+from mosaic.program.loop import Record, Status, run
+from mosaic.program.problem import DesignProblem, RowProgram, critical_lam
+from mosaic.program.reference import solve_reference
 from oracles import exact_factor, lasso_solution, objective
 
 SOLVERS = [name for name in get_args(SolverName) if name != "auto"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC
-from mosaic.engines.dask import DaskSource
+from mosaic.sketch.dask import DaskSource
 
 N = 60_000
 SETTINGS = {"strategy": "sketch", "n_initial": 100, "gamma": 0.02, "n_rounds": 2, "tol": 1e-9}

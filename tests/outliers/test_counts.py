@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
+from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS, EffectiveCounts
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.outliers import PROGRAM_SIZE, PROGRAMS, EffectiveCounts
 
 #: A gap of the small programs that leaves no doubt.
 EXACTLY = {"tol": 1e-8}

@@ -7,8 +7,7 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, SelectionWarning, datasets
-from mosaic.kernels import make_kernel
-from mosaic.outliers import (
+from mosaic.choosing.outliers import (
     LARGEST_OUTLIER_SHARE,
     NOBODY,
     VALLEY_LEVEL,
@@ -21,6 +20,7 @@ from mosaic.outliers import (
     own_neighbours,
     tenth_nearest,
 )
+from mosaic.kernels import make_kernel
 
 DIGITS = load_digits().data
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic.choosing.outliers import find_groups, group_sizes
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import explain, summary
 from mosaic.kernels import EffectiveCount, make_kernel
-from mosaic.outliers import find_groups, group_sizes
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosaic._files import html_card, html_table
-from mosaic.bounds import Bound
-from mosaic.encoding import Certificate
+from mosaic.program.bounds import Bound
+from mosaic.program.encoding import Certificate
+from mosaic.text import html_card, html_table
 
 #: What the word means, where it first appears.
 EXPLAINED = "A row is explained, or covered, as far as a weighted sum of the representatives reproduces it."

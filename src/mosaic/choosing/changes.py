@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mosaic._files import listed
 from mosaic.choosing.certificate import counted
+from mosaic.text import listed
 
 if TYPE_CHECKING:
     from mosaic.choosing.points import Material

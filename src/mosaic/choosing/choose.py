@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, standing_for_all, subsample
-from mosaic._codes import BoolArray
-from mosaic._devices import on_host
-from mosaic.budget import MOST_SIMILARITIES
+from mosaic.arrays.blocks import FloatArray, IntArray, standing_for_all, subsample
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.xp import on_host
+from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import Cover, Explained, Objective, Pick, Similar, Slots, without_rounding
+from mosaic.choosing.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import Material
 from mosaic.choosing.selection import Selection, is_low, outlier_points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.metrics import shared_information_distance
-from mosaic.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers, just_above
 
 #: Largest number of representatives that is suggested, and smallest number of rows of a cluster.
 MOST_AUTOMATIC, ROWS_OF_A_CLUSTER = 100, 4

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray, IntArray, standing_for_all
-from mosaic._codes import BoolArray, priority, row_codes
-from mosaic._devices import rows_of
+from mosaic.arrays.blocks import FloatArray, IntArray, standing_for_all
+from mosaic.arrays.codes import BoolArray, priority, row_codes
+from mosaic.arrays.passes import Small, TakeRows, Task, Together, own
+from mosaic.arrays.xp import rows_of
 from mosaic.choosing.settings import Constraints
-from mosaic.passes import Small, TakeRows, Task, Together, own
 
 #: Raises an error if rows are not valid; the number is that of the first row.
 Check: TypeAlias = Callable[[Any, int], None]

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, in_double
-from mosaic._checks import is_whole
-from mosaic._files import html_card, html_table, listed
 from mosaic._frames import NO_NAMES
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double
+from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.outliers import outlier_probability
 from mosaic.choosing.reasons import (
     ColumnReason,
     TableColumns,
@@ -27,7 +27,7 @@ from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
-from mosaic.outliers import outlier_probability
+from mosaic.text import html_card, html_table, listed
 
 #: Representatives, members and features that an explanation names, at most.
 MOST_EXPLAINED_BY = 5

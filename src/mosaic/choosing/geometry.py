@@ -24,8 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, subsample
-from mosaic._devices import (
+from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, subsample
+from mosaic.arrays.scaling import Prepare, row_lengths
+from mosaic.arrays.xp import (
     as_double,
     beside,
     block_entries,
@@ -36,7 +37,6 @@ from mosaic._devices import (
     on_host,
     rows_of,
 )
-from mosaic._units import Prepare, row_lengths
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.door import check_size

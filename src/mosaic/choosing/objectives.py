@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from scipy.optimize import brentq
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
-from mosaic._codes import BoolArray
-from mosaic._devices import (
+from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.xp import (
     at_least_zero,
     block_entries,
     empty_beside,
@@ -41,7 +41,7 @@ from mosaic._devices import (
     with_entries,
     zeros_beside,
 )
-from mosaic.budget import MOST_IN_DOUBLE
+from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel
 
 #: Points that the reach of a cover is found with, and those among them whose resemblances are counted.

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic._arrays import (
+from mosaic.arrays.blocks import (
     BLOCK_ENTRIES,
     FloatArray,
     IntArray,
@@ -21,8 +21,8 @@ from mosaic._arrays import (
     row_blocks,
     row_norms_squared,
 )
-from mosaic._codes import equal_rows, row_codes, row_priorities
-from mosaic._devices import (
+from mosaic.arrays.codes import equal_rows, row_codes, row_priorities
+from mosaic.arrays.xp import (
     as_double,
     as_unsigned,
     beside,
@@ -36,13 +36,13 @@ from mosaic._devices import (
     sortable,
     squares_of_rows,
 )
+from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.choosing.settings import Constraints
 from mosaic.door import as_weights
-from mosaic.encoding import Certificate, CountModel, Encoding
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, PointKernel
-from mosaic.outliers import EffectiveCounts
-from mosaic.solvers.base import Status
+from mosaic.program.encoding import Certificate, CountModel, Encoding
+from mosaic.program.loop import Status
 
 if TYPE_CHECKING:
     from mosaic.choosing.geometry import Geometry
@@ -249,7 +249,7 @@ class Proof(Protocol):
 
 
 class RowLabels(Protocol):
-    """The names of rows (``mosaic.data.naming.RowNames``)."""
+    """The names of rows (``mosaic.rows.naming.RowNames``)."""
 
     def __getitem__(self, row: int) -> str:
         """The name of a row."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray, in_double, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing.selection import Selection
 from mosaic.kernels import PointKernel, StationaryKernel
 
@@ -30,7 +30,7 @@ USUAL_QUANTILES = (0.05, 0.95)
 
 
 class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.data.mixed.TableEncoder``)."""
+    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.mixed.TableEncoder``)."""
 
     @property
     def blocks(self) -> Mapping[str, slice]:

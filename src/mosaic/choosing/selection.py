@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray, in_blocks
-from mosaic._codes import BoolArray, KnownRows, row_codes
-from mosaic._devices import on_host, rows_of
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks
+from mosaic.arrays.codes import BoolArray, KnownRows, row_codes
+from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
+from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
-from mosaic.encoding import Certificate, Encoding
 from mosaic.kernels import Diffusion, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
-from mosaic.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
+from mosaic.program.encoding import Certificate, Encoding
 
 if TYPE_CHECKING:
     from mosaic.choosing.explanation import Decisions

@@ -14,8 +14,9 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import IntArray, as_indices
-from mosaic._checks import (
+from mosaic.arrays.blocks import IntArray, as_indices
+from mosaic.arrays.codes import BoolArray
+from mosaic.checks import (
     CHOICES,
     as_bytes,
     check_kernel,
@@ -26,11 +27,10 @@ from mosaic._checks import (
     real_number,
     whole_number,
 )
-from mosaic._codes import BoolArray
 from mosaic.choosing.objectives import Slots
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.solvers import SolverName
+from mosaic.program.algorithms import SolverName
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {

@@ -10,8 +10,8 @@ from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
-from mosaic._files import json_text, jsonable
 from mosaic.cli.terminal import write_bytes
+from mosaic.text import json_text, jsonable
 
 FromZero: TypeAlias = Annotated[int, 0]
 FromOne: TypeAlias = Annotated[int, 1]

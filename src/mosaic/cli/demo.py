@@ -19,11 +19,11 @@ from mosaic.cli.faults import writing
 from mosaic.cli.select import answer_of
 from mosaic.cli.session import Session, opened
 from mosaic.cli.terminal import width, write, write_end, write_wrapped
-from mosaic.data import check_output, write_rows
-from mosaic.data.images import thumbnail
-from mosaic.data.table import InMemory, Table
 from mosaic.estimators import MOSAIC
 from mosaic.report import write_report
+from mosaic.rows import check_output, write_rows
+from mosaic.rows.images import thumbnail
+from mosaic.rows.table import InMemory, Table
 
 #: Number of representatives, and how many of them a terminal shows as pictures.
 K, DRAWN = 20, 6

@@ -12,9 +12,9 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
-from mosaic._checks import CHOICES, KERNELS, as_bytes
+from mosaic.checks import CHOICES, KERNELS, as_bytes
 from mosaic.exceptions import InvalidInputError
-from mosaic.solvers import SolverName
+from mosaic.program.algorithms import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
 
@@ -288,7 +288,7 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
 
 _BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds")
 _OF_BOTH = ("outliers", "similarity", "program", "size and speed")
-#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.data.open_table``.
+#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.rows.open_table``.
 SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
 DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")

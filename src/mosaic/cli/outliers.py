@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.budget import budget_of
+from mosaic.choosing.budget import budget_of
 from mosaic.cli.answers import Certificate, JudgedRow, OutliersAnswer, write_answer
 from mosaic.cli.faults import writing
 from mosaic.cli.options import DETECTOR_SETTINGS
@@ -24,9 +24,9 @@ from mosaic.cli.session import (
     write_page,
 )
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
-from mosaic.data import is_source, write_rows
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_rows
 from mosaic.inspection import summary
+from mosaic.rows import is_source, write_rows
 
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25

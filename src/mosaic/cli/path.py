@@ -13,8 +13,8 @@ from mosaic.cli.answers import CurvePoint, EstimateAnswer, PathAnswer, write_ans
 from mosaic.cli.faults import writing
 from mosaic.cli.session import check_outputs, opened
 from mosaic.cli.terminal import width, write, write_end, write_wrapped
-from mosaic.data import write_rows
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import write_rows
 
 #: Lines of the chart, and its largest number of columns.
 CHART_HEIGHT, CHART_WIDTH = 10, 72

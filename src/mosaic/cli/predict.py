@@ -18,9 +18,9 @@ from mosaic.cli.options import NEW_ROWS
 from mosaic.cli.saved import rows_of
 from mosaic.cli.session import Session, check_outputs, opened
 from mosaic.cli.terminal import MOST_ROWS, ProgressBar, write, write_end, write_table, write_wrapped
-from mosaic.data import Table, open_table, write_rows
-from mosaic.data.opening import WITHOUT_COLUMNS, kind_of
 from mosaic.estimators import load
+from mosaic.rows import Table, open_table, write_rows
+from mosaic.rows.opening import WITHOUT_COLUMNS, kind_of
 
 
 def predict(args: Namespace) -> int:

@@ -10,10 +10,10 @@ from typing import Any
 
 from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.session import MODEL_ENDING, Session, opened
-from mosaic.data import Table
-from mosaic.data.kept import KeptRows
 from mosaic.estimators import load
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows import Table
+from mosaic.rows.kept import KeptRows
 
 
 def rows_of(model: Any, path: str) -> Table:

@@ -22,8 +22,8 @@ from mosaic.cli.session import (
     write_page,
 )
 from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
-from mosaic.data import write_rows
 from mosaic.inspection import summary
+from mosaic.rows import write_rows
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8

@@ -20,13 +20,13 @@ from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
 from mosaic.cli.options import FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
-from mosaic.data import check_output, csv_bytes, is_source, open_table
-from mosaic.data.faults import there_to_the_end
-from mosaic.data.opening import kind_of
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
 from mosaic.report import write_report
+from mosaic.rows import check_output, csv_bytes, is_source, open_table
+from mosaic.rows.faults import there_to_the_end
+from mosaic.rows.opening import kind_of
 
 #: How the names of saved models end.
 MODEL_ENDING = ".mosaic"
@@ -39,7 +39,7 @@ class Session:
     ----------
     args : the options
     bar : the progress bar
-    table : ``mosaic.data.Table``
+    table : ``mosaic.rows.Table``
     notes : assumptions about the file, then warnings of the library, as sentences
     """
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Self, TextIO
 
-from mosaic._files import printable, readable_size
+from mosaic.text import printable, readable_size
 
 #: Exit code if the output is no longer read: 128 plus the number of SIGPIPE.
 BROKEN_PIPE = 141

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray, in_double
-from mosaic._codes import BoolArray
-from mosaic._devices import on_host, rows_of
 from mosaic._frames import column_names
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.passes import PerRow, Small, TakeRows
+from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, odd_columns, oddities
-from mosaic.data import Table, is_source, open_source
-from mosaic.data.cells import cells_of
-from mosaic.data.mixed import TableEncoder
 from mosaic.door import check_entries
-from mosaic.engines import Source
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import PerRow, Small, TakeRows
+from mosaic.rows import Table, is_source, open_source
+from mosaic.rows.cells import cells_of
+from mosaic.rows.mixed import TableEncoder
+from mosaic.sketch.engine import Source
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray
-from mosaic._codes import BoolArray
-from mosaic._devices import beside_as
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.xp import beside_as
 from mosaic.choosing import Selection
-from mosaic.data.naming import RowNames
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
+from mosaic.rows.naming import RowNames
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -73,7 +73,7 @@ class FittedAttributes:
         Parameters
         ----------
         path : of the file, by custom ending in .mosaic
-        table : the table of ``fit``, from ``mosaic.data.open_table``. Names of its rows and cells of picks and outliers are kept
+        table : the table of ``fit``, from ``mosaic.rows.open_table``. Names of its rows and cells of picks and outliers are kept
             for ``mosaic explain`` and ``mosaic report``
         force : replace what is there
 

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._devices import rows_of
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Decisions, Settings, flag_only
-from mosaic.encoding import Certificate
 from mosaic.estimators._base import FittedAttributes, Narrator
 from mosaic.estimators._detected import OutlierExplanation, explain_detected
 from mosaic.estimators._jobs import computing_in_threads
@@ -21,6 +20,7 @@ from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
+from mosaic.program.encoding import Certificate
 
 
 @computing_in_threads
@@ -28,7 +28,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
-    drawn at random, the mean over four draws (see ``mosaic.outliers``). Scores and decisions are those of ``MOSAIC``
+    drawn at random, the mean over four draws (see ``mosaic.choosing.outliers``). Scores and decisions are those of ``MOSAIC``
     with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
     signs.
 
@@ -62,7 +62,8 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     Notes
     -----
     1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
-       points, including new ones, and thresholds apply to its log. The automatic threshold is ours (see ``mosaic.outliers``).
+       points, including new ones, and thresholds apply to its log. The automatic threshold is ours
+       (``mosaic.choosing.outliers``).
     2. A row of the data has the same score in ``fit`` and afterwards, whatever other rows it is passed with; a new row is scored
        as if it had been added to the data.
 
@@ -129,7 +130,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads; it is loaded into memory
+            path of any file that ``mosaic.rows.open_table`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
 

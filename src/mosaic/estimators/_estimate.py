@@ -7,19 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._checks import whole_number
-from mosaic._devices import numpy_dtype
-from mosaic._files import html_card, html_table
-from mosaic._threads import one_thread
-from mosaic.budget import (
-    Estimate,
-    expected_rank,
-    memory_of_fit,
-    memory_of_proof,
-    memory_on_device,
-    span_of_members,
-)
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.threads import one_thread
+from mosaic.arrays.xp import numpy_dtype
+from mosaic.checks import whole_number
 from mosaic.choosing import (
     CERTIFIED_GAP,
     EXPLAINED,
@@ -30,6 +21,14 @@ from mosaic.choosing import (
     geometry_of,
     percent,
     rank,
+)
+from mosaic.choosing.budget import (
+    Estimate,
+    expected_rank,
+    memory_of_fit,
+    memory_of_proof,
+    memory_on_device,
+    span_of_members,
 )
 from mosaic.estimators._material import geometry_of_sample
 from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
@@ -45,6 +44,7 @@ from mosaic.estimators._strategy import (
     size_of,
 )
 from mosaic.exceptions import InvalidInputError
+from mosaic.text import html_card, html_table
 
 
 @dataclass(frozen=True)

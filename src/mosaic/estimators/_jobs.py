@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 
-from mosaic._checks import as_bytes, check_jobs
-from mosaic._devices import work_on_devices
-from mosaic._threads import available_threads, using_threads
+from mosaic.arrays.threads import available_threads, using_threads
+from mosaic.arrays.xp import work_on_devices
+from mosaic.checks import as_bytes, check_jobs
 
 #: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
 BUDGET_OF_A_THREAD = 1e8
@@ -22,7 +22,7 @@ Estimator = TypeVar("Estimator", bound=type[Any])
 def computing_in_threads(estimator: Estimator) -> Estimator:
     """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow.
 
-    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic._threads``.
+    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic.arrays.threads``.
     """
     for name, member in list(vars(estimator).items()):
         if isinstance(member, property) and member.fget is not None:

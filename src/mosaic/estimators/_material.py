@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray
-from mosaic._codes import KnownRows, row_codes, row_priorities
-from mosaic._devices import rows_of
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.codes import KnownRows, row_codes, row_priorities
+from mosaic.arrays.xp import rows_of
 from mosaic.choosing import (
     Constraints,
     Drawn,
@@ -25,14 +25,14 @@ from mosaic.choosing import (
     geometry_of,
     preparation_of,
 )
-from mosaic.data.naming import RowNames
+from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.estimators._base import Narrator
 from mosaic.estimators._proof import InMemory, Known
 from mosaic.estimators._reading import NamedRows, prepare_for, read_rows, seed_of, with_table, without_scaling
 from mosaic.estimators._strategy import Strategy, is_sampled, rank_for, sample_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
-from mosaic.outliers import EffectiveCounts
+from mosaic.rows.naming import RowNames
 
 
 def read_material(

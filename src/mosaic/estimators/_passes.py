@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._codes import row_codes, row_priorities
-from mosaic.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import row_codes, row_priorities
+from mosaic.arrays.passes import TakeRows, Together
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -30,8 +30,6 @@ from mosaic.choosing import (
     draw_by_passes,
 )
 from mosaic.door import check_entries
-from mosaic.encoding import Encoding
-from mosaic.engines import Passes, Source
 from mosaic.estimators._base import Narrator
 from mosaic.estimators._material import geometry_of_sample, material_of_sample
 from mosaic.estimators._proof import GONE, answers_by_pass, strength, warn_of_gap
@@ -39,9 +37,11 @@ from mosaic.estimators._reading import NamedRows, seed_of, with_table
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
-from mosaic.passes import TakeRows, Together
-from mosaic.problem import DesignProblem
+from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
+from mosaic.program.encoding import Encoding
+from mosaic.program.problem import DesignProblem
 from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
+from mosaic.sketch.engine import Passes, Source
 
 
 def select_by_passes(

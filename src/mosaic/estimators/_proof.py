@@ -10,20 +10,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._devices import is_on_device, on_host, rows_of
-from mosaic.bounds import bound_of, strength_for_k
-from mosaic.budget import DEFAULT_ALPHA
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.passes import PerRow, Small, Task
+from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Points, Selection, SelectionCertificate, Settings
-from mosaic.data import open_source
-from mosaic.encoding import Encoding
+from mosaic.choosing.budget import DEFAULT_ALPHA
 from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
-from mosaic.passes import PerRow, Small, Task
-from mosaic.posing import Posed, Roles
-from mosaic.program import encode
-from mosaic.solvers.base import Status
+from mosaic.program.bounds import bound_of, strength_for_k
+from mosaic.program.encoding import Encoding
+from mosaic.program.loop import Status
+from mosaic.program.pose import Posed, Roles
+from mosaic.program.solve import encode
+from mosaic.rows import open_source
 
 #: A certified gap above this gives a warning, even if only memory limits it.
 WEAK_GAP = 0.25

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray
+from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.exceptions import MissingDependencyError
 

@@ -14,25 +14,25 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._checks import check_seed
-from mosaic._devices import is_on_device, rows_of
-from mosaic._files import listed
 from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
-from mosaic._units import Prepare
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.scaling import Prepare
+from mosaic.arrays.xp import is_on_device, rows_of
+from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
-from mosaic.data import is_source, open_source
-from mosaic.data.cells import cells_of
-from mosaic.data.faults import close_to
-from mosaic.data.mixed import LeftOut, TableEncoder, encoder_of
-from mosaic.data.naming import RowNames, names_of_frame
-from mosaic.data.opening import read_file
-from mosaic.data.sources import is_stream, owner_of
-from mosaic.data.table import Table
 from mosaic.door import check_entries, points_on_device, refuse_masked
-from mosaic.engines.local import LocalSource
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
+from mosaic.rows import is_source, open_source
+from mosaic.rows.cells import cells_of
+from mosaic.rows.faults import close_to
+from mosaic.rows.mixed import LeftOut, TableEncoder, encoder_of
+from mosaic.rows.naming import RowNames, names_of_frame
+from mosaic.rows.opening import read_file
+from mosaic.rows.sources import is_stream, owner_of
+from mosaic.rows.table import Table
+from mosaic.sketch.local import LocalSource
+from mosaic.text import listed
 
 #: What a column is for that an argument of ``fit`` names.
 ROLES = {"groups": "the group of each row", "sample_weight": "how often each row counts"}
@@ -137,7 +137,7 @@ def rows_of_file(
         known = {"groups": table.group_name, "sample_weight": table.weight_name}
         for parameter, column in asked.columns.items():
             if column != known[parameter]:
-                remedy = f"Open it with mosaic.data.open_table({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
+                remedy = f"Open it with mosaic.rows.open_table({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
     elif not isinstance(file, (str, PathLike)) and not is_stream(file):
@@ -151,7 +151,7 @@ def rows_of_file(
         columns: dict[str, Any] = {OPTIONS[name]: column for name, column in asked.columns.items()}
         table = read_file(file, memory_budget, **columns)
         called = "X" if is_stream(file) else repr(str(file))
-        warn_of_ids(table.left_out, f"choose the columns: mosaic.data.open_table({called}, columns=[…])")
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.rows.open_table({called}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
     found = {"groups": table.groups, "sample_weight": table.weights}
@@ -190,7 +190,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
     """The rows of a data frame as numbers; None where X is no data frame.
 
     Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
-    every column has the rule of its kind, see ``mosaic.data.mixed``.
+    every column has the rule of its kind, see ``mosaic.rows.mixed``.
     """
     there = column_names(X)
     if there is None:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from mosaic import __version__
-from mosaic._codes import KnownRows
-from mosaic._units import Prepare
-from mosaic.bounds import Bound, Largest, Spectrum
+from mosaic.arrays.codes import KnownRows
+from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import (
     Answers,
     Constraints,
@@ -29,15 +28,7 @@ from mosaic.choosing import (
     Solved,
 )
 from mosaic.choosing.changes import Changes
-from mosaic.data.archive import as_fault, read_archive, write_archive
-from mosaic.data.cells import Values
-from mosaic.data.faults import FileFault
-from mosaic.data.kept import KeptRows
-from mosaic.data.mixed import LeftOut, SomeTexts, TableEncoder
-from mosaic.data.naming import RowNames
-from mosaic.data.rules import Category, Moment, Number, Text
-from mosaic.data.written import Dates, Numbers
-from mosaic.encoding import Certificate, CountModel
+from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._passes import ByPasses
 from mosaic.estimators._proof import InMemory
@@ -48,8 +39,17 @@ from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
 from mosaic.kernels.precomputed import Whole
-from mosaic.outliers import Cut, EffectiveCounts, KeptGroups
-from mosaic.solvers.base import Status
+from mosaic.program.bounds import Bound, Largest, Spectrum
+from mosaic.program.encoding import Certificate, CountModel
+from mosaic.program.loop import Status
+from mosaic.rows.archive import as_fault, read_archive, write_archive
+from mosaic.rows.cells import Values
+from mosaic.rows.faults import FileFault
+from mosaic.rows.kept import KeptRows
+from mosaic.rows.mixed import LeftOut, SomeTexts, TableEncoder
+from mosaic.rows.naming import RowNames
+from mosaic.rows.rules import Category, Moment, Number, Text
+from mosaic.rows.written import Dates, Numbers
 
 #: The format that is written and read.
 FORMAT = 3
@@ -73,7 +73,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
     path : of the file, by custom ending in .mosaic
-    table : table of the fitted rows, from ``mosaic.data.open_table``: names of rows and cells of picks and outliers are kept
+    table : table of the fitted rows, from ``mosaic.rows.open_table``: names of rows and cells of picks and outliers are kept
     force : replace what is there
     """
     name = type(model).__name__

@@ -16,13 +16,12 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._codes import BoolArray
-from mosaic._devices import beside_as, is_on_device, rows_of
 from mosaic._frames import n_rows, take_rows
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.passes import TakeRows
+from mosaic.arrays.xp import beside_as, is_on_device, rows_of
 from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
-from mosaic.data import is_source, open_source
-from mosaic.data.naming import as_row, as_rows
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
 from mosaic.estimators._jobs import computing_in_threads
@@ -33,7 +32,8 @@ from mosaic.estimators._reading import Asked, read_named, without_scaling
 from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
-from mosaic.passes import TakeRows
+from mosaic.rows import is_source, open_source
+from mosaic.rows.naming import as_row, as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
@@ -135,7 +135,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.data.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            path of any file that ``mosaic.rows.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
             AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
@@ -397,7 +397,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     outliers : "reject", "keep" or "report", default "reject"
         Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
-        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.outliers``): of
+        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.choosing.outliers``): of
         clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
     min_group : float, optional
         At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
@@ -412,7 +412,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
     op_threshold : float, optional
         In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
-    solver : "auto", or the name of an algorithm (``mosaic.solvers.SolverName``)
+    solver : "auto", or the name of an algorithm (``mosaic.program.algorithms.SolverName``)
     tol : float, optional
         Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
         0.001 for ``influence_`` and for the program of paper mode.

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._codes import row_codes
+from mosaic.arrays.codes import row_codes
 from mosaic.choosing import Selection
-from mosaic.data import Table
-from mosaic.data.naming import as_rows
 from mosaic.estimators._reading import NamedRows, read_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
+from mosaic.rows import Table
+from mosaic.rows.naming import as_rows
 
 #: What to do where picks cannot be found.
 GIVE_ROWS = "Give the row numbers of the earlier picks: `start=[…]`."

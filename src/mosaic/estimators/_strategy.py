@@ -11,11 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._checks import CHOICES, check_optional_whole_number, one_of
-from mosaic._devices import free_memory, is_on_device, numpy_dtype
-from mosaic._files import readable_size
 from mosaic._frames import numeric_part
-from mosaic.budget import (
+from mosaic.arrays.passes import BLOCK_ROWS, TakeRows
+from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype
+from mosaic.checks import CHOICES, check_optional_whole_number, one_of
+from mosaic.choosing import Settings
+from mosaic.choosing.budget import (
     DECISION_SAMPLE,
     EXACT_SIZE,
     LARGEST_RANK,
@@ -28,16 +29,15 @@ from mosaic.budget import (
     span_of_members,
     useful_rank,
 )
-from mosaic.choosing import Settings
-from mosaic.data import is_source, open_source
 from mosaic.door import refuse_masked
-from mosaic.engines import Source
-from mosaic.engines.local import LocalSource
 from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
-from mosaic.passes import BLOCK_ROWS, TakeRows
+from mosaic.rows import is_source, open_source
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
+from mosaic.sketch.engine import Source
+from mosaic.sketch.local import LocalSource
+from mosaic.text import readable_size
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
 #: Solvers for the programs of passes.
@@ -162,7 +162,7 @@ def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int
 def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
     """Columns of the factor on a device, where work costs little and memory is the limit: the budget, or most of what is free.
 
-    With a budget above that, the factor is kept in the memory of the host (``mosaic._parked``).
+    With a budget above that, the factor is kept in the memory of the host (``mosaic.arrays.parked``).
     """
     free = free_memory(matrix)
     budget = settings.memory_budget or (budget_of(None) if free is None else DEVICE_SHARE * free)

@@ -3,12 +3,12 @@
 Figures need matplotlib, ``pip install 'mosaic-select[plots]'``, which is imported when the first one is drawn.
 """
 
-from mosaic._files import jsonable
 from mosaic.inspection.cards import card
 from mosaic.inspection.displays import CoverageDisplay, OutlierDisplay, SelectionDisplay
 from mosaic.inspection.explanations import explain
 from mosaic.inspection.facts import Summary
 from mosaic.inspection.summaries import summary
+from mosaic.text import jsonable
 
 __all__ = [
     "CoverageDisplay",

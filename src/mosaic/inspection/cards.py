@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._files import html_card, html_table
 from mosaic.choosing import EXPLAINED
 from mosaic.inspection.facts import PointMap, Summary
 from mosaic.inspection.projection import framed
 from mosaic.inspection.summaries import summary
+from mosaic.text import html_card, html_table
 
 #: Largest number of points on the map, and of rows in the table.
 MOST_POINTS, MOST_ROWS = 500, 6

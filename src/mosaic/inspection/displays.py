@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._arrays import FloatArray
 from mosaic._frames import n_rows
+from mosaic.arrays.blocks import FloatArray
 from mosaic.choosing import counted
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection._drawing import (

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from mosaic._files import html_card, html_table
 from mosaic.choosing import counted, percent
+from mosaic.text import html_card, html_table
 
 #: A detector has no representatives: its rows that are not outliers "belong" instead of being "represented".
 RowStatus: TypeAlias = Literal["representative", "outlier", "represented", "belongs"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import FloatArray
-from mosaic._files import jsonable
 from mosaic._frames import n_rows
-from mosaic._threads import one_thread
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.threads import one_thread
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, rank, suggested_number
+from mosaic.choosing.outliers import group_sizes
 from mosaic.estimators import count_threshold
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection.explanations import check_estimator, explain
@@ -29,7 +29,7 @@ from mosaic.inspection.facts import (
     versions,
 )
 from mosaic.inspection.projection import point_map
-from mosaic.outliers import group_sizes
+from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of bins of the histogram.
 MOST_OUTLIERS, MOST_BINS = 50, 40

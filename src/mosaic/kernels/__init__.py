@@ -4,7 +4,7 @@ A kernel holds its points, so other modules use row numbers only: ``kernel.block
 K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 """
 
-from mosaic._checks import KERNELS
+from mosaic.checks import KERNELS
 from mosaic.kernels.diffusion import Diffusion, heat_features
 from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import KDTree
 
-from mosaic._arrays import IntArray, row_blocks
-from mosaic._checks import whole_number
-from mosaic._codes import rows_equal
+from mosaic.arrays.blocks import IntArray, row_blocks
+from mosaic.arrays.codes import rows_equal
+from mosaic.checks import whole_number
 from mosaic.kernels.points import Linear, in_format_of, normalised_rows, squared_distances
 
 

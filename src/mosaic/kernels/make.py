@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic._arrays import FloatArray, IntArray, Seed, subsample
-from mosaic._checks import check_kernel, real_number
-from mosaic._devices import can_be_changed, has_double, is_on_device, on_host
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed, subsample
+from mosaic.arrays.xp import can_be_changed, has_double, is_on_device, on_host
+from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels.diffusion import Diffusion

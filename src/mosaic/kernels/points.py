@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic._arrays import BLOCK_ENTRIES, FloatArray, IntArray, row_blocks
-from mosaic._checks import real_number, whole_number
-from mosaic._devices import (
+from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, FloatArray, IntArray, row_blocks
+from mosaic.arrays.scaling import row_lengths
+from mosaic.arrays.xp import (
     as_double,
     at_least_zero,
     beside,
@@ -33,8 +33,7 @@ from mosaic._devices import (
     sums_of_differences,
     zeros_beside,
 )
-from mosaic._units import row_lengths
-from mosaic.door import LARGEST
+from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 
 Rows: TypeAlias = slice | IntArray

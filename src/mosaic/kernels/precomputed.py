@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpstrf
 
-from mosaic._arrays import FloatArray, IntArray
-from mosaic._codes import KnownRows, row_codes
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.door import largest_entry
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels.points import ALL_POINTS, Kernel, Rows, check_similarities, dense

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic._arrays import IntArray
 from mosaic._frames import columns_as_lists, n_rows
-from mosaic.data.images import thumbnails
+from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
+from mosaic.rows.images import thumbnails
 
 #: Largest number of characters of a shown name, of a saved name and of a cell, and of columns.
 LONGEST_NAME, LONGEST_FULL_NAME, LONGEST_CELL, MOST_COLUMNS = 80, 500, 200, 12
@@ -59,7 +59,7 @@ class RowDetails:
 
     @classmethod
     def of_table(cls, table: Any) -> RowDetails:
-        """Details from a ``mosaic.data.Table``."""
+        """Details from a ``mosaic.rows.Table``."""
 
         def columns(rows: IntArray) -> dict[str, list[Any]]:
             found: dict[str, list[Any]] = table.rows(rows).to_pydict()

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._arrays import IntArray
-from mosaic._codes import BoolArray
+from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.codes import BoolArray
 from mosaic.choosing import (
     Selection,
     columns_of,

@@ -10,14 +10,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from mosaic._threads import one_thread
+from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
-from mosaic.data import check_output, replacing
 from mosaic.exceptions import MissingDependencyError
 from mosaic.inspection.explanations import check_estimator
 from mosaic.inspection.facts import alike_text, excess_text, headline, outlier_headline, sentence, share_text
 from mosaic.report._details import RowDetails
 from mosaic.report._facts import MOST_POINTS, facts_of
+from mosaic.rows import check_output, replacing
 
 #: The scripts of the page, in order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
@@ -47,7 +47,7 @@ def report_html(
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    table : table from ``mosaic.data.open_table``, with names, cells, pictures and groups of the rows
+    table : table from ``mosaic.rows.open_table``, with names, cells, pictures and groups of the rows
     names, columns, images, groups : instead of a table, one entry for each row: names, a frame or a mapping from column names to
         values, pictures as arrays, labels
     title : title of the page

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpstrf, dtrtri
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._codes import priority, row_codes
-from mosaic._linear import times_triangle
-from mosaic._units import Prepare
-from mosaic.factor import nothing_to_compare
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.codes import priority, row_codes
+from mosaic.arrays.linalg import times_triangle
+from mosaic.arrays.passes import Small
+from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
-from mosaic.passes import Small
+from mosaic.program.factor import nothing_to_compare
 from mosaic.sketch.sample import AS_THEY_ARE
 
 #: Rows of a block whose kernel columns are in memory at a time.

@@ -29,18 +29,18 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic._arrays import FloatArray, IntArray, row_blocks, row_norms_squared
-from mosaic._codes import EqualRows
-from mosaic._units import Prepare
-from mosaic.encoding import Certificate, DesignRows, Encoding
-from mosaic.factor import Factor, factorize
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.codes import EqualRows
+from mosaic.arrays.passes import Small, Task
+from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
-from mosaic.passes import Small, Task
-from mosaic.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
+from mosaic.program.encoding import Certificate, DesignRows, Encoding
+from mosaic.program.factor import Factor, factorize
+from mosaic.program.loop import Solution, Status
+from mosaic.program.problem import DesignProblem, DualPoint, critical_lam, feasible_scale, weighted_gram
+from mosaic.program.working_set import solve_design
 from mosaic.sketch.blocks import ROWS_AT_ONCE, Basis, GramSum, Scores, triangle
 from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
-from mosaic.solvers.base import Solution, Status
-from mosaic.working_set import solve_design
 
 Rule: TypeAlias = Literal["violation", "error"]
 #: Runs a pass, given its name and its task. A name is never used for two tasks.
@@ -226,10 +226,10 @@ def run_sketch(
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.data import open_source
+    >>> from mosaic.rows import open_source
     >>> from mosaic.kernels import RBF
     >>> from mosaic.sketch import with_rows
-    >>> from mosaic._codes import row_codes
+    >>> from mosaic.arrays.codes import row_codes
     >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
     >>> source = open_source(X)
     >>> def run(name, task):

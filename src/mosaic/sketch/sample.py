@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic._arrays import FloatArray
-from mosaic._codes import row_codes
-from mosaic._units import Prepare
-from mosaic.passes import Small, Task
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.codes import row_codes
+from mosaic.arrays.passes import Small, Task
+from mosaic.arrays.scaling import Prepare
 
 #: Rows are compared without any preparation.
 AS_THEY_ARE = Prepare()

@@ -1,0 +1,116 @@
+"""A pass over the rows of the data: the same blocks, merged in the same order, on one core and on a cluster.
+
+Floating-point sums depend on their order. So that one core and a cluster give the same numbers, rows are cut into blocks of a
+fixed size by their row numbers, every block is mapped to a small result, and the results are merged along a fixed
+binary tree over the block numbers: node (level, i) is the merger of nodes (level − 1, 2i) and (level − 1, 2i + 1). Nodes on
+the right edge have no sibling; they depend on the number of blocks alone, and are merged from left to right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from mosaic.arrays.blocks import IntArray
+
+#: The result for the rows of one block or several: named arrays, which can be sent and saved directly.
+Small: TypeAlias = dict[str, Any]
+#: Rows of a block: few enough that a block and its kernel columns fit into memory a few times, and many enough that
+#: merging two nodes costs little compared with mapping a block.
+BLOCK_ROWS = 8192
+
+Value = TypeVar("Value")
+#: A node of the tree: its level, and the result for its blocks.
+Node: TypeAlias = tuple[int, Value]
+
+
+class Task(Protocol):
+    """What a pass does: pure functions of rows and of results. It is sent to workers, so it is picklable."""
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The result for the rows of one block, the first of which is row ``start`` of the data."""
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Merge the results of two neighbours; ``left`` holds the lower row numbers."""
+
+
+def merge_nodes(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> list[Node[Value]]:
+    """Merge siblings among neighbouring nodes, in their order, until none are left. The first must be a left child, or the root.
+
+    Values may be futures if ``merge`` accepts them. At most one node of every level is held at a time.
+    """
+    merged: list[Node[Value]] = []
+    for level, value in nodes:
+        while merged and merged[-1][0] == level:
+            value, level = merge(merged.pop()[1], value), level + 1
+        merged.append((level, value))
+    return merged
+
+
+def merge_all(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value]]) -> Value:
+    """Merge nodes that hold all blocks, in their order, into one value.
+
+    Examples
+    --------
+    >>> merge_all("({} {})".format, [(0, block) for block in "abcdefg"])
+    '((((a b) (c d)) (e f)) g)'
+    """
+    return reduce(merge, (value for _, value in merge_nodes(merge, nodes)))
+
+
+@dataclass(frozen=True)
+class PerRow:
+    """A pass that keeps a result for every row, in their order: arrays with a row for each row of the data."""
+
+    function: Callable[[Any, int], Small]
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The function's result for these rows, the first of which is row ``start``."""
+        return self.function(rows, start)
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Concatenate the arrays."""
+        return {name: np.concatenate([left[name], right[name]]) for name in left}
+
+
+@dataclass(frozen=True)
+class TakeRows:
+    """A pass that returns the rows with the given numbers, which are in ascending order."""
+
+    numbers: IntArray
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The requested rows in this block."""
+        here = self.numbers[(self.numbers >= start) & (self.numbers < start + rows.shape[0])]
+        return {"rows": np.asarray(rows[here - start])}
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Concatenate the rows."""
+        return {"rows": np.concatenate([left["rows"], right["rows"]])}
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several tasks in one pass. The value ``key`` of task ``name`` is stored as ``name:key``."""
+
+    tasks: dict[str, Task]
+
+    def map_block(self, rows: Any, start: int) -> Small:
+        """The results of all tasks for a block."""
+        return self._named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
+
+    def merge(self, left: Small, right: Small) -> Small:
+        """Merge the results of each task."""
+        return self._named({name: task.merge(own(left, name), own(right, name)) for name, task in self.tasks.items()})
+
+    def _named(self, found: dict[str, Small]) -> Small:
+        return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
+
+
+def own(small: Small, name: str) -> Small:
+    """The result of one of several tasks."""
+    return {key.removeprefix(f"{name}:"): value for key, value in small.items() if key.startswith(f"{name}:")}

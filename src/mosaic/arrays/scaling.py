@@ -1,0 +1,72 @@
+"""What is done to rows before they are compared: columns divided by their spread, rows by their length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks, row_norms_squared
+from mosaic.arrays.xp import as_double, block_entries, is_on_device, like, numpy_dtype, rows_of
+
+
+def divided(X: Any, scale: FloatArray | None) -> Any:
+    """X / scale, column by column; what is too large after that for a square has the largest size that may come in."""
+    if scale is None:
+        return X
+    scale = np.maximum(scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
+    if is_on_device(X):
+        return X / like(X, scale)
+    most = LARGEST_IN_SINGLE if X.dtype == np.float32 else LARGEST
+    with np.errstate(over="ignore"):
+        if not sp.issparse(X):
+            Y = X / like(X, scale)
+            return np.clip(Y, -most, most, out=Y)
+        Y = X.copy()  # the same quotients as in the dense case, so that known points are recognised
+        Y.data = np.clip(Y.data / scale.astype(X.dtype)[Y.indices], -most, most)
+    return Y
+
+
+def row_lengths(X: Any) -> FloatArray:
+    """‖x_i‖₂ in float64; 0 for rows that are too short to have a direction."""
+    if sp.issparse(X):
+        squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    else:
+        entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+
+        def of(rows: slice) -> FloatArray:
+            return row_norms_squared(as_double(rows_of(X, rows)))
+
+        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], entries, alone=alone))
+    lengths = np.sqrt(squares)
+    return np.where(lengths * (LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST) >= 1.0, lengths, 0.0)
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Prepare rows for comparison: divide columns by ``scale``, then rows by their length if ``directions``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Prepare(np.array([1.0, 2.0]), directions=True)(np.array([[3.0, 8.0], [0.0, 0.0]])).round(9).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+
+    scale: FloatArray | None = None
+    directions: bool = False
+
+    def __call__(self, X: Any) -> Any:
+        """The prepared rows. Rows of zeros stay zero."""
+        X = divided(X, self.scale)
+        if not self.directions:
+            return X
+        lengths = row_lengths(X)
+        factor = like(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+        return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+
+    def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
+        """Values of prepared rows, in some columns, as the data has them."""
+        return values if self.scale is None else values * self.scale[columns]

@@ -1,0 +1,246 @@
+"""Memory: the rank of a factor within a memory budget, and the expected cost of a fit."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from mosaic.arrays.blocks import BLOCK_ENTRIES, subsample
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.kernels import Kernel
+from mosaic.program.bounds import MOST_BOUND_OPERATIONS
+from mosaic.program.factor import factorize
+from mosaic.program.problem import MOST_SOLVED_WHOLE
+from mosaic.program.working_set import MOST_INITIAL_MEMBERS, MOST_MEMBERS
+from mosaic.text import readable_size
+
+#: Share of the free memory that a fit may use by default, and bytes that are taken to be free where nobody says.
+DEFAULT_SHARE, USUALLY_FREE = 0.25, 8 * 2**30
+#: Up to this many distinct points the factor may have full rank. For more, two limits apply: on the rank p, since the support
+#: grows with it and interior point costs its cube, and on n·p², the cost of a pass over the factor.
+EXACT_SIZE, LARGEST_RANK, MOST_FACTOR_WORK = 1000, 500, 4e9
+#: Smallest useful number of columns of a factor.
+SMALLEST_RANK = 16
+#: Strength as a multiple of the critical one. From about 100 on, points that no other point expresses stand out clearly.
+DEFAULT_ALPHA = 100.0
+#: Largest number of distinct points that decisions are made with; of more, a random sample of this size.
+DECISION_SAMPLE = 16_384
+#: Largest number of similarities between targets and candidates (in single precision, 100 MB).
+MOST_SIMILARITIES = 25_000_000
+#: Up to this many similarities are kept in double precision, more in single.
+MOST_IN_DOUBLE = 1 << 20
+
+#: Bytes of the small programs that count how many points look like each.
+SMALL_PROGRAMS = 1_500_000
+
+
+def budget_of(memory_budget: float | None) -> float:
+    """The bytes that a fit may use: those that were given, or a quarter of what is free."""
+    return DEFAULT_SHARE * available_memory() if memory_budget is None else float(memory_budget)
+
+
+def available_memory(root: Path = Path("/")) -> float:
+    """Bytes that this process may still take: those that are free on the machine, or that the limits of its container leave."""
+    free = [float(USUALLY_FREE)]
+    with suppress(AttributeError, OSError, ValueError):  # sysconf is not known everywhere
+        free = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    with suppress(OSError, ValueError):
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        free = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")] or free
+    groups = []
+    with suppress(OSError):
+        groups = [line.split(":") for line in (root / "proc/self/cgroup").read_text().splitlines()]
+    for _, controllers, name in (group for group in groups if len(group) == 3):
+        if controllers not in ("", "memory"):
+            continue
+        mount = root / ("sys/fs/cgroup/memory" if controllers else "sys/fs/cgroup")
+        limit, used, cache = (
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            if controllers
+            else ("memory.max", "memory.current", "inactive_file")
+        )
+        folder = mount / name.strip("/")
+        for place in (folder, *folder.parents):
+            # A container may see its own group as the root. Groups without a limit say "max", or a number beyond all memory.
+            with suppress(OSError, ValueError):
+                stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+                left = int((place / limit).read_text()) - int((place / used).read_text())
+                free.append(
+                    float(left + int(stat.get(cache, 0)))
+                )  # pages of files that are given up when there is need
+            if place == mount:
+                break
+    return max(min(free), 0.0)
+
+
+def affordable_rank(
+    n: int,
+    itemsize: int,
+    n_features: int,
+    memory_budget: float | None,
+    max_rank: int | None = None,
+    size: float | None = None,
+) -> int:
+    """Columns of F, limited by n·p² and by the budget, which must hold the fit and its certificate (``memory_needed``).
+
+    ``max_rank`` is the user's limit; only the budget overrides it.
+    """
+    budget = budget_of(memory_budget)
+    # The largest rank that fits into the budget; memory grows with the rank.
+    rank = bisect_right(
+        range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features, size))
+    )
+    if rank < min(SMALLEST_RANK, n):
+        needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features, size)
+        raise MemoryBudgetError(
+            f"{n:,} points × {n_features:,} features need about {readable_size(needed)} at the least (the points, and a "
+            f"factor of rank {SMALLEST_RANK}); the budget is {readable_size(budget)}",
+            "Raise `memory_budget`, use float32, or fit a random part of the points.",
+        )
+    useful = useful_rank(n)
+    if max_rank is not None:
+        return min(n, rank, int(max_rank))
+    return max(min(rank, useful), min(SMALLEST_RANK, n))
+
+
+def useful_rank(n: int) -> int:
+    """Columns of F for n points if memory is no limit."""
+    return n if n <= EXACT_SIZE else max(min(LARGEST_RANK, int(np.sqrt(MOST_FACTOR_WORK / n))), SMALLEST_RANK)
+
+
+def memory_needed(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of the fit or of the certificate, whichever is higher, with the largest working set; a promise."""
+    fit = memory_of_fit(n, itemsize, n_features, size)
+    return max(fit, memory_of_proof(n, rank, itemsize, n_features, size))
+
+
+def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of a fit: what it keeps, and the larger of one more copy of the points and what choosing takes.
+
+    Choosing takes distances for the bandwidth (three arrays), the similarities, in double precision if there are few, the small
+    programs, and copies in double precision of points that are compared: two of the sample, three of the programs' points.
+    ``size`` is that of the points, if they are sparse.
+    """
+    points, reference = _size_of(n, itemsize, n_features, size), 512 if n > 128 else n
+    bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
+    similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
+    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * reference * n_features
+    return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
+
+
+def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
+    """Bytes at the peak on a device, of the fit and of the certificate, within a third of what was measured on one card.
+
+    The fit keeps a copy of the points, and its largest blocks are rows in double precision, similarities to the points of the
+    small programs, or similarities of candidates; the certificate holds the factor twice while it grows.
+    """
+    entries, copy = DEVICE_BLOCK_ENTRIES, float(n) * n_features * itemsize
+    blocks = (56 * min(n * n_features, entries), 16 * min(512 * n, entries), 24 * min(n * n, MOST_SIMILARITIES))
+    proof = 2.0 * itemsize * n * rank + 128.0 * n + 16 * min(n * rank, entries)
+    return copy + 600.0 * n + max(blocks), copy + proof
+
+
+def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool:
+    """Whether numbers that a file is read into, once or twice, take at most a quarter of the budget and leave room for a fit."""
+    numbers = 8.0 * n * n_features
+    return numbers <= budget / 4 and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
+
+
+def memory_of_proof(
+    n: int,
+    rank: int,
+    itemsize: int,
+    n_features: int,
+    size: float | None = None,
+    members: int | None = None,
+) -> float:
+    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
+
+    These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
+    points, three copies of all similarities for their eigenvalues. ``members`` is m, the largest that it may be by default.
+    """
+    m = float(span_of_members(n, rank)[1] if members is None else min(n, members))
+    solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
+    eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
+    blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
+    kept = _kept(n, _size_of(n, itemsize, n_features, size))
+    return kept + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
+
+
+def _size_of(n: int, itemsize: int, n_features: int, size: float | None) -> float:
+    return float(n) * n_features * itemsize if size is None else size
+
+
+def _kept(n: int, points: float) -> float:
+    """The points, prepared, and sixteen numbers for each."""
+    return points + 16.0 * 8 * n
+
+
+def span_of_members(n: int, rank: int) -> tuple[int, int]:
+    """Fewest and most members of the working set: those that it begins with, and those from which on it hardly grows.
+
+    How many it has when it is largest depends on the data. Few points are all members from the beginning.
+    """
+    if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank):
+        return n, n
+    return min(n, MOST_INITIAL_MEMBERS), min(n, max(MOST_MEMBERS, 4 * rank))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The expected strategy and cost of a fit.
+
+    Attributes
+    ----------
+    strategy : "exact" (every point may be a pivot), "low-rank" or "sketch" (passes over the rows)
+    n_points : number of distinct points, or of rows where only a sample of them is decided with
+    rank : expected number of columns of the factor; for a sketch, of candidates at first
+    memory : bytes at the peak of the fit, beyond the data that is passed in; on the device, if the points are on one
+    passes : times that the rows are read, 0 if they are in memory. Rows with very many copies may take one more
+    proof_memory : bytes at the peak of the first access to ``certificate_``, with what the fit keeps, at most
+    least_proof_memory : the same, at least: how many points the program needs at a time depends on the data
+    proof_passes : times that the rows are read for the certificate, at most
+    """
+
+    strategy: Literal["exact", "low-rank", "sketch"]
+    n_points: int
+    rank: int
+    memory: float
+    passes: int = 0
+    proof_memory: float = 0.0
+    least_proof_memory: float = 0.0
+    proof_passes: int = 0
+
+    def __str__(self) -> str:
+        memory = readable_size(self.proof_memory)
+        if 0 < self.least_proof_memory < self.proof_memory:
+            memory = f"{readable_size(self.least_proof_memory)} to {memory}, depending on the data"
+        if self.strategy == "sketch":
+            return (
+                f"{self.n_points:,} rows, {_passes(self.passes)}: about {readable_size(self.memory)}; and for the certificate "
+                f"up to {_passes(self.proof_passes)} ({self.rank:,} candidates): {memory}"
+            )
+        return (
+            f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,}): about {readable_size(self.memory)}, and "
+            f"for the certificate {memory}"
+        )
+
+
+def _passes(number: int) -> str:
+    return f"{number} {'pass' if number == 1 else 'passes'}"
+
+
+def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:
+    """Rank at which the factor of a sample reaches the tolerance; if that takes half of the sample, the highest allowed rank."""
+    rows = subsample(kernel.n, 1000, random_state)
+    rank = factorize(kernel.take(rows), tol=0.25 * tol, max_rank=max_rank, random_state=random_state).rank
+    if len(rows) == kernel.n or rank < len(rows) / 2:
+        return min(rank, max_rank)
+    return max_rank

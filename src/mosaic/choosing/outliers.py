@@ -1,0 +1,551 @@
+"""Outliers: the effective count of each row, the cut below which rows are outliers, and groups that are kept.
+
+**Effective counts** are computed by small programs on random parts of the data. A program on b points x_i with weights ω_i
+leaves the residual similarity q_y(i) = k(y, x_i) − Σ_j k(y, x_j) r_ji of y and x_i, which the rows r_j, j ∈ S, of its solution
+do not express. m_y = Σ_i ω_i |q_y(i)| / max_i |q_y(i)|, y itself among the i, is the effective number of points that
+look like y: 1 if it is alone, b if all are alike. On the support it is the paper's measure, m = (n − 1)(1 − OP) + 1. With η the
+solution of the design form,
+
+    r(y) = P k_S(y),  P = (K_SS + diag(1/(lam η)))⁻¹,
+    q_y(i) = k(y, x_i) − k_S(y)ᵀ P k_S(x_i),  q_y(y) = k(y, y) − k_S(y)ᵀ P k_S(y),
+
+so a count costs b similarities and b·|S| products, for a row of the data as for a new row. The effective count is the
+geometric mean of the counts by several programs on different points.
+
+**The cut.** The paper's measure OP = (n − m)/(n − 1) is close to 1 for all rows when the kernel is narrow, so decisions are
+made on log m. By default, the selector and the detector use the same rule:
+
+1. A valley in the distribution of log m separates a crowd of low counts from the rest (``find_valley``). It is one if its
+   typical count is in the far tail of the rest, log m < median − 2.5 deviations, and its typical row is farther from its tenth
+   nearest row than nine tenths of the others. If it is more than a twentieth of the rows and stands apart (most of the ten
+   nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
+   row is rejected, and the answer says so. Else the crowd is rejected.
+2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
+   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
+   deviations of the logarithm beyond the usual distance.
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_clusters``).
+
+So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
+heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
+tested. ``docs/constants.md`` names the data on which the numbers were measured.
+
+**Groups.** At least g outliers that are one another's neighbours may be a rare kind rather than errors, however sparse they are.
+Two outliers are linked if each is among the five nearest rows of the other; outliers connected by links form a group.
+
+Notes
+-----
+1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
+   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` do what the paper does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
+from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.xp import absolute, beside, namespace, on_host, rows_of, with_some_entries
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import Kernel, check_similarities
+from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
+from mosaic.program.working_set import solve_design
+
+__all__ = [
+    "CROWD_SHARE",
+    "NOBODY",
+    "Cut",
+    "EffectiveCounts",
+    "KeptGroups",
+    "Rule",
+    "cut_for_share",
+    "find_groups",
+    "find_outliers",
+    "find_valley",
+    "group_sizes",
+    "just_above",
+    "outlier_probability",
+]
+
+Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
+
+#: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
+PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
+#: Relative gap that the small programs are solved to.
+PROGRAM_GAP = 3e-4
+#: Eigenvalues of a similarity below this share of the largest are rounding.
+EIGENVALUE_ROUNDING = 1e-12
+#: Two points are the same if their squared distance is less than this share of their squared lengths.
+SAME_POINT = 1e-9
+#: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
+#: many deviations (the third) below the median.
+ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
+#: Largest p-value of a valley. Many places are tested, hence the small number.
+VALLEY_LEVEL = 1e-5
+#: Counts that differ by less than this share belong to the same point, up to rounding.
+SAME_COUNT = 1e-6
+#: Widths of the valleys that are tested, as shares of the range of log m.
+VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
+#: Largest share of rows that is rejected unless the user gives the share: outliers are no majority. It is a little more than
+#: half, so that a single point does not decide an even split.
+LARGEST_OUTLIER_SHARE = 0.55
+#: Smallest share of all points to the right of a valley.
+SMALLEST_REST = 0.1
+#: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
+CROWD_SHARE = 0.05
+#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual; a crowd, if
+#: its typical row is farther than nine tenths of the others. The last number limits the rows that this is measured with.
+NEIGHBOURS, FAR, CROWD_FAR, CROWD_SAMPLE = 10, 3.5, 1.28, 500
+#: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
+APART = 1.25
+#: Two outliers are linked if each is among this many nearest rows of the other.
+LINKED_NEIGHBOURS = 5
+#: Largest number of outliers among which groups are searched.
+MOST_GROUPED_OUTLIERS = 5000
+
+
+@dataclass(frozen=True)
+class EffectiveCounts:
+    """Effective counts of any points, by programs on random parts of the data.
+
+    Attributes
+    ----------
+    reference : the similarity over the points of all programs, one program after the other
+    places : the numbers of these points among the points that they were drawn from
+    weights : ω_i, programs × points
+    strengths : lam η_i, programs × points
+    R : the rows r_j of the solutions, programs × points × points
+    total : weight of the points that a point could resemble, the mean over the programs
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> kernel = make_kernel(X, "rbf", gamma=0.5)
+    >>> counts = EffectiveCounts.of(kernel, np.ones(500))
+    >>> counts.at(np.array([[0.0, 0.0], [100.0, 0.0]])).round().tolist()
+    [31.0, 1.0]
+    """
+
+    reference: Kernel
+    places: IntArray
+    weights: FloatArray
+    strengths: FloatArray
+    R: FloatArray
+    total: float
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        weights: FloatArray,
+        random_state: Seed = 0,
+        size: int | None = None,
+        tol: float = PROGRAM_GAP,
+    ) -> EffectiveCounts:
+        """Draw the parts and solve the programs.
+
+        Parameters
+        ----------
+        kernel : similarity of the points that parts are drawn from
+        weights : how often each of them counts
+        random_state : seed of the draw
+        size : points of each part, ``PROGRAM_SIZE`` by default
+        tol : relative gap that programs are solved to
+
+        Notes
+        -----
+        1. Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
+        """
+        rng = np.random.default_rng(random_state)
+        size = PROGRAM_SIZE if size is None else int(size)
+        n_programs = PROGRAMS if kernel.n > size else 1
+        drawn = [subsample_of_weights(weights, size, rng) for _ in range(n_programs)]
+        # The weights of a sample are scaled by its share of the points: each point counts in proportion to its copies.
+        drawn = [
+            (some, stands * (len(some) / len(weights) if len(some) < len(weights) else 1.0)) for some, stands in drawn
+        ]
+        places = np.concatenate([some for some, _ in drawn])
+        reference = kernel.take(places)
+        check_similarities(float(reference.diagonal().max()), kernel.dtype)
+        counted = np.array([stands for _, stands in drawn])  # every draw has the same number of points
+        parts = np.arange(len(places)).reshape(counted.shape)
+        solved = [_solve(reference, part, stands, tol) for part, stands in zip(parts, counted, strict=True)]
+        strengths, R = (np.array(found) for found in zip(*solved, strict=True))
+        return cls(reference, places, counted, strengths, R, float(counted.sum(axis=1).mean()))
+
+    def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
+        """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
+        own = kernel.diagonal()
+        counts = np.empty(len(members))
+
+        def count(rows: slice) -> None:
+            counts[rows] = self._counts(kernel.block_beside(members[rows], self.places), own[members[rows]])
+
+        in_blocks(count, len(members), len(self.places), kernel.block_entries, alone=kernel.on_device)
+        return counts
+
+    def at(self, Y: Any) -> FloatArray:
+        """Counts of new points, each as if it alone were added to the data; a point of the data keeps its count."""
+        counts = np.empty(Y.shape[0])
+
+        def count(rows: slice) -> None:
+            new = rows_of(Y, rows)
+            counts[rows] = self._counts(self.reference.cross_beside(new), self.reference.diagonal_at(new))
+
+        entries, alone = self.reference.block_entries, self.reference.on_device
+        in_blocks(count, Y.shape[0], self.reference.n, entries, alone=alone)
+        return counts
+
+    def _counts(self, K: Any, own: FloatArray) -> FloatArray:
+        """Counts of rows with similarities K to the reference and ``own`` to themselves."""
+        xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
+        K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
+        left = K @ beside(K, np.eye(size) - self.R)
+        # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
+        explained = (left * K) @ beside(K, self.strengths[:, :, None])
+        itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
+        known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
+        # The similarity to itself, which a given kernel need not hold.
+        Q = with_some_entries(xp.reshape(absolute(left), (programs * rows, size)), known, place, itself[known])
+        is_new = np.ones(programs * rows)
+        is_new[known] = 0.0
+        largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
+        total = on_host(xp.reshape(Q, (programs, rows, size)) @ beside(Q, self.weights[:, :, None])).ravel()
+        counts = np.divide(total + is_new * itself, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)
+        return np.asarray(np.exp(np.log(counts).reshape(programs, rows).mean(axis=0)))
+
+
+def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntArray]:
+    """Pairs of a row and a program's point that are the same, rows counted through all programs; rows that are near no point are
+    ruled out first. K is programs × rows × points, ``diagonal`` programs × points.
+    """
+    longest = float(diagonal.max())
+    varies = bool((diagonal != longest).any())
+    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
+    apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
+    program, row = np.nonzero(apart <= SAME_POINT * (own + longest))
+    lengths = own[row, None] + diagonal[program]
+    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= SAME_POINT * lengths)
+    return (program * K.shape[1] + row)[found], place
+
+
+def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
+    """Similarities of some rows to the points of a program each."""
+    if not len(row):
+        return np.zeros((0, K.shape[2]))
+    some, back = np.unique(row, return_inverse=True)
+    return np.asarray(on_host(rows_of(namespace(K).permute_dims(K, (1, 0, 2)), some))[back, program])
+
+
+def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
+    """Lam η and R of the program on some of the reference points."""
+    kernel = reference.take(members)
+    lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
+    everyone = np.arange(len(members))
+    K = kernel.block(everyone, everyone)
+    F = _factor(K)
+    problem = DesignProblem(F, weighted_gram(F, weights), lam)
+    solved = lam > critical_lam(problem)
+    eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
+    support, R = np.flatnonzero(eta), np.zeros_like(K)
+    if len(support):
+        R[support] = np.linalg.solve(K[np.ix_(support, support)] + np.diag(1.0 / (lam * eta[support])), K[support])
+    return lam * eta, R
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """F with F Fᵀ = K, from the eigenvalues above rounding; for few points this costs little."""
+    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
+    kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
+    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outlier_probability(np.array([1.0, 51.0, 101.0]), 101).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return np.asarray(np.clip((n - counts) / max(n - 1.0, 1.0), 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Points with an effective count below ``count`` are outliers; ``rule`` and ``p_value`` say how it was found."""
+
+    count: float
+    rule: Rule
+    p_value: float = 1.0
+    #: The highest count in a sparse group, a crowd that a valley separates and that is kept; 0 if there is none.
+    sparse_group: float = 0.0
+
+    def below(self, counts: FloatArray) -> BoolArray:
+        """True for outliers."""
+        return np.asarray(counts < self.count)
+
+    @property
+    def reason(self) -> str:
+        """Why a point below the cut is an outlier, as the end of a sentence."""
+        return {
+            "alone": f"is alone: fewer than {self.count:.3g} rows look like it",
+            "valley": f"belongs to a separate crowd, and fewer than {self.count:.3g} rows look like it (p = {self.p_value:.1g})",
+            "contamination": f"is among the share that was declared contaminated (fewer than {self.count:.3g} rows look like it)",
+            "threshold": f"is below the threshold: fewer than {self.count:.3g} rows look like it",
+            "none": "nothing is an outlier",
+        }[self.rule]
+
+
+NOBODY = Cut(0.0, "none")
+
+
+def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
+    """The cut with a given share of the weight below it, as nearly as possible without splitting equal counts."""
+    order = np.argsort(counts, kind="stable")
+    values, below = counts[order], np.cumsum(weights[order])
+    # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
+    # are equal.
+    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + 1e-9))
+    if not len(steps):
+        return NOBODY
+    miss = np.abs(below[steps] - share * below[-1])
+    best = int(np.argmin(miss))
+    if share * below[-1] < miss[best]:  # no outliers at all is nearer to the share
+        return NOBODY
+    at = steps[best]
+    return Cut(float(np.sqrt(values[at] * values[at + 1])), "contamination")
+
+
+def find_valley(counts: FloatArray) -> tuple[float, float]:
+    """The count at the foot of the clearest valley of log m, and its p-value: how probable it is without a valley.
+
+    For a place t and a width w let A, B, C be the numbers of points in [t − w, t], (t, t + w] and the fullest window of
+    that width to the right of it. Where the density grows from t − w to its mode, B is at least as likely as A to receive a
+    point, so P(B or fewer of A + B) ≤ Bin(A + B, ½); the same holds for B and C on the way down from a mode. The larger of
+    both tail probabilities is the p-value of a valley at (t, w). If most points lie below the clearest valley, it is discarded.
+    """
+    u = np.sort(np.log(counts))
+    # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
+    u = u[np.append(True, (np.diff(u) > SAME_COUNT) | (u[1:] <= np.log(ALONE)))]
+    n, span = len(u), float(u[-1] - u[0])
+    if span <= 0:
+        return 0.0, 1.0
+    most = int(n * (1.0 - SMALLEST_REST))
+    places = np.unique(np.concatenate([np.arange(min(most, 400)), np.linspace(0, max(most - 1, 0), 400).astype(int)]))
+    t = u[places]
+    best_p, best_cut = 1.0, 0.0
+    for w in span * VALLEY_WIDTHS:
+        start = np.searchsorted(u, t - w, "left")
+        foot, far = np.searchsorted(u, t, "right"), np.searchsorted(u, t + w, "right")
+        A, B = foot - start, far - foot
+        in_window = np.searchsorted(u, u + w, "right") - np.arange(n)
+        fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
+        C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
+        p = np.maximum(binom.cdf(B, A + B, 0.5), binom.cdf(B, B + C, 0.5))
+        p[n - far < SMALLEST_REST * n] = 1.0
+        at = int(np.argmin(p))
+        if p[at] < best_p:
+            best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
+    # A valley with too many points below it is not moved to an allowed place: that would cut a crowd in two.
+    return (best_cut, best_p) if (counts < best_cut).mean() <= LARGEST_OUTLIER_SHARE else (0.0, 1.0)
+
+
+def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
+    """The cut that the counts of distinct points and the distances between these suggest, and clusters below it that are kept."""
+    count, p = find_valley(counts)
+    low = counts < count
+    # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
+    if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
+        if low.mean() <= CROWD_SHARE:
+            return Cut(count, "valley", p), find_clusters(kernel, low, False, random_state)
+        asked = np.flatnonzero(low)
+        asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
+        middle, deviation = usual_distance(kernel, low, random_state)
+        typical = max(float(np.median(tenth_nearest(kernel, asked))), np.finfo(float).tiny)
+        apart = (np.log(typical) - middle) / deviation
+        if apart > CROWD_FAR:
+            # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
+            crowd = low if apart > FAR else counts < just_above(count, counts[~low])
+            kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
+            return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
+    tail = far_tail(counts, 0.1)
+    count = float(np.clip(tail, ALONE, NEARLY_ALONE))
+    low = counts < count
+    clusters = find_clusters(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
+    share = float(low.mean() if clusters is None else (low & ~clusters.members).mean())
+    return (Cut(count, "alone"), clusters) if share <= CROWD_SHARE else (NOBODY, None)
+
+
+def just_above(count: float, others: FloatArray) -> float:
+    """The end of the doubtful counts above a valley: the geometric mean of its foot and the median of the others."""
+    return float(np.sqrt(count * np.median(others)))
+
+
+def far_tail(counts: FloatArray, share: float) -> float:
+    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> far_tail(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8]), 0.1).__round__(2)
+    3.05
+    """
+    low, middle = np.quantile(np.log(counts), [share, 0.5])
+    return float(np.exp(middle + FAR_BELOW * (middle - low) / ndtri(share)))
+
+
+def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
+    """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
+    place, found = min(NEIGHBOURS, kernel.n - 1) - 1, np.empty(len(points))
+    for part in row_blocks(len(points), kernel.n):
+        D = kernel.distances(points[part], np.arange(kernel.n))
+        D[np.arange(len(D)), points[part]] = np.inf
+        found[part] = np.partition(D, place, axis=1)[:, place]
+    return found
+
+
+def usual_distance(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
+    """Median and deviation of the logarithm of the tenth nearest distance, over the points that are not low.
+
+    The deviation is that of the highest tenth, and not 0.
+    """
+    others = np.flatnonzero(~low)
+    found = tenth_nearest(kernel, others[subsample(len(others), CROWD_SAMPLE, random_state)])
+    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
+    return float(middle), max(float(high - middle), 1e-9) / float(ndtri(0.9))
+
+
+def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
+    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter.
+
+    Noise around the data has neighbours of both kinds; in many dimensions all distances are nearly equal, so that a few per cent
+    would decide.
+    """
+    most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
+    for part in row_blocks(len(asked), kernel.n):
+        D = kernel.distances(asked[part], np.arange(kernel.n))
+        D[np.arange(len(D)), asked[part]] = np.inf
+        D[:, ~members] /= APART**kernel.order
+        found[part] = members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean(axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class KeptGroups:
+    """Outliers that are kept because they form a group.
+
+    Attributes
+    ----------
+    members : mask over all distinct points
+    kernel : similarity between the members; between all points if there are no members
+    reach : for each member, the distance (as the kernel orders points) that reaches its links and no other outlier
+    """
+
+    members: BoolArray
+    kernel: Kernel
+    reach: FloatArray
+
+    def near(self, Y: Any) -> BoolArray:
+        """Mask of the new points that are within the reach of a member."""
+        if not self.members.any():
+            return np.zeros(Y.shape[0], dtype=bool)
+        near = np.zeros(Y.shape[0], dtype=bool)
+        for part in row_blocks(Y.shape[0], self.kernel.n):
+            near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + 1e-9)).any(axis=1)
+        return near
+
+
+def find_clusters(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
+    """The points among the outliers that are kept because their neighbours are not far; None without any.
+
+    The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
+    nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
+    heavy, many rows have a count of about 1, and only distances tell which of them are odd.
+    """
+    middle, deviation = usual_distance(kernel, low, random_state)
+    reach, outliers = float(np.exp(middle + (FAR if heavy else CROWD_FAR) * deviation)), np.flatnonzero(low)
+    members = np.zeros(len(low), dtype=bool)
+    members[outliers] = tenth_nearest(kernel, outliers) <= reach
+    if not heavy:
+        members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
+    return _kept(kernel, low, members, np.full(len(low), reach)) if members.any() else None
+
+
+def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray) -> KeptGroups:
+    """These members, each with its reach, or less where another outlier is within it."""
+    inside, outside = np.flatnonzero(members), np.flatnonzero(low & ~members)
+    for part in row_blocks(len(inside), len(outside)):
+        apart = kernel.distances(inside[part], outside).min(axis=1, initial=np.inf)
+        reach[inside[part]] = np.minimum(reach[inside[part]], (1.0 - 1e-6) * apart)
+    return KeptGroups(members, kernel.take(inside), reach[members])
+
+
+def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
+    """The groups of at least ``smallest`` points among the outliers.
+
+    Parameters
+    ----------
+    kernel : similarity between distinct points
+    low : which of them are outliers
+    weights : how often each of them counts
+    smallest : number of points, copies counted, that make a group
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic.kernels import make_kernel
+    >>> X = np.concatenate([np.arange(50.0), [200.0, 201.0, 202.0], [400.0]])[:, None]
+    >>> kernel = make_kernel(X, "rbf", gamma=1e-4)
+    >>> np.flatnonzero(find_groups(kernel, X.ravel() > 100, np.ones(54), 3).members).tolist()
+    [50, 51, 52]
+    """
+    sizes, reach = group_sizes(kernel, low, weights)
+    members = sizes >= smallest
+    if not members.any():
+        return KeptGroups(members, kernel, reach[members])
+    return _kept(kernel, low, members, reach)
+
+
+def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each outlier the size of its group and the distance of its farthest link; 0 for other points."""
+    outliers = np.flatnonzero(low)
+    if len(outliers) > MOST_GROUPED_OUTLIERS:
+        raise InvalidInputError(
+            f"looks for groups among {MOST_GROUPED_OUTLIERS:,} outliers at most, and there are {len(outliers):,}",
+            "Lower `contamination`, or leave `min_group` out.",
+            parameter="min_group",
+        )
+    sizes, reach = np.zeros(len(low)), np.zeros(len(low))
+    if not len(outliers) or kernel.n < 2:
+        return sizes, reach
+    most = min(LINKED_NEIGHBOURS, kernel.n - 1)
+    place = np.full(kernel.n, -1, np.intp)
+    place[outliers] = np.arange(len(outliers))
+    named = []
+    for part in row_blocks(len(outliers), kernel.n):
+        D = kernel.distances(outliers[part], np.arange(kernel.n))
+        rows = np.arange(len(D))[:, None]
+        D[rows.ravel(), outliers[part]] = np.inf
+        nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
+        among = low[nearest]
+        named.append(
+            (np.broadcast_to(part.start + rows, nearest.shape)[among], place[nearest[among]], D[rows, nearest][among])
+        )
+    a, b, apart = (np.concatenate(parts) for parts in zip(*named, strict=True))
+    mutual = np.isin(a * len(outliers) + b, b * len(outliers) + a)
+    a, b = a[mutual], b[mutual]
+    links = sp.coo_array((np.ones(len(a)), (a, b)), shape=(len(outliers), len(outliers)))
+    group = connected_components(links, directed=False)[1]
+    sizes[outliers] = np.bincount(group, weights=weights[outliers])[group]
+    np.maximum.at(reach, outliers[a], apart[mutual])
+    return sizes, reach

@@ -1,0 +1,1 @@
+"""The paper's convex program: its problem, the solvers, the certificate, the bound for k, the encoding."""

@@ -1,0 +1,301 @@
+"""Lower bounds for the error that every set of k candidates leaves: a dual and a spectral bound; the larger counts.
+
+For candidates S and ridge g > 0 let err_g(S) = min over R with rows in S of Σ_i ω_i (‖y_i − Σ_j r_ji y_j‖² + g ‖r_i‖²), which is
+tr(C (I + A/g)⁻¹) with C = Σ_i ω_i y_i y_iᵀ and A = Σ_{j∈S} y_j y_jᵀ. For every S of k distinct points
+
+    dual:      err_g(S) ≥ ⟨E,T⟩² / (‖E‖² + (sum of the k largest z_j²)/g),   z_j = ‖Eᵀ y_j‖, for any E;
+    spectral:  err_g(S) ≥ min Σ_i λ_i/(1 + a_i/g) over a with k entries, 0 ≤ a_i ≤ μ_i, Σ a_i ≤ sum of the k largest k_jj,
+
+where λ are the eigenvalues of C and μ those of K, both decreasing. As g → 0 the second becomes Σ_{i>k} λ_i, the bound for least
+squares without a ridge. Proofs: docs/math/bound.md.
+
+Every E = M⁻¹T, from any strength, gives a dual bound. The strength decides how tight it is: ``best_for_k`` solves at
+nearly the best one for k.
+
+Notes
+-----
+1. The error of a set for K = F Fᵀ + Δ, Δ ⪰ 0, is at least its error for F Fᵀ, so bounds for a factor hold for the kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import eigvalsh
+from scipy.optimize import brentq, minimize_scalar
+
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.arrays.xp import descending, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.checks import real_number
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import Kernel
+from mosaic.program.encoding import DesignRows, Encoding
+from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
+from mosaic.program.working_set import solve_design
+
+#: Number of scores and lengths that are kept, largest first; all others are replaced by the last one kept.
+MOST_KEPT_SCORES = 1000
+#: Multiplications up to which a bound uses the kernel itself and not only its factor: n²p for scores, n³ for eigenvalues. One or
+#: two seconds on one core; at rank 500 this allows 3,400 points, for eigenvalues 1,800.
+MOST_BOUND_OPERATIONS = 6e9
+#: Least number of multiplications that one similarity counts as.
+OPERATIONS_OF_A_SIMILARITY = 100
+#: A factor counts as exact if it misses a smaller share of the kernel's trace.
+EXACT_FACTOR_ERROR = 1e-9
+#: Rounding: every bound is lowered by this many eps of the factor's precision, times tr K, where factorisations stop.
+EPS_OF_A_BOUND = 50.0
+#: Relative gap to which the program behind a bound is solved, which costs 0.02 to 0.2 percent of the bound.
+BOUND_TOLERANCE = 1e-3
+#: Number of candidates on which the best strength for k is searched, and the precision of its logarithm.
+STRENGTH_CANDIDATES, STRENGTH_PRECISION = 100, 0.3
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest.
+
+    Examples
+    --------
+    >>> few = Largest.of([1.0, 3.0, 2.0], most=2)
+    >>> few.values, few.sum(1), few.sum(2), few.sum(4)
+    ((3.0, 2.0), 3.0, 5.0, 9.0)
+    """
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
+        """Keep the ``most`` largest values."""
+        return cls(tuple(descending(values if is_on_device(values) else np.asarray(values), most).tolist()))
+
+    def sum(self, k: int) -> float:
+        """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
+        beyond = max(k - len(self.values), 0)
+        return float(sum(self.values[:k]) + (beyond * self.values[-1] if beyond else 0.0))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues λ of C = Σ ω_i y_i y_iᵀ and μ of K, both descending, and the lengths k_jj, for the kernel or a factor.
+
+    Examples
+    --------
+    For K = I and ridge 1 every set of k points leaves ½ of each of its points and all of the others. The bound is exact:
+
+    >>> import numpy as np
+    >>> spectrum = Spectrum.of_kernel(np.eye(10), np.ones(10))
+    >>> round(spectrum.at(4, 1.0), 9), spectrum.tail(4)
+    (8.0, 6.0)
+    """
+
+    targets: tuple[float, ...]
+    candidates: tuple[float, ...]
+    lengths: Largest
+
+    @classmethod
+    def of_kernel(cls, K: FloatArray, weights: FloatArray) -> Self:
+        """From all similarities: eigenvalues of D^½ K D^½, D = diag(ω), and of K."""
+        roots = np.sqrt(weights)
+        alike = bool((weights == 1).all())
+        targets = _descending(K if alike else roots[:, None] * K * roots)
+        return cls(targets, targets if alike else _descending(K), Largest.of(np.diagonal(K)))
+
+    @classmethod
+    def of_factor(cls, C: FloatArray, G: FloatArray | None, lengths: Largest) -> Self:
+        """From C = Σ ω_i f_i f_iᵀ, G = Σ_j f_j f_jᵀ (None if that is C) and the lengths ‖f_j‖²."""
+        targets = _descending(C)
+        return cls(targets, targets if G is None else _descending(G), lengths)
+
+    def at(self, k: int, ridge: float) -> float:
+        """Least Σ_i λ_i/(1 + a_i/g), by water-filling: a_i = s √λ_i − g, at least 0, at most μ_i, with s so that Σ a_i = Σ k_jj.
+
+        The result is the dual value at that level, Σ_i min_a (λ_i/(1 + a/g) + ν a) − ν Σ k_jj with ν = g/s², which is a lower
+        bound at any level.
+        """
+        λ, μ = np.array(self.targets[:k]), np.array(self.candidates[:k])
+        λ, μ = λ[λ > 0], μ[: len(λ)][λ > 0]
+        budget, rest, roots = self.lengths.sum(k), self.tail(k), np.sqrt(λ)
+        if μ.sum() <= budget:
+            return float((λ / (1.0 + μ / ridge)).sum()) + rest
+        # Σ a_i is piecewise linear in s: entry i begins to grow at g/√λ_i and is full at (g + μ_i)/√λ_i.
+        levels, slopes = np.concatenate([ridge / roots, (ridge + μ) / roots]), np.concatenate([roots, -roots])
+        order = np.argsort(levels)
+        levels, slopes = levels[order], np.cumsum(slopes[order])
+        s = float(np.interp(budget, np.cumsum(np.append(0.0, slopes[:-1] * np.diff(levels))), levels))
+        a, ν = np.clip(s * roots - ridge, 0.0, μ), ridge / s**2
+        return float(max((λ / (1.0 + a / ridge) + ν * a).sum() - ν * budget, 0.0)) + rest
+
+    def tail(self, k: int) -> float:
+        """Σ_{i>k} λ_i: the least error of any k directions."""
+        return float(sum(self.targets[k:]))
+
+
+def _descending(A: FloatArray) -> tuple[float, ...]:
+    """Eigenvalues of a symmetric positive semi-definite matrix, largest first; values at rounding level are 0."""
+    found = eigvalsh(A)[::-1]
+    found[found < len(A) * np.finfo(np.float64).eps * found[0]] = 0.0
+    return tuple(found.tolist())
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound for err_g of sets of any size: the numbers of one E, the ridge g, and eigenvalues if known.
+
+    Examples
+    --------
+    >>> Bound(inner=6.0, energy=2.0, scores=Largest((1.0,)), ridge=1.0).at(4)
+    6.0
+    """
+
+    inner: float  # ⟨E, T⟩
+    energy: float  # ‖E‖²
+    scores: Largest  # z_j² over all candidates
+    ridge: float
+    outside: float = 0.0  # error that no candidate can remove, minus possible rounding
+    spectrum: Spectrum | None = None
+
+    def at(self, k: int) -> float:
+        """The better of ⟨E,T⟩² / (‖E‖² + Σ_{k largest} z²/g) and the spectral bound, + outside ≤ err_g(S) for all S of k."""
+        best = self.inner**2 / (self.energy + self.scores.sum(k) / self.ridge)
+        if self.spectrum is not None:
+            best = max(best, self.spectrum.at(k, self.ridge))
+        return max(best + self.outside, 0.0)
+
+    def without_ridge(self, k: int) -> float:
+        """Σ_{i>k} λ_i + outside ≤ err_0(S) for all S of k: least squares without a ridge."""
+        return max((0.0 if self.spectrum is None else self.spectrum.tail(k)) + self.outside, 0.0)
+
+
+def with_residual(
+    kernel: Kernel, F: FloatArray, weights: FloatArray, A: FloatArray, lam: float, k: int, ridge: float
+) -> Bound:
+    """The bound of θ = [E; c Δ^½ D^½] for the kernel itself, K = F Fᵀ + Δ, from A = M⁻¹ Fᵀ, which has E = A D^½:
+
+    ⟨θ,T⟩ = ⟨E,T⟩ + c tr ΔD,   ‖θ‖² = ‖E‖² + c² tr ΔD,   z_j² = Σ_i ω_i (f_iᵀ M⁻¹ f_j + c Δ_ij)².
+
+    It holds for every c; the best c for k is used.
+    """
+    n = kernel.n
+    sums = np.zeros((3, n))  # of G², GΔ and Δ², G = F M⁻¹ Fᵀ, over the targets
+    for rows in row_blocks(n, n):
+        right = np.arange(rows.start, n)  # G and Δ are symmetric
+        G = F[rows] @ A[:, right]
+        Δ = kernel.block(rows, right) - F[rows] @ F[right].T
+        beyond = weights[right].copy()
+        beyond[: len(G)] = 0.0
+        for found, product in zip(sums, (G * G, G * Δ, Δ * Δ), strict=True):
+            found[right] += weights[rows] @ product
+            found[rows] += product @ beyond
+    a, b, d = sums
+    inner_F, energy_F = float(weights @ np.einsum("ij,ji->i", F, A)), float(weights @ np.einsum("ij,ij->j", A, A))
+    missed = float(weights @ np.maximum(kernel.diagonal() - np.einsum("ij,ij->i", F, F), 0.0))
+
+    def at(c: float) -> tuple[float, float, FloatArray]:
+        return inner_F + c * missed, energy_F + c * c * missed, np.maximum(a + 2.0 * c * b + c * c * d, 0.0)
+
+    def value(c: float) -> float:
+        inner, energy, z2 = at(c)
+        return float(-(inner**2) / (energy + np.partition(z2, n - k)[n - k :].sum() / ridge))
+
+    c = float(minimize_scalar(value, bounds=(0.0, 2.0 * lam), method="bounded", options={"xatol": 1e-3 * lam}).x)
+    inner, energy, z2 = at(c)
+    return Bound(inner, energy, Largest.of(z2), ridge)
+
+
+def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[Bound, FloatArray]:
+    """The bound of E = M(η)⁻¹T for sets of any size, and E."""
+    point = problem.dual_point(eta)
+    # Over all candidates: screening is safe for the program, but the bound is for every set.
+    scores = Largest.of(problem.scores(point.E) ** 2)
+    return Bound(point.inner, point.fit * problem.lam, scores, ridge), point.E
+
+
+def best_for_k(
+    problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
+) -> tuple[Bound, FloatArray]:
+    """The bound that is nearly the best for k, from a solution at its strength, and its E.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> F = np.random.default_rng(0).normal(size=(40, 3))
+    >>> problem = DesignProblem(F, F.T @ F, 1.0)
+    >>> few = F[:5]  # their error: tr(C (I + A/g)⁻¹)
+    >>> best_for_k(problem, 5)[0].at(5) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
+    True
+    """
+    at = problem.with_lam(strength_for_k(problem, k, ridge, critical_lam(problem), initial))
+    return dual_bound(at, solve_design(at, tol=tol, initial=initial, thin=False).value, ridge)
+
+
+def strength_for_k(problem: DesignProblem, k: int, ridge: float, lam_crit: float, initial: IntArray | None) -> float:
+    """Nearly the strength whose bound for k is the best. It has lam · g · Σ_j ‖r_j(lam)‖ = k.
+
+    There the derivative of c g (2 D(1/(c g)) − c k) by c vanishes, since dD/dlam is half the misfit. It is searched on few
+    candidates; the bound holds at any strength. (The derivation replaces the sum of the k largest z² by k times the largest;
+    they are nearly equal at a solution.)
+    """
+    if not 1 <= k <= problem.n:
+        fault = f"must lie between 1 and the number of candidates {problem.n}"
+        raise InvalidInputError(fault, parameter="k", value=k)
+    real_number("ridge", ridge, above=0)
+    few = problem.restrict(_some_candidates(problem.n, initial), for_steps=True)
+
+    @cache
+    def excess(log_alpha: float) -> float:
+        nonlocal few
+        few = few.with_lam(float(np.exp(log_alpha)) * lam_crit)  # it takes over what the last one computed
+        total = float(solve_design(few, tol=0.01, thin=False).row_norms.sum())
+        return float(np.log(max(few.lam * ridge * total, 1e-12 * k) / k))
+
+    low, high = np.log(1.05), np.log(1e4)
+    log_alpha = (
+        low if excess(low) >= 0 else high if excess(high) <= 0 else brentq(excess, low, high, xtol=STRENGTH_PRECISION)
+    )
+    return float(np.exp(log_alpha)) * lam_crit
+
+
+def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
+    """A lower bound for the error of every set of k points, for the kernel as given: dual and spectral bound.
+
+    It uses the kernel itself where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), otherwise its factor.
+    It holds for an encoding of any strength, and is tight for that of ``strength_for_k``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic import solve
+    >>> bound = bound_of(solve(np.random.default_rng(0).normal(size=(40, 3)), gamma=0.5), 5, ridge=1.0)
+    >>> 20 < bound.at(5) < 40, 5 < bound.without_ridge(5) < 40
+    (True, True)
+    """
+    kernel, factor, weights, rows = encoding.kernel, encoding.factor, encoding.weights, encoding.member_rows
+    assert isinstance(rows, DesignRows)
+    n, F, C = kernel.n, factor.F, rows.design.C
+    whole = factor.error <= EXACT_FACTOR_ERROR * factor.trace
+    rounding = EPS_OF_A_BOUND * float(np.finfo(numpy_dtype(F)).eps) * factor.trace
+    if not whole and float(n) ** 3 <= MOST_BOUND_OPERATIONS:
+        spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
+    else:
+        G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
+        spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
+    if whole or float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) > MOST_BOUND_OPERATIONS:
+        eta = np.zeros(n)
+        eta[encoding.members] = rows.eta
+        bound, _ = dual_bound(DesignProblem(F, C, encoding.lam), eta, ridge)
+    else:
+        F = np.asarray(on_host(F), np.float64)
+        bound = with_residual(kernel, F, weights, rows.design.solve_M(rows.eta, F.T), encoding.lam, k, ridge)
+    return replace(bound, outside=-rounding, spectrum=spectrum)
+
+
+def _some_candidates(n: int, initial: IntArray | None, size: int = STRENGTH_CANDIDATES) -> IntArray:
+    """The first pivots of a factorisation, which are spread over the data, or a random sample."""
+    if n <= size:
+        return np.arange(n)
+    if initial is not None and len(initial) >= size:
+        return np.sort(initial[:size])
+    return np.sort(np.random.default_rng(0).choice(n, size, replace=False))

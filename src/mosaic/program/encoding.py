@@ -1,0 +1,414 @@
+"""The results of a solution: influence, rows of R, effective counts of known and new points, errors, certificate.
+
+Effective counts. Row y of lam·K(I − R) is, up to its scale, q_y(i) = f_yᵀ (t_i − F_Sᵀ r_i). For a point with a non-zero row of R
+it is a multiple of that row, so m_y = ‖q_y‖₁ / ‖q_y‖_∞ is the paper's measure there, (n − 1)·(1 − OP) + 1. It is also defined
+for points with a zero row and for new points.
+
+The entry of y itself depends most on how well F approximates y. It contains the residual Δ_yy of the factor, which no other
+point shares. A point that the factor misses entirely has its whole row in that entry, so m_y = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
+from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
+from mosaic.arrays.xp import beside, host_rows, numpy_dtype, on_host, rows_of
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import Kernel
+from mosaic.program.factor import Factor
+from mosaic.program.loop import Status
+from mosaic.program.problem import DesignProblem, RowNorm
+from mosaic.text import html_card, html_table
+
+#: Rounding that a certificate allows for, in eps of the value of R = 0. In 40 problems of 200 to 1500 points, primal and dual in
+#: single precision contradicted those in double precision by at most 1/25 of that.
+ALLOWED_ROUNDINGS = 32
+#: Smallest relative rounding that the text of a certificate mentions.
+VISIBLE_ROUNDING = 1e-9
+#: Multiplications up to which effective counts sum over all targets (some seconds); beyond it, over a sample.
+MOST_COUNTING_OPERATIONS = 2e10
+#: Smallest sample of targets.
+FEWEST_SAMPLED_TARGETS = 1000
+#: Targets that effective counts sum over if the points are themselves a sample.
+TARGETS_OF_A_SAMPLE = 2048
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Proven bounds of an encoding, for the user's kernel.
+
+    Attributes
+    ----------
+    primal : value of the program at the encoding (an upper bound if the kernel was approximated)
+    dual : lower bound for the optimum
+    scale : value of the program at R = 0
+    gap : (primal − dual + slack) / scale, never negative; above 1 nothing is known about the optimum
+    kernel_error : tr(K − F Fᵀ) / tr K, contained in the gap
+    rank : columns of F
+    slack : possible rounding error of primal and dual, contained in the gap
+    """
+
+    primal: float
+    dual: float
+    scale: float
+    kernel_error: float
+    rank: int
+    slack: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap, including the approximation of the kernel and rounding."""
+        return self._difference / self.scale
+
+    @property
+    def at_most(self) -> float:
+        """Upper bound of the value at the encoding, rounding included."""
+        return self.primal + self.slack
+
+    @property
+    def at_least(self) -> float:
+        """Lower bound of the optimum, rounding included."""
+        return max(self.dual - self.slack, 0.0)
+
+    @property
+    def suboptimality(self) -> float:
+        """(primal − dual + slack) / (dual − slack): the value is at most this share above the optimum."""
+        return self._difference / self.at_least if self.at_least > 0 else np.inf
+
+    @property
+    def _difference(self) -> float:
+        return max(self.primal - self.dual, 0.0) + self.slack
+
+    def __str__(self) -> str:
+        kernel = (
+            "exact kernel"
+            if self.kernel_error < 1e-12
+            else f"kernel error {self.kernel_error:.1e} at rank {self.rank} included"
+        )
+        rounding = self.slack / self.scale
+        if rounding > VISIBLE_ROUNDING:
+            kernel += f", rounding {rounding:.0e} included"
+        if self.gap > 1:
+            return f"not certified: nothing is known about the optimum ({kernel})"
+        if self.suboptimality > 1:
+            value = f"{self.gap:.1e} of the value of selecting nothing"
+            return f"provably within {value}, which says little about the optimum ({kernel})"
+        return f"provably within {100 * self.suboptimality:.2g} % of the optimum ({kernel})"
+
+    def _repr_html_(self) -> str:
+        facts = [("value at most", f"{self.at_most:.6g}"), ("optimum at least", f"{self.at_least:.6g}")]
+        facts += [("gap", f"{self.gap:.2g}"), ("kernel error", f"{self.kernel_error:.2g}"), ("rank", f"{self.rank}")]
+        title = str(self)
+        return html_card(f"{title[0].upper()}{title[1:]}.", html_table(["", ""], facts))
+
+
+@dataclass(frozen=True)
+class DesignRows:
+    """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed.
+
+    b_j = (η_j / c_j) M⁻¹ f_j / c_j, where ``design.F`` holds f_j / c_j.
+    """
+
+    F: FloatArray
+    members: IntArray
+    design: DesignProblem
+    eta: FloatArray
+    prices: FloatArray | None
+
+    @cached_property
+    def maps(self) -> FloatArray:
+        """The b_j, one per row."""
+        return self._priced(np.arange(len(self.eta)))
+
+    def _priced(self, places: IntArray) -> FloatArray:
+        """b_j of some of the members."""
+        if not len(places):
+            return np.zeros((0, self.F.shape[1]))
+        maps = self.eta[places, None] * self.design.solve_M(self.eta, self.design.F[places].T).T
+        return maps if self.prices is None else maps / self.prices[places, None]
+
+    def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
+        """Some rows at some distinct points."""
+        return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
+
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at the points with these rows of F, targets × places, where F is."""
+        return F @ beside(F, self.maps[places].T)
+
+    def misfit(self) -> float:
+        """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
+        left = np.eye(self.F.shape[1]) - host_rows(self.F, self.members).T @ self.maps
+        return max(float(np.einsum("ij,ij->", left @ self.design.C, left)), 0.0)
+
+    def norms(self) -> FloatArray:
+        """(Σ_i ω_i r_ji²)^½ of every row."""
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->i", self.maps @ self.design.C, self.maps), 0.0)))
+
+    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
+        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
+        few = "maps" not in self.__dict__  # the other rows may never be needed
+        maps = self._priced(places) if few else self.maps[places]
+        return float(np.vdot(on_host(A @ beside(A, maps)), maps @ self.design.C))
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Rows of R from a solver that computes R itself (ℓ_∞)."""
+
+    R: FloatArray
+
+    def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
+        """Some rows at some points."""
+        return self.R[places][:, targets]
+
+    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+        """Some rows at some points, targets × places, where F is."""
+        return beside(F, self.part(places, targets).T)
+
+    def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
+        """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A."""
+        R = self.R[places]
+        return float(np.vdot(on_host(A), (R * weights) @ R.T))
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The solved program: which points represent which, how strongly, and how close this is to the optimum.
+
+    Attributes
+    ----------
+    influence : ‖r_j‖ for every point, zero for most; equal points share a row evenly
+    support : points with a non-zero row, most influential first
+    lam, alpha : strength, absolute and as a multiple of the critical one
+    status : how the solver ended
+    n_iter : steps of the solver
+    certificate : proven bounds
+    """
+
+    influence: FloatArray
+    lam: float
+    alpha: float
+    row_norm: RowNorm
+    status: Status
+    n_iter: int
+    certificate: Certificate
+    kernel: Kernel = field(repr=False)
+    factor: Factor = field(repr=False)
+    #: Distinct points, their weights as targets, those with a non-zero row, and the rows.
+    groups: EqualRows = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    members: IntArray = field(repr=False)
+    member_rows: DesignRows | GivenRows = field(repr=False)
+    #: If the points are a random sample: how many points each stands for.
+    stands_for: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def total(self) -> float:
+        """Total weight of all points."""
+        return float((self.weights if self.stands_for is None else self.stands_for).sum())
+
+    @cached_property
+    def support(self) -> IntArray:
+        """Points with a non-zero row, most influential first."""
+        used = np.flatnonzero(self.influence)
+        return used[np.argsort(-self.influence[used], kind="stable")]
+
+    @property
+    def dual_gap(self) -> float:
+        """Relative duality gap for the user's kernel."""
+        return self.certificate.gap
+
+    def rows(self, indices: IntArray) -> FloatArray:
+        """R[indices], len(indices) × n: the coefficients of these points in the representation of every point."""
+        indices = np.atleast_1d(np.asarray(indices, np.intp))
+        groups = self.groups.group[indices]
+        rows = np.zeros((len(indices), self.groups.n))
+        place = {int(g): k for k, g in enumerate(self.members)}
+        found = np.array([place.get(int(g), -1) for g in groups], np.intp)
+        known = (found >= 0) & (self.influence[indices] > 0)
+        if known.any():
+            distinct = self.member_rows.part(found[known], slice(None))
+            rows[known] = distinct[:, self.groups.group] * self._share[indices[known], None]
+        return rows
+
+    @cached_property
+    def _share(self) -> FloatArray:
+        """Each point's share of the row of its group."""
+        copies = self.groups.sums(self.influence > 0)
+        return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
+
+    @cached_property
+    def effective_count(self) -> FloatArray:
+        """m_j = ‖q_j‖₁ / ‖q_j‖_∞ for every point: the effective number of points that j stands (or would stand) for.
+
+        q_j is row j of lam·K(I − R). A non-zero row of R is a multiple of it, so this is the paper's measure
+        (OP_j = (n − m_j)/(n − 1)), and it is defined for points with a zero row as well.
+
+        Notes
+        -----
+        1. The extension to zero rows is ours. The non-zero rows of ℓ_∞ encodings use r_j itself.
+        2. If n²·rank is too large, the sums run over a fixed random sample of the targets, scaled up.
+        3. The residual of the factor at a point counts as the point's own entry (see the top of this module).
+        """
+        F, n = self.factor.F, len(self.groups.first)
+        targets, weights = self._targets
+        left = self._left_over(targets)
+        place = np.full(n, -1, np.intp)
+        place[targets] = np.arange(len(targets))
+        counts = np.empty(n)
+        for rows in row_blocks(n, len(targets)):
+            own_left = left[:, rows].T if len(targets) == n else self._left_over(rows).T
+            residual, weight = self.factor.residual[rows], self.weights[rows]
+            counts[rows] = counts_against(
+                on_host(rows_of(F, rows)), own_left, residual, weight, place[rows], left, weights
+            )
+        as_they_are = np.arange(len(self.members) if isinstance(self.member_rows, GivenRows) else 0)
+        for places in np.array_split(as_they_are, len(as_they_are) // 16 + 1):
+            R = np.abs(self.member_rows.part(places, slice(None)))
+            counts[self.members[places]] = (R @ self.weights) / R.max(axis=1, initial=np.finfo(np.float64).tiny)
+        return np.asarray(np.maximum(counts, 1.0)[self.groups.group])
+
+    @cached_property
+    def _targets(self) -> tuple[IntArray, FloatArray]:
+        """The distinct points that effective counts sum over, and their weights: all points, or a sample."""
+        n = len(self.groups.first)
+        if self.stands_for is not None:
+            return subsample_of_weights(self.stands_for, TARGETS_OF_A_SAMPLE, 0)
+        if float(n) * n * self.factor.rank <= MOST_COUNTING_OPERATIONS:
+            return np.arange(n), self.weights
+        return subsample_of_weights(
+            self.weights, max(FEWEST_SAMPLED_TARGETS, int(MOST_COUNTING_OPERATIONS / (n * self.factor.rank))), 0
+        )
+
+    def count_model(self, codes: NDArray[np.uint64]) -> CountModel:
+        """The model that counts for any point, new or known. ``codes`` are the ``row_codes`` of the distinct points."""
+        factor = self.factor
+        if not isinstance(self.member_rows, DesignRows):
+            raise InvalidInputError(
+                "effective counts of new points need `row_norm='l2'`; this encoding is for 'linf'", "Solve with 'l2'."
+            )
+        explicit = not len(factor.pivots)
+        targets, weights = self._targets
+        return CountModel(
+            pivots=self.kernel.take(np.arange(1) if explicit else factor.pivots),
+            triangle=None if explicit else host_rows(factor.F, factor.pivots),
+            complement=self._complement,
+            left=self._left_over(targets),
+            weights=weights,
+            known=KnownRows.of(codes),
+            known_counts=self.effective_count[self.groups.first],
+        )
+
+    @cached_property
+    def _complement(self) -> FloatArray:
+        """I − F_Sᵀ B, which takes f_i to t_i − F_Sᵀ r_i, for rows that are linear maps of the targets."""
+        assert isinstance(self.member_rows, DesignRows)
+        members = host_rows(self.factor.F, self.members)
+        return np.eye(self.factor.rank) - members.T @ self.member_rows.maps
+
+    def _left_over(self, targets: IntArray | slice) -> FloatArray:
+        """t_i − F_Sᵀ r_i for some distinct targets, as columns (p × len(targets))."""
+        F = self.factor.F
+        if isinstance(self.member_rows, DesignRows):
+            return np.asarray(self._complement @ on_host(rows_of(F, targets)).T).astype(numpy_dtype(F), copy=False)
+        members = host_rows(F, self.members)
+        return np.asarray(
+            on_host(rows_of(F, targets)).T - members.T @ self.member_rows.part(slice(None), targets)
+        ).astype(numpy_dtype(F))
+
+    @cached_property
+    def representation_error(self) -> FloatArray:
+        """e_i = k_ii − 2 k_iᵀ r_i + r_iᵀ K r_i for every point i, with r_i its column of R, on the kernel itself."""
+        members, F = self.members, self.factor.F
+        errors = self.kernel.diagonal().copy()
+        K_members = self.kernel.block(members, members)
+        for rows in row_blocks(F.shape[0], max(len(members), 1)):
+            R = self.member_rows.part(slice(None), rows).T
+            errors[rows] += np.einsum("ij,ij->i", R @ K_members - 2.0 * self.kernel.block(rows, members), R)
+        return np.asarray(np.maximum(errors, 0.0)[self.groups.group])
+
+    def __repr__(self) -> str:
+        n, k = self.groups.n, len(self.support)
+        return (
+            f"Encoding of {n:,} points by {k:,}: {self.certificate}. "
+            f"alpha={self.alpha:.3g}, lam={self.lam:.3g}, {self.status.name.lower()} in {self.n_iter} steps."
+        )
+
+
+def counts_against(
+    f: FloatArray,
+    f_left: FloatArray,
+    residual: FloatArray,
+    weight: FloatArray,
+    place: IntArray,
+    left: FloatArray,
+    weights: FloatArray,
+) -> FloatArray:
+    """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
+
+    Parameters
+    ----------
+    f : rows of F of the points y
+    f_left : left_y, one per row
+    residual : Δ_yy
+    weight : ω_y
+    place : position of y among the targets, -1 if it is none
+    left : left_i of the targets, as columns
+    weights : ω_i of the targets, scaled up if they are a sample
+    """
+    Q = np.abs(f @ left)
+    own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual
+    among = np.flatnonzero(place >= 0)
+    Q[among, place[among]] = 0.0  # a sampled target counts for many, but y counts itself only once
+    largest = np.maximum(Q.max(axis=1, initial=0.0), own)
+    total = Q @ weights + weight * own
+    return np.asarray(np.divide(total, largest, out=np.ones(len(f)), where=largest > 0)).clip(1.0)
+
+
+@dataclass(frozen=True)
+class CountModel:
+    """Effective counts of new points: the factor's map, left_i of the targets, and the known points.
+
+    A point of the data keeps its count; a new one is counted as if it had been added to the data with weight one. So a count
+    depends on the point alone and not on its batch.
+    """
+
+    #: The kernel over the pivots, and L = F[pivots]; None for a kernel with explicit features.
+    pivots: Kernel
+    triangle: FloatArray | None
+    #: I − F_Sᵀ B, which takes f_y to left_y.
+    complement: FloatArray
+    left: FloatArray
+    weights: FloatArray
+    #: Known points and their counts. They are not recomputed, because a precomputed kernel may lack the similarity of a known
+    #: point to itself.
+    known: KnownRows
+    known_counts: FloatArray
+
+    def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
+        """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
+        if self.triangle is None:
+            f = in_double(self.pivots.features_at(Y))
+            return f, np.zeros(len(f))
+        f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
+        return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)
+
+    def counts(self, Y: Any) -> FloatArray:
+        """m_y for every row of Y."""
+        found = self.known.find(row_codes(Y))
+        result = self.known_counts[found]
+        new = np.flatnonzero(found < 0)
+        for block in row_blocks(len(new), len(self.weights) + len(self.complement)):
+            rows = new[block]
+            f, residual = self.map(Y[rows])
+            once, nowhere = np.ones(len(f)), np.full(len(f), -1)
+            result[rows] = counts_against(f, f @ self.complement.T, residual, once, nowhere, self.left, self.weights)
+        return result

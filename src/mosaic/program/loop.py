@@ -1,0 +1,181 @@
+"""The loop that runs every algorithm, its result, and the ways it can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from mosaic.arrays.blocks import FloatArray
+from mosaic.program.problem import Bounds
+
+P_contra = TypeVar("P_contra", contravariant=True)
+S = TypeVar("S")
+
+
+class Status(Enum):
+    """How a solver ended. The value says so and what to do, with parameters between backticks, as in an error."""
+
+    CONVERGED = "The gap is within the tolerance."
+    TRIVIAL = "Nothing is worth selecting at this strength: raise `lam` (or `alpha` above 1)."
+    MAX_ITER = "The iterations ran out before the gap closed: raise `max_iter`, loosen `tol`, or use `solver='auto'`."
+    STALLED = (
+        "The gap stopped shrinking at the limit of the arithmetic: loosen `tol`, lower `lam`, or pass float64 data."
+    )
+    KERNEL_ERROR = (
+        "The factor of the kernel is coarser than the tolerance: raise `max_rank` or `memory_budget`, "
+        "pass float64 data, or loosen `tol`."
+    )
+
+    @property
+    def advice(self) -> str:
+        """What happened and what to change, as a sentence with parameters between backticks."""
+        return self.value
+
+
+class Record(NamedTuple):
+    """One line of a solver's trace."""
+
+    iteration: int
+    primal: float
+    dual: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The result of a solver.
+
+    Attributes
+    ----------
+    value : η (n,) from solvers of the design form, W (n×q) from solvers of the row form
+    row_norms : ‖w_j‖ at that value
+    status : how the solver ended, with advice
+    primal, dual : best values found; the optimum lies between them
+    gap : (primal − dual) / P(0)
+    iterations : steps taken
+    trace : a record for every check of the gap
+    """
+
+    value: FloatArray
+    row_norms: FloatArray
+    status: Status
+    primal: float
+    dual: float
+    gap: float
+    iterations: int
+    trace: tuple[Record, ...]
+
+
+class Solver(Protocol[P_contra, S]):
+    """An algorithm: how to start, how to step, which bounds a state gives."""
+
+    def init(self, problem: P_contra, start: FloatArray | None) -> S:
+        """The initial state, near ``start`` if it is given."""
+
+    def step(self, problem: P_contra, state: S) -> S:
+        """The next state."""
+
+    def bounds(self, problem: P_contra, state: S) -> Bounds:
+        """Primal and dual value of a state."""
+
+    def value(self, state: S) -> FloatArray:
+        """The unknown in a state."""
+
+    def row_norms(self, problem: P_contra, state: S) -> FloatArray:
+        """‖w_j‖ in a state."""
+
+    @property
+    def check_every(self) -> int:
+        """Steps between two checks of the gap."""
+
+    @property
+    def patience(self) -> int:
+        """Number of checks without progress after which the run counts as stalled."""
+
+
+class HasScale(Protocol):
+    """A problem with a known value at zero."""
+
+    @property
+    def scale(self) -> float:
+        """P(0)."""
+
+
+class _Best(Generic[S]):
+    """The best primal state and the best dual value so far."""
+
+    def __init__(self, rounding: float) -> None:
+        self.primal, self.dual = np.inf, -np.inf
+        self.rounding = rounding
+        self.state: S | None = None
+
+    def update(self, state: S, bounds: Bounds) -> None:
+        # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
+        if bounds.primal < self.primal + self.rounding:
+            self.primal, self.state = bounds.primal, state
+        self.dual = max(self.dual, bounds.dual)
+
+
+def run(
+    solver: Solver[Any, S],
+    problem: HasScale,
+    *,
+    tol: float,
+    max_iter: int,
+    start: FloatArray | None = None,
+    target: float = -np.inf,
+    callback: Callable[[Record], None] | None = None,
+) -> Solution:
+    """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
+
+    A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
+    out of reach. The best primal value and the best bound may come from different states.
+    """
+    scale = problem.scale
+    best: _Best[S] = _Best(rounding=1e-13 * scale)
+    state = solver.init(problem, start)
+    trace: list[Record] = []
+    smallest, since = np.inf, 0
+    iteration, status = 0, Status.MAX_ITER
+    while True:
+        if iteration % solver.check_every == 0 or iteration == max_iter:
+            best.update(state, solver.bounds(problem, state))
+            gap = (best.primal - best.dual) / scale
+            trace.append(Record(iteration, best.primal, best.dual, gap))
+            if callback is not None:
+                callback(trace[-1])
+            if gap <= tol or best.primal <= target:
+                status = Status.CONVERGED
+                break
+            if best.dual > target > -np.inf:
+                status = Status.STALLED
+                break
+            since = 0 if gap < 0.999 * smallest else since + 1
+            smallest = min(smallest, gap)
+            if since >= solver.patience:
+                status = Status.STALLED
+                break
+        if iteration == max_iter:
+            break
+        try:
+            state = solver.step(problem, state)
+        except np.linalg.LinAlgError:
+            status = Status.STALLED
+            break
+        iteration += 1
+    if best.state is None:
+        raise np.linalg.LinAlgError("the program has no finite value in this arithmetic")
+    return Solution(
+        solver.value(best.state),
+        solver.row_norms(problem, best.state),
+        status,
+        best.primal,
+        best.dual,
+        trace[-1].gap,
+        iteration,
+        tuple(trace),
+    )

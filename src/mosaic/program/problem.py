@@ -1,0 +1,466 @@
+"""The program in design form: the only module with its formulas.
+
+The program of the paper, with K = F Fᵀ and rows r_j of R, is
+
+    P(R) = lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖₂ .
+
+Two exact changes of variables (docs/math) make it small. Rotating the n targets into q coordinates, C = T Tᵀ, does not
+change row norms (``RowProgram``, unknown W of n×q), and ‖w‖ = min_η ½(‖w‖²/η + η) leaves n scalars
+(``DesignProblem``, unknown η of n):
+
+    2φ(η) = tr(C M⁻¹) + 1ᵀη,   M = I/lam + Fᵀ diag(η) F,   E = M⁻¹ T = lam · (T − Fᵀ W),
+    ∂(2φ)/∂η_j = 1 − v_j,      v_j = z_j² = ‖Eᵀ f_j‖²,      ∇²(2φ) = 2 (F M⁻¹ Fᵀ) ∘ (F M⁻¹ C M⁻¹ Fᵀ).
+
+Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual feasible, D = s⟨E,T⟩ − s²‖E‖²/(2 lam) ≤ P.
+
+Notes
+-----
+1. Costs c_j (Σ c_j ‖r_j‖) give the same program with rows f_j / c_j, weights ω_i of targets the same with C = Σ ω_i t_i t_iᵀ.
+   Solvers need to know of neither. Both are our additions to the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.linalg.lapack import dpstrf
+
+from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.linalg import cholesky, inverse, solve_lower, solve_with, sum_of_squares, with_diagonal
+from mosaic.arrays.xp import (
+    as_double,
+    beside,
+    block_entries,
+    empty_beside,
+    highest,
+    host_rows,
+    is_double,
+    is_on_device,
+    like,
+    namespace,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
+from mosaic.exceptions import InvalidInputError
+
+RowNorm: TypeAlias = Literal["l2", "linf"]
+
+#: Candidates per feature up to which candidate-space formulas are used, if the targets are the candidates.
+SQUARE_SPACE_RATIO = 2.0
+#: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
+#: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
+CANDIDATE_SPACE_RATIO = 1.25
+#: Entries of the blocks of rows whose products with themselves are added up.
+GRAM_ENTRIES = 1 << 21
+#: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
+#: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
+MOST_SOLVED_WHOLE = 4000
+
+
+class Bounds(NamedTuple):
+    """A value of the program and a lower bound for its optimum."""
+
+    primal: float
+    dual: float
+
+
+class Evaluation(NamedTuple):
+    """Value, gradient and Hessian of the design form at one η."""
+
+    inner: float  # ⟨E, T⟩ = tr(C M⁻¹)
+    fit: float  # ‖E‖² / lam
+    v: FloatArray  # v_j = ‖Eᵀ f_j‖², in float64
+    #: Computes the Hessian ½ ∇²(2φ) = Q ∘ V on and above its diagonal, in the precision of the problem. The last η of a run needs
+    #: none, and a Cholesky factorisation reads no more.
+    curvature: Callable[[], Any]
+
+    @property
+    def hessian(self) -> FloatArray:
+        """½ ∇²(2φ) = Q ∘ V, recomputed at every access."""
+        half = np.triu(on_host(self.curvature()))
+        return np.asarray(half + np.triu(half, 1).T)
+
+
+class DualPoint(NamedTuple):
+    """E = M⁻¹ T with ⟨E, T⟩ and ‖E‖²/lam: enough to certify any set of candidates."""
+
+    E: FloatArray
+    inner: float
+    fit: float
+
+
+@dataclass(frozen=True)
+class DesignProblem:
+    """Candidates F (n×p, divided by their costs), targets C = Σ ω t tᵀ (p×p), strength lam.
+
+    ``outside`` is the trace of the targets' similarity that no candidate can express; it adds lam/2 · outside to both
+    primal and dual. ``square`` says that the targets are the candidates, C = FᵀF, which saves work.
+    ``rough`` says that evaluations run in single precision and prove nothing, see ``single``.
+    """
+
+    F: FloatArray
+    C: FloatArray
+    lam: float
+    outside: float = 0.0
+    square: bool = False
+    rough: bool = False
+
+    @property
+    def n(self) -> int:
+        """Number of candidates."""
+        return int(self.F.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.F.shape[1])
+
+    @property
+    def constant(self) -> float:
+        """lam/2 · outside, the constant part of P."""
+        return 0.5 * self.lam * self.outside
+
+    @property
+    def scale(self) -> float:
+        """P(0) = lam/2 · (tr C + outside): gaps are reported relative to it."""
+        return 0.5 * self.lam * (float(np.trace(self.C)) + self.outside)
+
+    @cached_property
+    def T(self) -> FloatArray:
+        """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
+        c, pivots, rank, _ = dpstrf(self.C, lower=1)
+        T = np.zeros((self.p, rank))
+        T[pivots - 1] = np.tril(c)[:, :rank]
+        return T
+
+    @cached_property
+    def _T_beside(self) -> Any:
+        """T where F is, in the precision of the problem's evaluations."""
+        return beside(self.F, self.T)
+
+    def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
+        """The same targets, fewer candidates, as NumPy arrays. With ``for_steps``, their rows stay where they are, and matrices
+        that evaluations need are taken over.
+        """
+        if is_double(self.F) and np.array_equal(candidates, np.arange(self.n)):
+            return self
+        stays = for_steps and is_on_device(self.F)
+        rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
+        small = DesignProblem(rows, self.C, self.lam, self.outside)
+        if for_steps and self.square and "_grams" in self.__dict__ and small.in_candidate_space:
+            columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
+            small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
+        elif for_steps or "T" in self.__dict__:
+            for known in ("T", "_T_beside"):  # shared, because they depend on the targets alone
+                if known == "T" or known in self.__dict__:
+                    small.__dict__[known] = getattr(self, known)
+        return small
+
+    def with_lam(self, lam: float) -> DesignProblem:
+        """The same data at another strength."""
+        other = replace(self, lam=lam)
+        for known in ("T", "_T_beside", "_grams"):
+            if known in self.__dict__:
+                other.__dict__[known] = self.__dict__[known]
+        return other
+
+    @cached_property
+    def single(self) -> DesignProblem:
+        """The same problem in single precision, for steps that prove nothing.
+
+        Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
+        """
+        s = float(namespace(self.F).max(abs(self.F))) or 1.0
+        lam, outside = self.lam * s**2, self.outside / s**2
+        other = replace(self, F=_in_single(self.F, s), C=self.C / s**2, lam=lam, outside=outside, rough=True)
+        if "_grams" in self.__dict__:
+            K, Y = self._grams
+            gram = _in_single(K, s**2)
+            other.__dict__["_grams"] = gram, gram if Y is K else _in_single(Y, s**2)
+        elif not (self.square and self.in_candidate_space):
+            other.__dict__["T"] = _in_single(self.T, s)
+        return other
+
+    @property
+    def in_candidate_space(self) -> bool:
+        """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
+        return (
+            not is_on_device(self.F)
+            and self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p
+        )
+
+    @cached_property
+    def _grams(self) -> tuple[FloatArray, FloatArray]:
+        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
+        if self.square:
+            K = self.F @ self.F.T
+            return K, K
+        Y = self.F @ self.T
+        return self.F @ self.F.T, _narrow(Y)
+
+    def evaluate(self, eta: FloatArray) -> Evaluation:
+        """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
+        eta = eta.astype(np.float32) if self.rough else eta
+        if self.in_candidate_space:
+            return self._evaluate_in_candidate_space(eta)
+        return self._evaluate_in_feature_space(eta)
+
+    def _evaluate_in_feature_space(self, eta: FloatArray) -> Evaluation:
+        """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
+        L = cholesky(self._M(eta))
+        X = solve_lower(L, self.F.T)
+        A = solve_lower(L, self._T_beside)
+        Y = A.T @ X
+        v = np.asarray(on_host(squares_of_rows(Y.T)), np.float64)
+        inner = sum_of_squares(A)
+
+        def curvature() -> Any:
+            return _product_of_grams(X, Y)
+
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
+
+    def _evaluate_in_candidate_space(self, eta: FloatArray) -> Evaluation:
+        """With d = √η and B = I + lam · diag(d) F Fᵀ diag(d) (n×n), by Woodbury's identity
+
+        Q = diag(d)⁻¹ (I − B⁻¹) diag(d)⁻¹,   V = Z Zᵀ,   Z = lam · diag(d)⁻¹ B⁻¹ diag(d) Y,   Y Yᵀ = F C Fᵀ,
+        ⟨E,T⟩ = lam · (tr C − Σ_j η_j z_jᵀ y_j),   ‖E‖²/lam = ⟨E,T⟩ − ηᵀv.
+        In the square case Z = Q, which saves one product; but (I − B⁻¹)_jj / η_j cancels if lam η_j K_jj is tiny, so
+        these rows are computed like those of Z (accurate enough for the Hessian, not for the certificate).
+        """
+        K, Y = self._grams
+        d = np.sqrt(eta)
+        B = (self.lam * d).astype(d.dtype)[:, None] * K
+        B *= d
+        # The cube root of eps leaves two thirds of the digits.
+        tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
+        B[np.diag_indices_from(B)] += 1.0
+        Q = inverse(B)
+        exact = tiny if self.square else slice(None)
+        Z: FloatArray = (Q[exact] * d) @ Y
+        Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
+        np.negative(Q, out=Q)
+        Q[np.diag_indices_from(Q)] += 1.0
+        Q /= d[:, None]
+        Q /= d
+        if self.square:
+            Q[tiny] = Z
+            Q[:, tiny] = Z.T
+            Z = Q
+        v = row_norms_squared(Z).astype(np.float64)
+        inner = self.lam * (float(np.trace(self.C)) - float(eta @ np.einsum("ij,ij->i", Z, Y)))
+
+        def curvature() -> FloatArray:
+            hessian = Z @ Z.T
+            hessian *= Q
+            return np.asarray(hessian)
+
+        return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
+
+    def _M(self, eta: FloatArray) -> FloatArray:
+        scaled = beside(self.F, np.sqrt(eta))[:, None] * self.F
+        M: FloatArray = with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
+        return M
+
+    def solve_M(self, eta: FloatArray, B: FloatArray) -> FloatArray:
+        """M(η)⁻¹ B for any p×m right-hand side, where F is."""
+        found: FloatArray = solve_with(cholesky(self._M(eta)), B)
+        return found
+
+    def dual_point(self, eta: FloatArray, members: IntArray | None = None) -> DualPoint:
+        """E = M⁻¹T at η ≥ 0 of all candidates or of some members, where zeros are allowed."""
+        used = np.flatnonzero(eta)
+        E = self.lam * self.T
+        if len(used):
+            small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
+            E = on_host(small.solve_M(eta[used], small._T_beside))
+        return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
+
+    def scores(self, E: FloatArray, candidates: Any = None) -> Any:
+        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision, where the rows are."""
+        F = self.F if candidates is None else candidates
+        E = like(F, E)
+        z = empty_beside(F, (F.shape[0],), np.float64)
+
+        def score(rows: slice) -> None:
+            Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
+            z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
+
+        in_blocks(
+            score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES), alone=is_on_device(F)
+        )
+        return z
+
+    def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
+        """Primal ½ fit + Σ‖w_j‖ and dual s·inner − s²·fit/2 with s = min(1/max z, inner/fit), both plus the constant."""
+        primal = 0.5 * fit + penalty + self.constant
+        s = feasible_scale(inner, fit, largest_score)
+        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
+
+    def certify(self, eta: FloatArray) -> Bounds:
+        """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
+        point = self.dual_point(eta)
+        z = on_host(self.scores(point.E))
+        return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
+
+
+def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
+    """S = ⟨E,T⟩ lam/‖E‖², but no larger in size than 1/max_j z_j: the best multiple of E that is dual feasible.
+
+    Far from the optimum first-order methods overshoot, and ⟨E,T⟩ may be negative; then the best multiple is negative, too.
+    """
+    top = 1.0 / largest_score if largest_score > 0 else np.inf
+    best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
+    return float(np.clip(best, -top, top))
+
+
+def screen(z: Any, lengths: Any, s: float, lam: float, gap: float) -> Any:
+    """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
+
+    The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
+    """
+    return abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0
+
+
+def critical_lam(problem: DesignProblem) -> float:
+    """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
+    if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
+        return critical_strength(np.sqrt(row_norms_squared(problem._grams[0])))
+    T = problem.T
+    # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
+    tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
+    T = T[:, tail > 1e-12 * tail[0]] if len(tail) else T
+    return critical_strength(problem.scores(T) if T.size else np.zeros(1))
+
+
+def critical_strength(lengths: Any) -> float:
+    """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
+    largest = highest(lengths)
+    if largest == 0:
+        raise InvalidInputError(
+            "no candidate resembles any target, so no strength selects anything", "Check `candidates` and `kernel`."
+        )
+    return 1.0 / largest
+
+
+def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
+    """C = Σ_i ω_i f_i f_iᵀ in float64."""
+    roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
+
+    def gram(rows: slice) -> FloatArray:
+        block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
+        return on_host(block.T @ block)
+
+    C = np.zeros((F.shape[1], F.shape[1]))
+    entries, alone = block_entries(F, GRAM_ENTRIES), is_on_device(F)
+    for part in in_blocks(gram, F.shape[0], F.shape[1], entries, alone=alone):
+        C += part
+    return C
+
+
+def _product_of_grams(X: Any, Y: Any) -> Any:
+    """(XᵀX) ∘ (YᵀY) on and above the diagonal, which is all that a Cholesky factorisation reads."""
+    if is_on_device(X):
+        return (X.T @ X) * (Y.T @ Y)
+    found = np.zeros((X.shape[1], X.shape[1]), X.dtype)
+
+    def multiply(rows: slice) -> None:
+        right = slice(rows.start, None)
+        found[rows, right] = X[:, rows].T @ X[:, right]
+        found[rows, right] *= Y[:, rows].T @ Y[:, right]
+
+    in_blocks(multiply, X.shape[1], X.shape[1])
+    return found
+
+
+@dataclass(frozen=True)
+class RowProgram:
+    """min_W lam/2 ‖T − Fᵀ W‖²_F + Σ_j ‖w_j‖ + constant, for row norms ℓ₂ or ℓ_∞: the form for first-order methods.
+
+    With T = Fᵀ (p×n) the unknown is R itself, as in the paper; with the T of ``DesignProblem`` it is smaller. The ℓ_∞
+    norm changes under rotation, so its T must be Fᵀ. The dual norm (ℓ₂, ℓ₁) bounds the rows of F E, E = lam (T − FᵀW).
+    """
+
+    F: FloatArray
+    T: FloatArray
+    lam: float
+    norm: RowNorm = "l2"
+    constant: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of W."""
+        return int(self.F.shape[0]), int(self.T.shape[1])
+
+    @property
+    def scale(self) -> float:
+        """P(0)."""
+        return 0.5 * self.lam * sum_of_squares(self.T) + self.constant
+
+    @cached_property
+    def FT(self) -> FloatArray:
+        """F T, the linear term (K itself in the paper's form)."""
+        return np.asarray(self.F @ self.T)
+
+    @cached_property
+    def K(self) -> FloatArray | None:
+        """F Fᵀ if multiplying by it is cheaper than multiplying by F twice, else None."""
+        return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
+
+    def apply_K(self, W: FloatArray) -> FloatArray:
+        """F Fᵀ W."""
+        return np.asarray(self.K @ W if self.K is not None else self.F @ (self.F.T @ W))
+
+    def row_norms(self, W: FloatArray) -> FloatArray:
+        """‖w_j‖ for every row."""
+        return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
+
+    def bounds(self, W: FloatArray) -> Bounds:
+        """Primal at W and dual at the best feasible multiple of E = lam (T − FᵀW)."""
+        KW = self.apply_K(W)
+        # ‖T − FᵀW‖² = ‖T‖² − 2⟨FT, W⟩ + ⟨W, KW⟩ and ⟨T − FᵀW, T⟩ = ‖T‖² − ⟨FT, W⟩
+        TT, cross = sum_of_squares(self.T), float(np.vdot(self.FT, W))
+        fit = self.lam * max(TT - 2.0 * cross + float(np.vdot(W, KW)), 0.0)
+        inner = self.lam * (TT - cross)
+        FE = self.lam * (self.FT - KW)
+        z = np.sqrt(row_norms_squared(FE)) if self.norm == "l2" else np.abs(FE).sum(axis=1)
+        s = feasible_scale(inner, fit, float(z.max()))
+        primal = 0.5 * fit + float(self.row_norms(W).sum()) + self.constant
+        return Bounds(primal, s * inner - 0.5 * s * s * fit + self.constant)
+
+    def prox(self, V: FloatArray, t: float) -> FloatArray:
+        """argmin_W t Σ‖w_j‖ + ½‖W − V‖²: rows shrunk (ℓ₂), or clipped at the level that removes ℓ₁ mass t (ℓ_∞)."""
+        if self.norm == "l2":
+            norms = np.sqrt(row_norms_squared(V))
+            keep = 1.0 - t / np.maximum(norms, max(t, float(np.finfo(np.float64).tiny)))  # 0 where norms ≤ t
+            return np.asarray(V * keep[:, None])
+        level = clipping_level(V, t)
+        return np.asarray(np.clip(V, -level[:, None], level[:, None]))
+
+
+def clipping_level(V: FloatArray, t: float) -> FloatArray:
+    """For each row the level a ≥ 0 with Σ_i (|v_i| − a)₊ = t, or 0 where ‖v‖₁ ≤ t.
+
+    By Moreau's identity prox of t‖·‖_∞ is v minus its projection on the ℓ₁ ball of radius t, which is clipping at a.
+    """
+    sizes = -np.sort(-np.abs(V), axis=1)
+    excess = np.cumsum(sizes, axis=1) - t
+    k = np.arange(1, V.shape[1] + 1)
+    last = np.maximum((sizes * k > excess).sum(axis=1), 1)
+    return np.asarray(np.maximum(excess[np.arange(len(V)), last - 1] / last, 0.0))
+
+
+def _in_single(A: Any, divisor: float) -> Any:
+    """A / divisor in float32, without a copy in float64."""
+    if is_on_device(A):
+        return namespace(A).astype(A / divisor, namespace(A).float32)
+    return np.asarray(np.divide(A, divisor, out=np.empty_like(A, dtype=np.float32), casting="same_kind"))
+
+
+def _narrow(Y: FloatArray) -> FloatArray:
+    """Y, or a square matrix with the same Y Yᵀ if Y is more than twice as wide as high, which pays off in a step or two."""
+    return np.asarray(np.linalg.qr(Y.T, mode="r")).T if Y.shape[1] > 2 * len(Y) else Y

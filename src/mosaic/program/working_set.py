@@ -1,0 +1,280 @@
+"""Solve on few candidates, certify for all, add the worst violators: the whole program at the cost of a small one.
+
+A round solves the design problem on a working set S, at a cost that does not grow with n. Then it computes z_j for every
+candidate that may still enter, one n×p×p product. max z gives the dual value of the *whole* program, so the gap
+of every round holds for the whole program. Three rules keep the rounds few and S small:
+
+- Growth: violators (z_j > 1) lie close together in a few places, and the worst of all would be near-copies of one point.
+  So each violator belongs to the cell of the member of S that it resembles most; the worst of every cell enter first.
+- Thinning: interior point spreads weight evenly over points that can replace one another. The problem is solved on the
+  heaviest members alone, and the others leave if P rises by no more than a share of the round's progress. At the end this is
+  repeated with the rest of the tolerance: any η with P(η) − D within the tolerance is as good an answer, with fewer points.
+- Screening: a candidate that provably has a zero row (``problem.screen``) is dropped for good. The certificate
+  of the remaining candidates holds for all, because removing zero rows does not change the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.xp import (
+    as_double,
+    beside,
+    block_entries,
+    highest,
+    host_rows,
+    is_on_device,
+    largest_of,
+    namespace,
+    nearest_column,
+    numbers_beside,
+    numbers_of,
+    on_host,
+    rows_of,
+    squares_of_rows,
+)
+from mosaic.program.interior_point import run_interior_point
+from mosaic.program.loop import Record, Solution, Status
+from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
+
+#: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
+#: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working
+#: set still cost less than a pass over all points.
+MOST_INITIAL_MEMBERS = 300
+#: With this many members (or four times the rank) the set grows slowly: steps keep five matrices of members × members.
+MOST_MEMBERS = 3000
+#: Most violators that are compared with the members of the working set.
+MOST_COMPARED = 20_000
+#: Gap of a subproblem, as a share of the gap of the whole problem.
+SUBPROBLEM_SHARE = 0.1
+#: Share of a round's progress in the primal value that thinning may lose.
+GIVEN_BACK_SHARE = 0.01
+#: Thinning is tried if at most this share of the members would stay.
+THINNED_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Round:
+    """The result of one round, for progress reports."""
+
+    number: int
+    working_set: int
+    candidates_left: int
+    gap: float
+
+
+def solve_design(
+    problem: DesignProblem,
+    *,
+    tol: float,
+    initial: IntArray | None = None,
+    start: FloatArray | None = None,
+    max_rounds: int = 50,
+    thin: bool = True,
+    random_state: int = 0,
+    callback: Callable[[Round], None] | None = None,
+) -> Solution:
+    """Solve a design problem with any number of candidates to a certified relative gap.
+
+    Parameters
+    ----------
+    problem : the design problem
+    tol : relative gap to reach; with ``thin``, half of it is reserved for thinning
+    initial : candidates to begin with, best first, such as the pivots of a factorisation
+    start : η of a similar problem (warm start)
+    max_rounds : largest number of rounds
+    thin : whether to drop members that the certificate does not need
+    random_state : seed of the few random candidates that are added to ``initial``
+    callback : called after every round
+
+    Returns
+    -------
+    Solution
+        With η for all candidates as its value and one record per round in its trace.
+    """
+    aim = 0.5 * tol if thin else tol
+    state = _WorkingSet(problem, initial, start, np.random.default_rng(random_state))
+    trace: list[Record] = []
+    status, stalled = Status.MAX_ITER, 0
+    for number in range(max_rounds):
+        old_gap, old_primal = state.gap, state.best_primal
+        state.solve(aim)
+        trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
+        if callback is not None:
+            callback(Round(number, len(state.members), len(state.left), state.gap))
+        if state.gap <= aim:
+            status = Status.CONVERGED
+            break
+        stalled = stalled + 1 if state.gap > 0.95 * old_gap else 0
+        if stalled >= 5:
+            status = Status.STALLED
+            break
+        if state.gap < 0.5 * old_gap:
+            # Losing more than a share of the round's progress would let the same points enter and leave forever.
+            won = min(old_primal - state.best_primal, state.gap * problem.scale)
+            state.thin(state.best_primal + GIVEN_BACK_SHARE * won, SUBPROBLEM_SHARE * state.gap, shrink=0.5, once=True)
+        state.grow()
+    if thin and state.gap < tol:
+        state.thin(state.best_dual + tol * problem.scale, 0.1 * tol, shrink=0.7)
+    solution = state.solution(status, tuple(trace))
+    return replace(solution, status=Status.CONVERGED) if solution.gap <= tol else solution
+
+
+class _WorkingSet:
+    """The members S with their η, the candidates that may still enter, and the best bounds so far."""
+
+    def __init__(
+        self, problem: DesignProblem, initial: IntArray | None, start: FloatArray | None, rng: np.random.Generator
+    ):
+        self.problem, self.rng = problem, rng
+        n = problem.n
+        self.lengths = as_double(squares_of_rows(problem.F)) ** 0.5  # of the candidates left
+        self.left = numbers_beside(problem.F, n)  # their numbers
+        self.rows = problem.F  # F[left]
+        size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
+        self.size = min(size, 1000)
+        first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
+        if start is not None:
+            first = np.union1d(first, np.flatnonzero(start))
+        if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * problem.p):
+            self.members = np.arange(n)
+        else:
+            extra = rng.choice(n, min(n, max(self.size // 6, self.size - len(first))), replace=False)
+            self.members = np.union1d(first, extra)
+        self.eta: FloatArray = np.zeros(len(self.members)) if start is None else start[self.members]
+        self.best_primal, self.best_dual = np.inf, -np.inf
+        nothing = np.zeros(len(self.members))
+        self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
+        self.steps = 0
+        self.precision = 1.0
+        self.z: Any = np.zeros(0)  # of the candidates left
+
+    @property
+    def gap(self) -> float:
+        """Relative gap for the whole program; 1 before anything is known."""
+        return min((self.best_primal - self.best_dual) / self.problem.scale, 1.0)
+
+    def solve(self, aim: float) -> None:
+        """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
+        is_whole = len(self.members) >= self.left.shape[0] and not bool(namespace(self.left).any(self._outside()))
+        tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
+        small = self.problem.restrict(self.members, for_steps=True)
+        start = self.eta if self.eta.any() else None
+        found = run_interior_point(small, tol=tol, start=start)
+        self.eta = found.value
+        self.steps += found.iterations
+        if is_whole:
+            self.z = beside(self.left, np.zeros(self.left.shape[0]))  # no candidate is left outside the set
+            self._record(found.primal, found.dual, found.row_norms)
+        else:
+            self.certify()
+
+    def _record(self, primal: float, dual: float, norms: FloatArray) -> None:
+        if primal < self.best_primal:
+            self.best_primal, self.best = primal, (self.members, self.eta, norms)
+        self.best_dual = max(self.best_dual, dual)
+
+    def certify(self) -> None:
+        """Compute z for all remaining candidates and bounds for the whole program, and drop screened candidates."""
+        problem = self.problem
+        point = problem.dual_point(self.eta, self.members)
+        z_members = problem.scores(point.E, host_rows(problem.F, self.members))
+        self.z = problem.scores(point.E, self.rows)
+        largest = max(highest(self.z), highest(z_members))
+        primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
+        self._record(primal, dual, self.eta * z_members)
+        s = feasible_scale(point.inner, point.fit, largest)
+        keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)
+        # A smaller copy of F pays only if it is much smaller.
+        if 2 * numbers_of(keep).shape[0] < keep.shape[0]:
+            self.left, self.rows, self.z, self.lengths = (
+                rows_of(values, keep) for values in (self.left, self.rows, self.z, self.lengths)
+            )
+
+    def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
+        """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
+        members, eta, _ = self.best
+        order = np.argsort(-eta, kind="stable")
+        keep = int((eta > 1e-3 * eta.max()).sum())
+        if THINNED_SHARE * len(members) > self.problem.p:  # otherwise hardly any member is replaceable by others
+            keep = min(keep, int(shrink * len(order)))
+        while 0 < keep <= THINNED_SHARE * len(order):
+            chosen = np.sort(order[:keep])
+            small = self.problem.restrict(members[chosen], for_steps=True)
+            try:
+                found = run_interior_point(small, tol=tol, start=eta[chosen], target=target)
+            except np.linalg.LinAlgError:  # too ill-conditioned with fewer members at this strength
+                break
+            self.steps += found.iterations
+            if found.primal > target:
+                break
+            members, eta = members[chosen], found.value
+            self.best, self.best_primal = (members, eta, found.row_norms), found.primal
+            order = np.argsort(-eta, kind="stable")
+            keep = int(shrink * keep)
+            if once:
+                break
+        self.members, self.eta = members, eta
+
+    def grow(self) -> None:
+        """Add violators to the members."""
+        room = max(100, len(self.members), self.size // 2)
+        most = max(MOST_MEMBERS, 4 * self.problem.p)
+        new = self._violators(room=max(100, min(room, most - len(self.members))))
+        if not len(new):
+            # Only members violate constraints: the gap of the subproblem came from the dual point of an earlier step.
+            self.precision *= 0.1
+        members = np.concatenate([self.members, new])
+        eta = np.concatenate([self.eta, np.zeros(len(new))])
+        order = np.argsort(members)
+        self.members, self.eta = members[order], eta[order]
+
+    def _outside(self) -> Any:
+        """Mask of the candidates left that are no members."""
+        outside = np.ones(self.problem.n, dtype=bool)
+        outside[self.members] = False
+        return rows_of(beside(self.left, outside), self.left)
+
+    def _violators(self, room: int) -> IntArray:
+        """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
+        excess = self.z - 1.0
+        worth = (excess > 0.02 * max(highest(self.z) - 1.0, 0.0)) & self._outside()
+        places = numbers_of(worth)
+        most = min(MOST_COMPARED, 10 * room)
+        if places.shape[0] > most:
+            # The worst may all lie in one place, so most are drawn from all violators.
+            worst = largest_of(rows_of(excess, places), most // 10)
+            drawn = self.rng.choice(places.shape[0], most - len(worst), replace=False)
+            places = rows_of(places, np.union1d(worst, drawn))
+        places = on_host(rows_of(places, np.argsort(-on_host(rows_of(excess, places)), kind="stable")))
+        if len(places) <= room:
+            return np.asarray(on_host(rows_of(self.left, places)), np.intp)
+        active = host_rows(self.problem.F, self.members)
+        lengths = np.sqrt(row_norms_squared(active))
+        centres = active[lengths > 0] / lengths[lengths > 0][:, None]
+        cell = np.empty(len(places), np.intp)
+
+        def find(part: slice) -> None:
+            cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
+
+        entries, alone = block_entries(self.rows, BLOCK_ENTRIES), is_on_device(self.rows)
+        in_blocks(find, len(places), len(centres), entries, alone=alone)
+        # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
+        order = np.argsort(cell, kind="stable")
+        starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])
+        rank = np.empty(len(places), np.intp)
+        position = np.arange(len(places))
+        rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
+        chosen = places[np.argsort(rank, kind="stable")[:room]]
+        return np.asarray(on_host(rows_of(self.left, chosen)), np.intp)
+
+    def solution(self, status: Status, trace: tuple[Record, ...]) -> Solution:
+        eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)
+        members, values, lengths = self.best
+        eta[members], norms[members] = values, lengths
+        return Solution(eta, norms, status, self.best_primal, self.best_dual, self.gap, self.steps, trace)

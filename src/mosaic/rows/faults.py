@@ -1,0 +1,232 @@
+"""Faults of files: which file, where in it, what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from mosaic.exceptions import PYTHON, InvalidInputError, MosaicError, Wording
+from mosaic.text import listed, printable
+
+#: How Git LFS begins the few lines that it leaves in the place of a large file.
+LFS_POINTER = b"version https://git-lfs"
+#: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
+MOST_UNPACKED = 200
+
+
+class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
+    """A file cannot be read, used or written.
+
+    Attributes
+    ----------
+    file : its path, as it was given
+    line, column : where in it, None where that does not apply
+    where : line and column, as "line 7, column 'age'"; None for the file as a whole
+    fault : what is wrong, without a full stop
+    remedy : what to do
+
+    Examples
+    --------
+    >>> print(FileFault("people.csv", "'12kg' is not a number", "Correct the cell.", line=7, column="weight"))
+    people.csv, line 7, column 'weight': '12kg' is not a number. Correct the cell.
+    """
+
+    def __init__(
+        self,
+        file: str | PathLike[str],
+        fault: str,
+        remedy: str | None,
+        *,
+        line: int | None = None,
+        column: str | None = None,
+        where: str | None = None,
+    ):
+        super().__init__(fault, remedy)
+        self.file, self.line, self.column = str(file), line, column
+        parts = [where, f"line {line:,}" if line else None, f"column {column!r}" if column is not None else None]
+        self.where = ", ".join(part for part in parts if part) or None
+
+    def message(self, wording: Wording = PYTHON) -> str:
+        """Which file, where in it, and the other parts."""
+        return f"{printable(self.file)}{', ' + self.where if self.where else ''}: {super().message(wording)}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.file, self.fault, self.remedy), vars(self)
+
+
+class NoSuchFile(FileFault, FileNotFoundError):  # noqa: N818, as FileFault
+    """There is no file of this name."""
+
+
+@contextmanager
+def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
+    """Turn whatever a library says of a file that it cannot read into a fault of that file."""
+    try:
+        yield
+    except MosaicError:
+        raise
+    except MemoryError as error:
+        raise FileFault(
+            file,
+            "asks for more memory than this machine has",
+            "It is damaged and claims to hold more than it does, or it is too large to be read at once; with a lower "
+            "`memory_budget` most kinds of files are read in pieces.",
+        ) from error
+    except PermissionError as error:
+        raise not_permitted(file) from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
+        raise FileFault(
+            file,
+            f"cannot be read ({said[:300]})",
+            remedy
+            or "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
+            "Write or copy it again.",
+        ) from error
+
+
+@contextmanager
+def there_to_the_end(file: Path) -> Iterator[None]:
+    """Turn the error of a file, or of one in a folder, that somebody removes while it is read into a fault of that file."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        gone = Path(str(error.filename))
+        if isinstance(error, MosaicError) or not gone.is_relative_to(file):
+            raise
+        raise NoSuchFile(gone, "was removed while it was read", "Put it back, and start again.") from error
+
+
+def not_permitted(file: str | Path) -> FileFault:
+    """The fault of a file that only others may read."""
+    remedy = f"Ask its owner, or use: chmod u+r {Path(file).name}"
+    return FileFault(file, "may not be read by you (permission denied)", remedy)
+
+
+def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
+    """The fault of a table without rows."""
+    return FileFault(file, fault, "Write it again with its rows, or name another one.")
+
+
+def refuse_address(path: str | PathLike[str]) -> None:
+    """Refuse an address on a network: nothing is fetched.
+
+    Examples
+    --------
+    >>> try:
+    ...     refuse_address("https://example.org/points.csv")
+    ... except FileFault as fault:
+    ...     print(fault.fault)
+    is an address, and nothing is fetched from the network
+    """
+    address = str(path)
+    scheme, there, rest = address.partition("://")
+    if not there or not scheme.isalnum() or len(scheme) < 2:
+        return
+    if scheme == "file":
+        raise FileFault(address, "is an address, not a path", f"Name the path: {rest}")
+    fetch = f"curl -O '{address}'" if scheme in ("http", "https", "ftp") else f"fsspec.filesystem({scheme!r}).get(…)"
+    raise FileFault(
+        address,
+        "is an address, and nothing is fetched from the network",
+        f"Download it first ({fetch}), pipe it into the command (curl … | mosaic select -), or read it with another library and "
+        f"pass the table: pandas.read_{'parquet' if address.endswith('.parquet') else 'csv'}({address!r}).",
+    )
+
+
+def check_there(path: Path) -> None:
+    """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
+    try:
+        if not path.exists():
+            if path.is_symlink():
+                raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
+            raise NoSuchFile(path, "there is no such file or folder", _whereabouts(path))
+        if path.is_dir():
+            if not any(path.iterdir()):
+                raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
+            return
+        if not path.is_file():  # reading a pipe would wait for ever, and it cannot be read twice
+            raise FileFault(
+                path,
+                "is neither a file nor a folder, but a pipe, socket or device",
+                "Save what it holds to a file first.",
+            )
+        with path.open("rb") as file:
+            head = file.read(len(LFS_POINTER))
+    except FileFault:
+        raise
+    except PermissionError as error:
+        raise not_permitted(path) from error
+    except OSError as error:
+        raise FileFault(path, f"cannot be opened ({error.strerror})", "Check the path and the disk.") from error
+    if not head:
+        raise FileFault(path, "the file is empty", "Write it again, or name another one.")
+    if head == LFS_POINTER:
+        raise FileFault(
+            path,
+            "is a pointer of Git LFS, not the data itself",
+            f"Fetch the data with: git lfs pull --include {path.name}",
+        )
+
+
+def close_to(name: str, names: Sequence[str]) -> str:
+    """A question that suggests similar names, or an empty text.
+
+    Examples
+    --------
+    >>> close_to("hieght", ["height", "age"])
+    "Did you mean 'height'? "
+    """
+    folded = {other.casefold(): other for other in names}
+    found = difflib.get_close_matches(name.casefold(), list(folded), 3, 0.6)
+    return f"Did you mean {' or '.join(repr(folded[f]) for f in found)}? " if found else ""
+
+
+def unknown_name(
+    file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None
+) -> FileFault:
+    """The fault of a column or an array that is not there; the remedy lists those that are.
+
+    Parameters
+    ----------
+    file : that was looked into
+    what : "column", "array"
+    name, names : what was asked for, and what there is
+    parameter : by which it was asked for
+    """
+    there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
+    by = "" if parameter is None else f" (`{parameter}`)"
+    return FileFault(file, f"has no {what} {name!r}{by}", close_to(name, names) + there)
+
+
+def _whereabouts(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"The folder {folder} is not there either. Paths are seen from {Path.cwd()}."
+    try:
+        hint = close_to(path.name, sorted(other.name for other in folder.iterdir())[:10_000])
+    except OSError:
+        hint = ""
+    return f"{hint or 'Check the name. '}Paths are seen from {Path.cwd()}."
+
+
+def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
+    """Refuse a file that claims to hold far more than its size, if that is large for the budget: a bomb, or an empty promise.
+
+    Parameters
+    ----------
+    path : of the file, for messages
+    unpacked : bytes that its numbers or its text take
+    stored : bytes that it takes on the disk
+    budget : bytes of memory
+    """
+    if unpacked > max(budget / 4, MOST_UNPACKED * stored):
+        raise FileFault(
+            path,
+            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much",
+            "No real table is packed so tightly: it is damaged, hardly written to, or made to fill memory and disk. If it is "
+            "sound, unpack it first.",
+        )

@@ -1,0 +1,263 @@
+"""Pictures in a folder, in a zip file or in an array: every picture is a row, its pixels are the features."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+import numpy as np
+
+from mosaic.arrays.blocks import IntArray
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.columns import add_groups_and_weights
+from mosaic.rows.faults import FileFault, not_permitted, readable
+from mosaic.rows.features import Request, refuse_columns
+from mosaic.rows.table import InMemory, Table
+from mosaic.rows.writing import Scratch
+from mosaic.text import Library, listed
+
+pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
+#: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
+LARGEST_PICTURE = 1 << 29
+#: Pictures whose numbers are handed on together.
+PICTURES_AT_ONCE = 256
+#: Values of a pixel: grey, red-green-blue, and the latter with opacity.
+CHANNELS = (1, 3, 4)
+
+
+class Album:
+    """Names of pictures and a way to open them, in a folder or in a zip file. Nothing is unpacked to the disk."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._zip: zipfile.ZipFile | None = None
+        if path.is_dir():
+            files = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+            self.sizes = {name: (path / name).stat().st_size for name in files if not _hidden(name)}
+        else:
+            with readable(path, "It is damaged or no zip file. Pack it again."):
+                self._zip = zipfile.ZipFile(path)
+                entries = sorted((e for e in self._zip.infolist() if not e.is_dir()), key=lambda entry: entry.filename)
+            self.sizes = {entry.filename: entry.file_size for entry in entries if not _hidden(entry.filename)}
+        everything = list(self.sizes)
+        self.names = [name for name in everything if PurePosixPath(name).suffix.lower() in PICTURES]
+        self.others = len(everything) - len(self.names)
+        if not self.names:
+            self.close()
+            raise FileFault(
+                path,
+                f"holds no pictures, Parquet files or Zarr array, but {listed(everything) or 'nothing'}",
+                f"Name one of the files, or a folder of pictures ({', '.join(PICTURES)}).",
+            )
+
+    def close(self) -> None:
+        """Let go of the zip file."""
+        if self._zip is not None:
+            self._zip.close()
+
+    def picture(self, name: str, draft: int | None = None) -> Any:
+        """A picture, turned as its camera says, in grey or colour over white; whole pictures are decoded, or refused."""
+        where = self.path / name if self._zip is None else f"{self.path}/{name}"
+        try:
+            with self._open(name) as stream, warnings.catch_warnings():
+                warnings.simplefilter("error", image.DecompressionBombWarning)
+                warnings.filterwarnings("ignore", category=UserWarning, module="PIL")
+                opened = image.open(stream)
+                if draft is not None:
+                    opened.draft(None, (2 * draft, 2 * draft))
+                return _grey_or_colour(ops.exif_transpose(opened))
+        except FileFault:
+            raise
+        except PermissionError as error:
+            raise not_permitted(where) from error
+        except (image.DecompressionBombError, image.DecompressionBombWarning) as error:
+            raise FileFault(
+                where, f"has more pixels than are safe to decode ({error})", "Make it smaller, or remove it."
+            ) from error
+        except Exception as error:
+            said = " ".join(str(error).split()).rstrip(".")
+            said = "cannot identify image file" if "cannot identify" in said else said
+            raise FileFault(
+                where, f"cannot be read as a picture ({said[:200]})", "It is damaged: copy it again, or remove it."
+            ) from error
+
+    def thumbnails(self, numbers: IntArray, side: int) -> list[bytes]:
+        """Pictures by their number, made smaller where they are larger: PNG if they were small, otherwise JPEG."""
+        files = []
+        for number in numbers:
+            picture, stream = self.picture(self.names[number], side), io.BytesIO()
+            small = max(picture.size) <= side
+            picture.thumbnail((side, side))
+            picture.save(stream, "PNG" if small else "JPEG", **({"optimize": True} if small else {"quality": 82}))
+            files.append(stream.getvalue())
+        return files
+
+    def _open(self, name: str) -> IO[bytes]:
+        if self._zip is None:
+            return (self.path / name).open("rb")
+        entry = self._zip.getinfo(name)
+        where = f"{self.path}/{name}"
+        if entry.flag_bits & 1:
+            raise FileFault(where, "is encrypted", "Pack the pictures again without a password.")
+        if entry.file_size > LARGEST_PICTURE:
+            raise FileFault(where, f"unpacks to {entry.file_size / 1e6:,.0f} MB", "Remove it from the zip file.")
+        with self._zip.open(entry) as packed:
+            return io.BytesIO(packed.read(LARGEST_PICTURE))
+
+
+def open_images(request: Request) -> Table:
+    """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
+
+    Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
+    """
+    path, size = request.path, request.image_size
+    if not 1 <= size <= 4096:
+        raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
+    if request.group not in (None, "folder"):
+        raise FileFault(
+            path, f"pictures have no column {request.group!r} (`group`)", "Use `group='folder'`, or leave it out."
+        )
+    refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
+    album = Album(path)
+    try:
+        # Not every name is UTF-8.
+        files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
+        folders = [str(PurePosixPath(name).parent) for name in files]
+        columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
+        notes = []
+        if not request.elsewhere:
+            shade = "colour" if request.colour else "grey"
+            notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
+        if album.others:
+            notes.append(f"Files that are no pictures were left out: {album.others:,}.")
+        X, scratch = (np.zeros((len(files), 0)), None) if request.elsewhere else _pixels(album, request)
+    except BaseException:
+        album.close()
+        raise
+
+    def clean() -> None:
+        album.close()
+        if scratch is not None:
+            scratch.close()
+
+    records = InMemory(pa.table(columns))
+    table = Table(path, request.kind, X, records, id_name="file", notes=notes, pictures=album.thumbnails, clean=clean)
+    add_groups_and_weights(table, request, records)
+    return table
+
+
+def _pixels(album: Album, request: Request) -> tuple[Any, Scratch | None]:
+    """Numbers of all pictures, in memory or mapped from a temporary file."""
+    shape = len(album.names), request.image_size**2 * (3 if request.colour else 1)
+    need = 4.0 * shape[0] * shape[1]
+    if need <= request.budget / 4:
+        X = np.empty(shape, np.float32)
+        for start, rows in _blocks(album, request):
+            X[start : start + len(rows)] = rows
+        return X, None
+    with Scratch(album.path, need) as scratch:
+        file = scratch.folder / "pixels.npy"
+        with scratch.writing(), file.open("wb") as written:  # a memory map would not say that the disk is full
+            head = {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(written, head)
+            for _, rows in _blocks(album, request):
+                written.write(rows.data)
+        return np.load(file, mmap_mode="r"), scratch
+
+
+def _blocks(album: Album, request: Request) -> Iterator[tuple[int, Any]]:
+    size, colour, progress = request.image_size, request.colour, request.progress
+    total, done = sum(album.sizes[name] for name in album.names), 0
+    for start in range(0, len(album.names), PICTURES_AT_ONCE):
+        rows = []
+        for name in album.names[start : start + PICTURES_AT_ONCE]:
+            picture = album.picture(name, size).convert("RGB" if colour else "L")
+            resized = picture.resize((size, size), image.Resampling.LANCZOS, reducing_gap=3.0)
+            rows.append(np.asarray(resized, np.float32).ravel() / np.float32(255))
+            done += album.sizes[name]
+            if progress is not None:
+                progress(done, total)
+        yield start, np.stack(rows)
+
+
+def _grey_or_colour(picture: Any) -> Any:
+    """Grey (L) or colour (RGB), what is transparent over white; pixels of more than 8 bits are made darker to fit."""
+    if picture.mode == "F":
+        raise ValueError("its pixels are floating-point numbers; save it with 8 or 16 bits")
+    if picture.mode.startswith("I"):
+        pixels = np.maximum(np.asarray(picture, np.int64), 0)
+        # I;16 says how many bits there are; of I, which has room for 32, the largest value does.
+        bits = 16 if picture.mode != "I" else max(8, 16 * (pixels.max() > 255), int(pixels.max()).bit_length())
+        return image.fromarray((pixels >> (bits - 8)).astype(np.uint8))
+    if picture.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in picture.info:
+        over = picture.convert("RGBA")
+        white = image.new("RGBA", over.size, "white")
+        return image.alpha_composite(white, over).convert("RGB")
+    return picture.convert("L" if picture.mode in ("1", "L") else "RGB")
+
+
+def _hidden(name: str) -> bool:
+    """Whether it was put there by a system and not by a person."""
+    parts = PurePosixPath(name).parts
+    return any(part in ("__MACOSX", "Thumbs.db") or (part[0] == "." and part != "..") for part in parts)
+
+
+def is_stack(shape: Sequence[int]) -> bool:
+    """Whether an array of this shape is a row of pictures.
+
+    Examples
+    --------
+    >>> is_stack((1965, 28, 20)), is_stack((50, 32, 32, 3)), is_stack((50, 7)), is_stack((5, 4, 4, 9))
+    (True, True, False, False)
+    """
+    flat = len(shape) == 3 or (len(shape) == 4 and shape[3] in CHANNELS)
+    return flat and min(shape[1:3]) > 1
+
+
+def thumbnails(images: Sequence[Any], side: int) -> list[bytes]:
+    """PNG of pictures in arrays: height × width, or × 3 or × 4.
+
+    Numbers other than 8 bits are scaled: the darkest pixel is 0 or the least value of all, the brightest is 1 or the largest.
+    """
+    pictures = [np.asarray(pixels) for pixels in images]
+    if any(picture.dtype != np.uint8 for picture in pictures):
+        pictures = [np.nan_to_num(picture.astype(np.float64)) for picture in pictures]
+        low = min([0.0, *(float(picture.min(initial=0.0)) for picture in pictures)])
+        high = max([1.0, *(float(picture.max(initial=1.0)) for picture in pictures)])
+        pictures = [(picture - low) / (high - low) for picture in pictures]
+    return [thumbnail(picture, side) for picture in pictures]
+
+
+def thumbnail(pixels: Any, side: int) -> bytes:
+    """PNG of a picture in an array of 8 bits, or of numbers from 0 to 1.
+
+    Small ones are enlarged by whole pixels, so that they stay sharp.
+    """
+    pixels = np.asarray(pixels)
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.ndim not in (2, 3) or pixels.size == 0 or (pixels.ndim == 3 and pixels.shape[2] not in CHANNELS):
+        raise InvalidInputError(
+            f"a picture must be height × width or height × width × 3; got shape {pixels.shape}",
+            "Reshape images, as in images=X.reshape(-1, 8, 8).",
+        )
+    if pixels.dtype != np.uint8:
+        pixels = np.clip(255 * pixels.astype(np.float64), 0, 255).astype(np.uint8)
+    picture = image.fromarray(pixels)
+    longer = max(picture.size)
+    if longer > side:
+        picture.thumbnail((side, side))
+    elif side // longer > 1:
+        times = side // longer
+        picture = picture.resize((picture.width * times, picture.height * times), image.Resampling.NEAREST)
+    out = io.BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return out.getvalue()

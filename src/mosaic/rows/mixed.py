@@ -1,0 +1,433 @@
+"""Columns of a table as numbers, so that distances between rows are sums of differences between columns.
+
+‖z(a) − z(b)‖² = Σ_c d_c(a, b)²,    one term for each column c.
+
+Every kind of column has one rule, so that no column drowns the others:
+
+- **number**: (x − median) / spread. The spread is the range of the middle nine tenths, divided by that of a normal
+  distribution with deviation 1. Numbers that are never negative and far from symmetric are compared by log(1 + x/q), q the
+  5 % quantile of the positive ones.
+- **category** (text with levels that repeat, true/false, numbers with two values): different levels a and b are at
+  d² = (z_a² + z_b²) / 2, where a normal value is beyond ±z_l as often as the level l occurs, and z_l² is at least 1. So a
+  level that is hardly ever there is as odd as a number that is hardly ever there. Levels of fewer than 1 % of the rows are
+  one level, "other".
+- **date or time**: days, as numbers; and the time of day, the weekday and the season, as points on a circle, where rows
+  gather at some part of it.
+- **text** that does not repeat: the principal axes of its counts of three letters (TF-IDF), scaled so that two texts
+  differ as much as two levels do.
+- **missing**: in the middle of its column, and apart from every value that is there: a level of its own of a category.
+
+Identifiers, codes, constants and copies of other columns are left out, and so is what cannot be compared, such as lists.
+Ours; ``docs/decisions/0025`` has the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mosaic._frames import is_feature_name
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.cells import Values
+from mosaic.rows.rules import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
+from mosaic.rows.written import Dates, Numbers
+from mosaic.text import listed
+
+#: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
+NEARLY_ALL = 0.95
+#: Share of the values that differ from all others, above which texts are names, numbers or codes of something.
+HARDLY_REPEATED = 0.5
+#: Rows by which copies of columns are recognised before they are compared as a whole, and their digits.
+COPY_ROWS, COPY_DIGITS = 64, 6
+#: Column names that say that numbers are codes.
+CODE_NAMES = re.compile(
+    r"(^|[_\s.])(phone|tel|telephone|mobile|fax|zip|zipcode|postcode|postal_code|plz|iban|ssn|isbn|ean|sku)($|[_\s.])",
+    re.I,
+)
+PHONE = re.compile(r"\+?[\d\s()./-]{7,20}")
+ADDRESS = re.compile(r"\S+@\S+\.\S+|https?://\S+|www\.\S+")
+CODE = re.compile(r"(?=.*\d)[\w./:-]+")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A column that is not compared, why, and, if a user would expect it to be compared, what to do."""
+
+    name: str
+    why: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True)
+class SomeTexts:
+    """The cells of some rows of a column: their numbers, in ascending order, and what is written in them."""
+
+    rows: IntArray
+    values: Values
+
+    def __post_init__(self) -> None:
+        if len(self.rows) != len(self.values) or (np.diff(self.rows) <= 0).any():
+            raise ValueError("rows and their cells do not fit together")
+
+    def text(self, row: int) -> str | None:
+        """What is written in a row; None where nothing is, or where it is not known."""
+        place = int(np.searchsorted(self.rows, row))
+        return self.values.text(place) if row in self.rows[place : place + 1] else None
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """How the columns of a table become numbers. One rule for data frames and files, and for new rows.
+
+    Attributes
+    ----------
+    columns : the rules of the columns that are compared
+    left_out : the columns that are not, and why
+    notes : what was assumed, such as that a cell that is no number is missing
+    texts : of the rows of fit, cells that cannot be read from their code, for explanations
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from mosaic.rows.cells import cells_of
+    >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
+    >>> encoder = TableEncoder.of(cells_of(people))
+    >>> encoder.blocks
+    {'age': slice(0, 2, None), 'city': slice(2, 6, None)}
+    >>> encoder.encode(cells_of(people)).shape
+    (4, 6)
+    >>> print(*encoder.describe())
+    Compared as number: age; category: city.
+    """
+
+    columns: tuple[Column, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    texts: Mapping[str, Values | SomeTexts] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        cells: Mapping[str, Values],
+        *,
+        keep: Sequence[str] = (),
+        ids: Sequence[str] | None = None,
+        place: Callable[[int], str] = "row {}".format,
+        told: Sequence[str] = (),
+        weights: FloatArray | None = None,
+    ) -> TableEncoder:
+        """The rule for every column.
+
+        Parameters
+        ----------
+        cells : of the columns
+        keep : columns that are not left out unless they are constant
+        ids : columns that name rows; by default those that are called as ids are
+        place : of a row number, what the row is called in notes
+        told : columns of which nothing is said if cells of them are no numbers, since it was said already
+        weights : how often each row counts in medians, spreads and shares; rows that count nothing decide nothing. Whether values
+            repeat is a matter of rows, however often they count
+        """
+        rows, weights = _who_decides(weights)
+        ids = [name for name in cells if not is_feature_name(name)] if ids is None else ids
+        columns: list[Column] = []
+        left_out: list[LeftOut] = []
+        alike: dict[tuple[Any, ...], list[Column]] = {}
+        for name in cells:
+            values = cells[name] if rows is None else cells[name].take(rows)
+            rule = rule_of(name, values, forced=name in keep, is_id=name in ids, weights=weights)
+            if isinstance(rule, LeftOut):
+                left_out.append(rule)
+                continue
+            others = alike.setdefault(_signature(rule, values), [])
+            copied = (
+                other.name for other in others if _is_copy(rule.encode(cells[name]), other.encode(cells[other.name]))
+            )
+            twin = None if name in keep else next(copied, None)
+            if twin is not None:
+                left_out.append(LeftOut(name, f"says the same as {twin!r}", f"leave out {twin!r} instead"))
+                continue
+            others.append(rule)
+            columns.append(rule)
+        asked = [column for column in columns if column.name not in told]
+        unread = (_unread(column, cells[column.name], place, weights is not None) for column in asked)
+        return cls(tuple(columns), tuple(left_out), tuple(note for note in unread if note is not None))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are compared."""
+        return [column.name for column in self.columns]
+
+    @property
+    def blocks(self) -> dict[str, slice]:
+        """Where the numbers of each column are."""
+        ends = np.cumsum([column.width for column in self.columns])
+        return {c.name: slice(int(end) - c.width, int(end)) for c, end in zip(self.columns, ends, strict=True)}
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row has."""
+        return sum(column.width for column in self.columns)
+
+    @property
+    def number_names(self) -> list[str]:
+        """For each number, the column that it comes from."""
+        return [column.name for column in self.columns for _ in range(column.width)]
+
+    def encode(self, cells: Mapping[str, Values]) -> FloatArray:
+        """Rows × numbers."""
+        if not self.columns:
+            shown = listed([f"{column.name!r} {column.why}" for column in self.left_out])
+            raise InvalidInputError(f"no column says anything about a row: {shown}", "Pass other columns.")
+        # One column after the other into its place: all of them and the whole would take twice the memory.
+        rows = np.empty((len(cells[self.columns[0].name]), self.width))
+        for column, where in zip(self.columns, self.blocks.values(), strict=True):
+            rows[:, where] = column.encode(cells[column.name])
+        return rows
+
+    @property
+    def unreadable(self) -> list[str]:
+        """Columns with cells that cannot be read from their code: texts, and rare values."""
+        return [c.name for c in self.columns if isinstance(c, Text) or (isinstance(c, Category) and c.shares[-2] > 0)]
+
+    def with_texts(self, cells: Mapping[str, Values]) -> TableEncoder:
+        """The same, with the cells of the rows of fit that cannot be read from their code."""
+        return replace(self, texts={name: cells[name] for name in self.unreadable if cells[name].codes is not None})
+
+    def with_texts_of(self, rows: IntArray, cells: Mapping[str, Values]) -> TableEncoder:
+        """The same, with such cells of some rows, whose numbers are in ascending order."""
+        return replace(self, texts={name: SomeTexts(rows, cells[name]) for name in self.unreadable})
+
+    def with_gaps(self, names: Collection[str]) -> TableEncoder:
+        """The same, for columns in which values are missing in rows that it was not found with."""
+
+        def with_gap(column: Column) -> Column:
+            if column.name not in names:
+                return column
+            if isinstance(column, Moment):
+                return replace(column, days=replace(column.days, missing=column.days.missing or NEVER_SEEN))
+            return column if isinstance(column, Category) else replace(column, missing=column.missing or NEVER_SEEN)
+
+        return replace(self, columns=tuple(map(with_gap, self.columns)))
+
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
+        """The cell of a row as it is read: "61", "'premium'", "missing"; z are the numbers of this column."""
+        known = self.texts.get(name)
+        return self._by_name(name).value(z, None if known is None or row is None else known.text(row))
+
+    def usually(self, name: str) -> str:
+        """What is usual in a column, "19 to 88"; empty where there is no range."""
+        return self._by_name(name).usually
+
+    def contrast(self, name: str, z: FloatArray) -> str:
+        """On which side of the middle of its column a row is: "high", "early"; empty where there are no sides."""
+        return self._by_name(name).contrast(z)
+
+    def describe(self) -> tuple[str, ...]:
+        """What was used, how, and what was left out and why, in sentences."""
+        kinds: dict[str, list[str]] = {}
+        for column in self.columns:
+            kinds.setdefault(column.how().partition(" of ")[0], []).append(column.name)
+        used = "; ".join(f"{kind}: {listed(names)}" for kind, names in kinds.items())
+        told = [f"Compared as {used}."]
+        if self.left_out:
+            told.append(f"Not compared: {listed([f'{column.name} ({column.why})' for column in self.left_out])}.")
+        return (*told, *self.notes)
+
+    def _by_name(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+
+def encoder_of(
+    cells: Mapping[str, Values],
+    keep: Sequence[str] = (),
+    place: Callable[[int], str] = "row {}".format,
+    told: Sequence[str] = (),
+    weights: FloatArray | None = None,
+) -> TableEncoder | None:
+    """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
+    false among them, so that they are taken as they are.
+
+    Parameters
+    ----------
+    cells : of the columns
+    keep : columns that are not left out unless they are constant
+    place, told : of a row number, what the row is called in notes; columns whose cells are not noted
+    weights : how often each row counts; None for once
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from mosaic.rows.cells import cells_of
+    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
+    True
+    >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names
+    ['age']
+    """
+    if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
+        return None
+    return TableEncoder.of(cells, keep=keep, place=place, told=told, weights=weights)
+
+
+def _who_decides(weights: FloatArray | None) -> tuple[IntArray | None, FloatArray | None]:
+    """The rows that count, None for all, and how often; weights that are no whole numbers are 1 on average."""
+    if weights is None or (weights == 1).all():
+        return None, None
+    rows = np.flatnonzero(weights > 0)
+    weights = weights[rows]
+    if not (weights == np.round(weights)).all():
+        weights = weights * (len(rows) / weights.sum())
+    return rows, weights
+
+
+def _is_plain(name: str, values: Values, forced: bool) -> bool:
+    """Whether a column holds numbers without missing values, or is not compared."""
+    if not forced and not is_feature_name(name):
+        return True
+    if values.kind in ("number", "truth") and not values.missing.any():
+        return True
+    return bool(values.missing.all()) or isinstance(rule_of(name, values, forced=forced), LeftOut)
+
+
+def rule_of(
+    name: str, values: Values, *, forced: bool = False, is_id: bool = False, weights: FloatArray | None = None
+) -> Column | LeftOut:
+    """What kind of column this is.
+
+    Parameters
+    ----------
+    name, values : of the column
+    forced : it is asked for, and left out only if it is constant or no values can be compared
+    is_id : it names rows
+    weights : how often each row counts; None for once
+    """
+    there = int((~values.missing).sum())
+    if values.kind == "other":
+        return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
+    if not there:
+        return LeftOut(name, "has no values")
+    if is_id and not forced:
+        repeats = len(values.as_levels()[0]) < there
+        remedy = "rename it if it says something about a row" if repeats and values.codes is None else None
+        return LeftOut(name, "is called as ids are", remedy)
+    by_kind = _rule_of_numbers if values.codes is None else _rule_of_levels
+    return by_kind(name, values, forced, weights)
+
+
+def _rule_of_numbers(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+    assert values.numbers is not None
+    x, n = values.numbers, len(values)
+    distinct = np.unique(x[np.isfinite(x)])
+    if len(distinct) <= 1 and not values.missing.any():
+        return LeftOut(name, "is the same in every row")
+    if not len(distinct):
+        return LeftOut(name, "has no values")
+    if values.kind == "moment":
+        return Moment.of(name, x, weights=weights)
+    whole = bool((distinct == np.round(distinct)).all())
+    if whole and not forced:
+        if CODE_NAMES.search(name):
+            return LeftOut(
+                name, "holds codes, as its name says", "rename it if it holds amounts, or convert it to text"
+            )
+        if len(distinct) == n > 2 and np.ptp(distinct) == n - 1 and bool((np.diff(x) == 1).all()):
+            return LeftOut(name, "counts the rows")
+    if len(distinct) <= 2:
+        return Category.of(name, *values.as_levels(), weights)
+    return Number.of(name, x, weights=weights)
+
+
+def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray | None) -> Column | LeftOut:
+    levels, codes = values.levels, values.codes
+    assert codes is not None
+    there = int((codes >= 0).sum())
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    used = np.flatnonzero(counts)
+    if len(used) == 1 and there == len(codes):
+        return LeftOut(name, "is the same in every row")
+    if values.kind in ("text", "code"):
+        written = None if values.kind == "code" or CODE_NAMES.search(name) else Numbers.of(levels, counts)
+        if written is not None:
+            numbers = of_levels(written.read(levels), codes)
+            if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
+                return Number.of(name, numbers, written, weights)
+        dates = None if values.kind == "code" else Dates.of(levels, counts)
+        if dates is not None:
+            days = of_levels(dates.read(levels), codes)
+            if len(np.unique(days[np.isfinite(days)])) > 1:
+                return Moment.of(name, days, dates, weights)
+        if not forced:
+            hardly_repeated = len(levels) > HARDLY_REPEATED * there
+            if hardly_repeated and _mostly(PHONE, levels):
+                return LeftOut(name, "holds phone numbers or codes")
+            if _mostly(ADDRESS, levels):
+                return LeftOut(name, "holds addresses of mail or of the web")
+            if len(levels) == there > 1:
+                return LeftOut(name, "is different in every row, as names are")
+            if hardly_repeated and _mostly(CODE, levels):
+                return LeftOut(
+                    name, "holds codes, hardly any of which repeats", "keep the part of the codes that repeats"
+                )
+    rule = Category.of(name, levels, codes, weights)
+    n, present = (len(codes), there) if weights is None else (weights.sum(), weights[codes >= 0].sum())
+    if rule.shares[-2] * n > present / 2 and there > 2:
+        return Text.of(name, levels, codes, weights)
+    return rule
+
+
+def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
+    return sum(pattern.fullmatch(text) is not None for text in texts) >= NEARLY_ALL * len(texts)
+
+
+def _unread(column: Column, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
+    """What is said of text in a column of numbers or dates, and of infinite numbers."""
+    found = unread_cells(column, values, weighted)
+    if found is not None:
+        row, text, count = found
+        what = "date" if isinstance(column, Moment) else "number"
+        return f"{as_missing(count, f'no {what}', column.name)}: {quoted(text)} in {place(row)}."
+    infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
+    return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
+
+
+def as_missing(count: int, what: str, column: str) -> str:
+    """The beginning of a sentence on cells that count as missing.
+
+    Examples
+    --------
+    >>> as_missing(1, "no number", "age"), as_missing(2, "no number", "age")
+    ("1 cell of 'age' is no number and counts as missing", "2 cells of 'age' are no number and count as missing, the first")
+    """
+    if count == 1:
+        return f"1 cell of {column!r} is {what} and counts as missing"
+    return f"{count:,} cells of {column!r} are {what} and count as missing, the first"
+
+
+def unread_cells(column: Column, values: Values, weighted: bool = False) -> tuple[int, str, int] | None:
+    """Cells of a column of numbers or dates that are neither: row and text of the first, and their number; None without any."""
+    if not isinstance(column, Number | Moment) or values.codes is None or column.written is None:
+        return None
+    rule = column.days if isinstance(column, Moment) else column
+    if not weighted and round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
+        return None
+    odd = np.isnan(column.written.read(values.levels))
+    rows = np.flatnonzero(np.append(odd, False)[values.codes])
+    return (int(rows[0]), str(values.text(int(rows[0]))), len(rows)) if len(rows) else None
+
+
+def _signature(rule: Column, values: Values) -> tuple[Any, ...]:
+    """Numbers of some rows that are the same for copies of a column, and next to never for others."""
+    n = len(values)
+    some = rule.encode(values.take(np.linspace(0, n - 1, min(n, COPY_ROWS)).astype(np.intp)))
+    some = np.abs(some) if rule.width == 1 else some
+    return (rule.width, (np.round(some, COPY_DIGITS) + 0.0).tobytes())
+
+
+def _is_copy(a: FloatArray, b: FloatArray) -> bool:
+    same = bool(np.allclose(a, b, atol=1e-9))
+    return same or (a.shape[1] == 1 and bool(np.allclose(a, -b, atol=1e-9)))

@@ -1,0 +1,186 @@
+"""What rows are called, and which row is meant: in Python, a whole number is a row number, and text is a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from mosaic._frames import NO_NAMES, frame_columns, id_names_among, index_names
+from mosaic.arrays.blocks import IntArray
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.faults import close_to
+from mosaic.rows.features import LONGEST_NAME
+
+#: Names of rows that are compared with one that is not there.
+COMPARED_NAMES = 100_000
+
+
+class Naming(Protocol):
+    """Finds rows by their names."""
+
+    def find(self, name: str) -> int:
+        """The row that is called so."""
+
+
+@dataclass(frozen=True)
+class RowNames:
+    """The names of rows.
+
+    Attributes
+    ----------
+    names : as text
+    origin : where they come from: "column 'id'", "the index"
+    rows : the row number of each name, ascending, if only some rows are named; None if all are, in their order
+
+    Examples
+    --------
+    >>> names = RowNames(("C1", "C17", "D4"), "column 'id'")
+    >>> names.find("C17"), names[2], names.called(2)
+    (1, 'D4', 'D4 (row 2)')
+    """
+
+    names: tuple[str, ...]
+    origin: str
+    rows: IntArray | None = None
+
+    def __getitem__(self, row: int) -> str:
+        return self.names[row if self.rows is None else int(np.searchsorted(self.rows, row))]
+
+    def called(self, row: int) -> str:
+        """The name of a row for a sentence, with its number."""
+        return f"{self[row]} (row {row})"
+
+    def find(self, name: str) -> int:
+        """The row that is called so."""
+        found = self._places.get(name, [])
+        place = only_row(name, found, self.origin, lambda: self.names[:COMPARED_NAMES])
+        return place if self.rows is None else int(self.rows[place])
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where each name is."""
+        places: dict[str, list[int]] = {}
+        for place, name in enumerate(self.names):
+            places.setdefault(name, []).append(place)
+        return places
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def only_row(
+    name: str,
+    rows: Sequence[int],
+    origin: str,
+    some: Callable[[], Sequence[str]],
+    *,
+    where: str = "",
+    remedies: tuple[str, str] = ("Give the row number.", "Check the spelling."),
+) -> int:
+    """The only one of the rows that are called so; others are refused.
+
+    Parameters
+    ----------
+    name, rows : what was asked for, and the rows that are called so
+    origin : where names come from
+    some : names that there are, to suggest similar ones
+    where : beginning of a message
+    remedies : for a name that several rows have, and for one that none has
+    """
+    if len(rows) > 1:
+        raise InvalidInputError(
+            f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them", remedies[0]
+        )
+    if not rows:
+        raise InvalidInputError(f"{where}no row has {name!r} in {origin}", f"{close_to(name, some())}{remedies[1]}")
+    return rows[0]
+
+
+def as_row(given: Any, names: Naming | None) -> Any:
+    """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is.
+
+    Examples
+    --------
+    >>> as_row("C17", RowNames(("C1", "C17"), "the index")), as_row(1, None)
+    (1, 1)
+    """
+    if not isinstance(given, str) or names is None:
+        return given
+    try:
+        return names.find(str(given))
+    except InvalidInputError as error:
+        if given.isdecimal():
+            error.remedy = f"{error.remedy} Row number {int(given)} is the number {int(given)}, not text."
+        raise
+
+
+def as_rows(given: Any, names: Naming | None, parameter: str) -> Any:
+    """Row numbers for names; a mask and a list of numbers are returned as they are.
+
+    Examples
+    --------
+    >>> as_rows(["C17", 0], RowNames(("C1", "C17"), "the index"), "must_include")
+    [1, 0]
+    """
+    if given is None or (isinstance(given, np.ndarray) and given.dtype.kind in "biuf"):
+        return given
+    items = [given] if isinstance(given, str) else list(given) if hasattr(given, "__iter__") else []
+    first = next((item for item in items if isinstance(item, str)), None)
+    if first is None:
+        return given
+    if names is None:
+        raise InvalidInputError(f"holds the name {str(first)!r}", NO_NAMES, parameter=parameter)
+    try:
+        return [as_row(item, names) for item in items]
+    except InvalidInputError as error:
+        error.parameter, error.fault = None, f"`{parameter}`: {error.fault}"
+        raise
+
+
+def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames | None:
+    """The names of the rows of a data frame; None without any, and for all else.
+
+    They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
+    and whose values are all different; else from a column of text that is different in every row; else from an index of whole
+    numbers that does not count the rows.
+
+    Parameters
+    ----------
+    X : data frame
+    left_out : columns that are not compared; None to look at the index only
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), ["id"]).names
+    ('C1', 'C17')
+    """
+    index = index_names(X)
+    if index is not None and index[1]:
+        return RowNames(index[0], "the index")
+    columns = {str(column.name): column for column in frame_columns(X)} if left_out is not None else {}
+    texts = [name for name in left_out or () if _holds_text(columns[name])]
+    for name in dict.fromkeys([*id_names_among(list(columns)), *texts]):
+        names = _different(columns[name])
+        if names is not None:
+            return RowNames(names, f"column {name!r}")
+    return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")
+
+
+def _holds_text(column: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return column.dtype in (nw.String, nw.Object)
+
+
+def _different(column: Any) -> tuple[str, ...] | None:
+    """The values of a column as text, if all are there, different, and no longer than names are."""
+    if column.is_null().any() or column.n_unique() < len(column):
+        return None
+    texts = tuple(map(str, column.to_list()))
+    lengths = (min(map(len, texts), default=0), max(map(len, texts), default=0))
+    return texts if lengths[0] > 0 and lengths[1] <= LONGEST_NAME else None

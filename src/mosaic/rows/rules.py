@@ -1,0 +1,424 @@
+"""Rules for kinds of columns: how numbers, dates, categories and texts become numbers, and how these are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.codes import BoolArray
+from mosaic.choosing.reasons import figure
+from mosaic.rows.cells import Values
+from mosaic.rows.written import Dates, Numbers
+
+#: Share of the rows below which a level is rare.
+RARE_LEVEL = 0.01
+#: By how much the asymmetry of a column falls if logarithms are worth it; it is 0 for symmetric values and 1 at most.
+LESS_ASYMMETRIC = 0.2
+#: Different values up to which a column of numbers is a scale of few steps, whose logarithm is not taken.
+FEW_STEPS = 10
+#: Length of the mean of points on the circle from which on rows gather at a part of it.
+GATHERED = 0.2
+#: Principal axes of a text column, the texts that they are found with, and the places that letters are hashed to.
+TEXT_AXES, TEXT_ROWS, TEXT_HASHES = 8, 5000, 2**12
+#: The middle nine tenths of a normal distribution, in deviations; the quantiles that bound it.
+NINE_TENTHS, MIDDLE = 3.290, (0.05, 0.5, 0.95)
+#: Share of the rows that what was never seen counts as.
+NEVER_SEEN = 1e-4
+#: Lengths of cycles, in days, and their names.
+CYCLES = {"time of day": 1.0, "weekday": 7.0, "season": 365.2425}
+#: Letters of a text that an explanation quotes.
+QUOTED_LETTERS = 40
+#: Levels that another table may write otherwise.
+SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
+
+    Attributes
+    ----------
+    name : of the column
+    middle, spread : of t(x)
+    unit : of the logarithm, None for none
+    usual : the middle nine tenths of x
+    missing : the share of missing values in fit; if there were any, a second number says so
+    written : how the numbers are written, if they are text
+    """
+
+    name: str
+    middle: float
+    spread: float
+    unit: float | None
+    usual: tuple[float, float]
+    missing: float
+    written: Numbers | None = None
+
+    kind: ClassVar[str] = "number"
+
+    @classmethod
+    def of(cls, name: str, x: FloatArray, written: Numbers | None = None, weights: FloatArray | None = None) -> Number:
+        """The rule for these numbers."""
+        finite = np.isfinite(x)
+        there, w = x[finite], None if weights is None else weights[finite]
+        unit = _unit_of_logarithm(there, w)
+        low, _, high = quantiles(there, MIDDLE, w, nearest=True)
+        t = there if unit is None else np.log1p(there / unit)
+        bottom, middle, top = quantiles(t, MIDDLE, w)
+        spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS) or _deviation(t, w) or 1.0
+        missing = 1 - share_of(finite, weights)
+        return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return 1 + (self.missing > 0)
+
+    def encode(self, values: Values) -> FloatArray:
+        """The numbers of every row. What is missing and never was in fit is in the middle."""
+        return self.encode_numbers(self._numbers(values))
+
+    def encode_numbers(self, x: FloatArray) -> FloatArray:
+        """The same for numbers."""
+        gone = ~np.isfinite(x)
+        x = np.where(gone, 0.0, x)
+        t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
+        z = np.where(gone, 0.0, (t - self.middle) / self.spread)
+        return np.column_stack([z, gone * _length(self.missing)]) if self.missing else z[:, None]
+
+    def decode(self, z: FloatArray) -> float:
+        """The number of a row, from its code; NaN where it is missing."""
+        if self.missing and z[1] > 0.5 * float(_length(self.missing)):
+            return float("nan")
+        t = self.middle + self.spread * float(z[0])
+        return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
+
+    def value(self, z: FloatArray, text: str | None = None) -> str:
+        """The cell of a row as it is read, from its code."""
+        x = self.decode(z)
+        return "missing" if np.isnan(x) else figure(x)
+
+    @property
+    def usually(self) -> str:
+        """What is usual, in words."""
+        return f"{figure(self.usual[0])} to {figure(self.usual[1])}"
+
+    def contrast(self, z: FloatArray) -> str:
+        """On which side of the middle a row is; empty where it is missing."""
+        return "" if np.isnan(self.decode(z)) else "high" if z[0] > 0 else "low"
+
+    def how(self) -> str:
+        """The rule in words."""
+        return "number" if self.unit is None else "number, by its logarithm"
+
+    def _numbers(self, values: Values) -> FloatArray:
+        if values.codes is None:
+            assert values.numbers is not None
+            return values.numbers
+        written = Numbers() if self.written is None else self.written
+        return of_levels(written.read(values.levels), values.codes)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A column of dates or times: a number of days, and the cycles that show.
+
+    Attributes
+    ----------
+    name : of the column
+    days : the rule for the number of days since 1970
+    cycles : names of the cycles
+    has_time : whether there are times of the day
+    written : how dates are written, if they are text
+    """
+
+    name: str
+    days: Number
+    cycles: tuple[str, ...]
+    has_time: bool
+    written: Dates | None = None
+
+    kind: ClassVar[str] = "date"
+
+    @classmethod
+    def of(cls, name: str, x: FloatArray, written: Dates | None = None, weights: FloatArray | None = None) -> Moment:
+        """The rule for these days."""
+        finite = np.isfinite(x)
+        there, w = x[finite], None if weights is None else weights[finite]
+        has_time = bool((there % 1).any())
+        cycles = []
+        for cycle, length in CYCLES.items():
+            if np.ptp(there) < 2 * length or (length == 1.0 and not has_time):
+                continue
+            circle = np.exp(2j * np.pi * there / length)
+            mean = circle.mean() if w is None else np.average(circle, weights=w)
+            if np.abs(mean) >= GATHERED and len(np.unique(there % length)) > 1:
+                cycles.append(cycle)
+        return cls(name, Number.of(name, x, weights=weights), tuple(cycles), has_time, written)
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return self.days.width + 2 * len(self.cycles)
+
+    def encode(self, values: Values) -> FloatArray:
+        """The numbers of every row; a circle has diameter √2."""
+        if values.codes is None:
+            assert values.numbers is not None
+            x = values.numbers
+        else:
+            x = of_levels((Dates() if self.written is None else self.written).read(values.levels), values.codes)
+        blocks = [self.days.encode_numbers(x)]
+        gone = ~np.isfinite(x)
+        for cycle in self.cycles:
+            turn = 2 * np.pi * np.where(gone, 0.0, x) / CYCLES[cycle]
+            circle = np.column_stack([np.cos(turn), np.sin(turn)]) * np.sqrt(0.5)
+            blocks.append(np.where(gone[:, None], 0.0, circle))
+        return np.hstack(blocks)
+
+    def value(self, z: FloatArray, text: str | None = None) -> str:
+        """The cell of a row as it is read, from its code."""
+        days = self.days.decode(z)
+        return "missing" if np.isnan(days) else self._date(days)
+
+    @property
+    def usually(self) -> str:
+        """What is usual, in words."""
+        return f"{self._date(self.days.usual[0])} to {self._date(self.days.usual[1])}"
+
+    def contrast(self, z: FloatArray) -> str:
+        """On which side of the middle a row is; empty where it is missing."""
+        return {"high": "late", "low": "early"}.get(self.days.contrast(z), "")
+
+    def how(self) -> str:
+        """The rule in words."""
+        return " and ".join(["date", *self.cycles])
+
+    def _date(self, days: float) -> str:
+        seconds = np.datetime64(0, "s") + np.timedelta64(round(days * 86400), "s")
+        return str(seconds).replace("T", " ") if self.has_time else str(seconds.astype("datetime64[D]"))
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of levels: one number for each, √(z_l²/2) at its own level and 0 elsewhere.
+
+    Attributes
+    ----------
+    name : of the column
+    levels : those that are common, most frequent first
+    shares : of all rows, of the levels, of all others together, and of missing values
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    kind: ClassVar[str] = "category"
+    usually: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
+        """The rule for these levels."""
+        w = None if weights is None else weights[codes >= 0]
+        counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
+        n = len(codes) if weights is None else float(weights.sum())
+        order = sorted(range(len(levels)), key=lambda place: (-counts[place], levels[place]))
+        common = [place for place in order if counts[place] >= max(2, RARE_LEVEL * n)]
+        other = counts.sum() - counts[common].sum()
+        shares = [*(counts[common] / n), other / n, (n - counts.sum()) / n]
+        return cls(name, tuple(levels[place] for place in common), tuple(float(share) for share in shares))
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.shares)
+
+    def encode(self, values: Values) -> FloatArray:
+        """The numbers of every row. Levels that are rare or new are "other"."""
+        known = {level: place for place, level in enumerate(self.levels)}
+        levels, codes = values.as_levels()
+        found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
+        table = np.array([*found, len(known) + 1], np.intp)
+        places = table[codes]  # -1 is the last one
+        return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
+
+    def value(self, z: FloatArray, text: str | None = None) -> str:
+        """The cell of a row as it is read, from its code; rare levels have no code of their own."""
+        place = int(np.argmax(z))
+        if place == self.width - 1:
+            return "missing"
+        if place < len(self.levels):
+            return repr(self.levels[place])
+        return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
+
+    def contrast(self, z: FloatArray) -> str:
+        """Categories have no sides."""
+        return ""
+
+    def how(self) -> str:
+        """The rule in words."""
+        rare = "" if not self.shares[-2] else ", rare ones together"
+        return f"category of {len(self.levels)} levels{rare}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A column of texts that differ: principal axes of TF-IDF counts of three letters.
+
+    Attributes
+    ----------
+    name : of the column
+    weights : of three letters
+    axes, centre, scale : of the principal axes
+    missing : the share of missing values in fit; if there were any, a last number says so
+    """
+
+    name: str
+    weights: FloatArray = field(repr=False, compare=False)
+    axes: FloatArray = field(repr=False, compare=False)
+    centre: FloatArray = field(repr=False, compare=False)
+    scale: float
+    missing: float
+
+    kind: ClassVar[str] = "text"
+    usually: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
+        """The rule for these texts; their order does not matter. Weights count as whole repetitions."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        there = codes[codes >= 0]
+        if weights is not None:
+            there = np.repeat(there, np.maximum(np.rint(weights[codes >= 0]), 1).astype(np.intp))
+        texts = sorted(levels[code] for code in there)
+        if len(texts) > TEXT_ROWS:
+            texts = [texts[row] for row in np.random.default_rng(0).choice(len(texts), TEXT_ROWS, replace=False)]
+        counts = _letters(texts)
+        tfidf = TfidfTransformer().fit(counts)
+        weighted = tfidf.transform(counts)
+        svd = TruncatedSVD(min(TEXT_AXES, weighted.shape[0] - 1), random_state=0).fit(weighted)
+        Z = svd.transform(weighted)
+        centre = Z.mean(axis=0)
+        scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
+        return cls(name, tfidf.idf_, svd.components_, centre, scale, share_of(codes < 0, weights))
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.centre) + (self.missing > 0)
+
+    def encode(self, values: Values) -> FloatArray:
+        """The numbers of every row."""
+        import scipy.sparse as sp
+        from sklearn.preprocessing import normalize
+
+        levels, codes = values.as_levels()
+        weighted = (
+            normalize(_letters(levels) @ sp.diags_array(self.weights)) if levels else np.zeros((0, len(self.weights)))
+        )
+        Z = np.vstack([(weighted @ self.axes.T - self.centre) / self.scale, np.zeros(len(self.centre))])[codes]
+        return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
+
+    def value(self, z: FloatArray, text: str | None = None) -> str:
+        """The cell of a row as it is read; letters cannot be read from their code."""
+        if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
+            return "missing"
+        return "is unlike others" if text is None else quoted(text)
+
+    def contrast(self, z: FloatArray) -> str:
+        """Texts have no sides."""
+        return ""
+
+    def how(self) -> str:
+        """The rule in words."""
+        return "text, by its letters"
+
+
+Column: TypeAlias = Number | Moment | Category | Text
+
+
+def quoted(text: str) -> str:
+    """A text in quotation marks, shortened."""
+    return repr(text if len(text) <= QUOTED_LETTERS else text[:QUOTED_LETTERS] + "…")
+
+
+def _length(share: Any) -> Any:
+    """√(max(z², 1) / 2), where a normal value is beyond ±z with the probability ``share``, at least 1 in 10 000."""
+    return np.sqrt(np.maximum(ndtri(np.maximum(share, NEVER_SEEN) / 2) ** 2, 1.0) / 2)
+
+
+def _letters(texts: Sequence[str]) -> Any:
+    """Counts of three letters."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    hashing = HashingVectorizer(
+        analyzer="char_wb", ngram_range=(3, 3), n_features=TEXT_HASHES, alternate_sign=False, norm=None
+    )
+    return hashing.transform(texts)
+
+
+def share_of(rows: BoolArray, weights: FloatArray | None) -> float:
+    """What some rows are of all."""
+    return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
+
+
+def quantiles(
+    x: FloatArray, shares: Sequence[float], weights: FloatArray | None = None, *, nearest: bool = False
+) -> FloatArray:
+    """Quantiles of numbers; a weight of 2 is the same as a number twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quantiles(np.array([4.0, 1.0]), [0.25, 0.5], np.array([1.0, 3.0])).tolist()
+    [1.0, 1.0]
+    """
+    if weights is None:
+        return np.asarray(np.quantile(x, shares, method="nearest" if nearest else "linear"))
+    order = np.argsort(x, kind="stable")
+    ends = np.cumsum(weights[order])
+    place = np.maximum(np.asarray(shares) * (ends[-1] - 1.0), 0.0)  # in the numbers as often as they count, sorted
+    low = np.rint(place) if nearest else np.floor(place)
+
+    def at(places: FloatArray) -> FloatArray:
+        return np.asarray(x[order][np.minimum(np.searchsorted(ends, places, side="right"), len(x) - 1)])
+
+    return at(low) if nearest else at(low) + (place - low) * (at(low + 1) - at(low))
+
+
+def _deviation(t: FloatArray, weights: FloatArray | None) -> float:
+    """The standard deviation, of numbers of any size."""
+    size = float(np.abs(t).max(initial=0.0)) or 1.0
+    t = t / size
+    return size * float(np.sqrt(np.average((t - np.average(t, weights=weights)) ** 2, weights=weights)))
+
+
+def _unit_of_logarithm(there: FloatArray, weights: FloatArray | None = None) -> float | None:
+    """The unit q of log(1 + x/q) where numbers are never negative and that makes them more symmetric; else None."""
+    if there.min() < 0 or len(np.unique(there)) <= FEW_STEPS:
+        return None
+    positive = there > 0
+    unit = float(quantiles(there[positive], MIDDLE[:1], None if weights is None else weights[positive])[0])
+    with np.errstate(over="ignore"):
+        t = np.log1p(there / unit)
+    less = np.isfinite(t).all() and _asymmetry(t, weights) < _asymmetry(there, weights) - LESS_ASYMMETRIC
+    return unit if less else None
+
+
+def _asymmetry(x: FloatArray, weights: FloatArray | None) -> float:
+    """|q05 + q95 − 2 q50| / (q95 − q05)."""
+    low, median, high = quantiles(x, MIDDLE, weights)
+    return float(abs(low + high - 2 * median) / (high - low)) if high > low else 0.0
+
+
+def of_levels(numbers: FloatArray, codes: IntArray) -> FloatArray:
+    """Numbers of levels, for every row; NaN where there is no level."""
+    return np.append(numbers, np.nan)[codes]
