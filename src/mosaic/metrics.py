@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from mosaic.arrays.blocks import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import beside, on_host, rows_of, squares_of_rows
+from mosaic.arrays.xp import on_host, rows_of, squares_of_rows, to_device_of
 from mosaic.checks import real_number
 from mosaic.door import as_points, as_weights
 from mosaic.exceptions import InvalidInputError
@@ -78,11 +78,11 @@ def unexplained_at(
     errors = tuple(own.copy() for _ in roots)
 
     def explain(rows: slice) -> None:
-        K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
+        K = kernel.device_block(rows, chosen) if at is None else kernel.device_cross(rows_of(at, rows), chosen)
         for left, root in zip(errors, roots, strict=True):
             left[rows] = left_by(root, K, left[rows])
 
-    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, alone=kernel.on_device)
+    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, serial=kernel.on_device)
     return errors
 
 
@@ -104,7 +104,7 @@ def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> Fl
 
 def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
     """k_ii − ‖Bᵀ k_iS‖² ≥ 0 for rows with similarities K to the chosen and ``own`` to themselves; B is ``root_of_inverse``."""
-    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0))
+    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ to_device_of(K, root))), 0.0))
 
 
 @one_thread()
