@@ -46,7 +46,7 @@ def test_a_file_a_frame_and_the_command_agree_about_what_a_feature_is(rows, fram
     frame.to_parquet("points.parquet")
     expected = MOSAIC(6).fit(rows)
     assert np.flatnonzero(expected.is_outlier_).tolist() == list(range(8))
-    with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*open_table\(.*columns="):
+    with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*read\(.*columns="):
         of_file = MOSAIC(6).fit("points.parquet")
     with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*rename it, or pass an array"):
         of_frame = MOSAIC(6).fit(frame)
@@ -171,7 +171,7 @@ def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_ans
 
 
 def tiny_budget(path, memory_budget):
-    from mosaic.rows.opening import read_file
+    from mosaic.rows.open import read_file
 
     return read_file(path, 16)
 

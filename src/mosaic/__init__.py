@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import Progress, solve
+    from mosaic.rows import read
 
 __version__ = "0.1.0.dev0"
 
@@ -46,6 +47,7 @@ __all__ = [
     "load",
     "metrics",
     "path",
+    "read",
     "report",
     "rows",
     "solve",
@@ -68,6 +70,7 @@ _HOMES = {
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.rows": ("read",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -288,7 +288,7 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
 
 _BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds")
 _OF_BOTH = ("outliers", "similarity", "program", "size and speed")
-#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.rows.open_table``.
+#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
 SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
 DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")

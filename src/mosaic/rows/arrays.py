@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -244,12 +245,14 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
     path = request.path
     name = "X" if request.array is None else request.array
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
-        obs = io.read_elem(store["obs"])
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
+        for part in ("obs", name) if path.is_file() else ():
+            _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
     if name not in arrays:
         raise unknown_name(path, "array", name, arrays)
-    beside, id_name = _obs_table(obs)
+    with readable(path):
+        beside, id_name = _obs_table(io.read_elem(store["obs"]))
     remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
     check_beside(request, beside, "column of obs", remedy)
     close, names = None, None
@@ -283,6 +286,20 @@ def _annotated(request: Request, kind: str, store: Any) -> Rows:
         notes=[] if name == "X" else [f"The numbers are those of {name}."],
         close=close,
     )
+
+
+def _refuse_links(path: Path, store: Any, name: str) -> None:
+    """Refuse a part of an HDF5 file that leads to another file: a link, or an array whose numbers are stored elsewhere."""
+    parts = ["/".join(name.split("/")[: i + 1]) for i in range(name.count("/") + 1)]
+    linked = any(isinstance(store.get(part, getlink=True), h5py.ExternalLink) for part in parts)
+    if not linked and name in store:
+        nodes = [store[name]]
+        if hasattr(nodes[0], "visititems"):
+            nodes[0].visititems(lambda _, node: nodes.append(node))
+        linked = any(getattr(node, "external", None) or getattr(node, "is_virtual", False) for node in nodes)
+    if linked:
+        fault = f"its {name!r} leads to another file, which is not followed"
+        raise FileFault(path, fault, "Write the data itself into the file.")
 
 
 def _obs_table(obs: Any) -> tuple[Any, str]:

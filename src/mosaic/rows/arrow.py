@@ -40,6 +40,8 @@ PAGES = 2 << 20
 FIRST_BYTES = 1 << 16
 #: Bytes of JSON that are parsed at a time. A record may not be longer.
 PARSED_BYTES = 1 << 24
+#: Brackets within brackets of JSON; tables need two or three.
+DEEPEST_JSON = 100
 
 
 class InParquet:
@@ -128,8 +130,8 @@ def open_parquet(request: Request) -> Rows:
     check_unpacked(request.path, 8.0 * store.n * width, sum(file.stat().st_size for file in store.paths), budget)
     check_names(request, store.columns)
     if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
-        tables = list(store.batches(store.columns))
-        return table_rows(request, InMemory(pa.concat_tables(tables).unify_dictionaries().combine_chunks()))
+        table = pa.concat_tables(store.batches(store.columns)).replace_schema_metadata(store.schema.metadata)
+        return table_rows(request, InMemory(table.unify_dictionaries()))
     pages, blocks = store.pages, 2.0 * 8 * rows * width
     if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
         raise MemoryBudgetError(
@@ -177,7 +179,6 @@ def rows_of_batches(
         options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
         with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
             for batch in chain(kept, batches):
-                kept.clear()
                 writer.write_batch(batch, row_group_size=BLOCK_ROWS)
         store = InParquet(request.path, [file], scratch)
         said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
@@ -206,7 +207,9 @@ def open_arrow_stream(request: Request) -> Rows:
         X = request.stream
         with readable(request.path, "Run the query again, or pass a table in memory."):
             tables: Iterator[Any]
-            if isinstance(X, dict):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
+            if isinstance(
+                X, dict
+            ):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
                 fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
                 raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
             if type(X).__module__.partition(".")[0] == "datasets":
@@ -368,6 +371,12 @@ def open_json_lines(request: Request) -> Rows:
     blocks = list(batches()) if is_small else [block for block, _ in zip(batches(), range(1), strict=False)]
     if not blocks or not blocks[0].num_rows:
         raise FileFault(request.path, "has no records", "Write it again with one object a line, or name another one.")
+    level, depth = list(blocks[0].schema.types), 0
+    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
+        depth += 1
+        if depth > DEEPEST_JSON:
+            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
+            raise FileFault(request.path, fault, "Write one flat object a line.")
     schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
     found: Iterable[Any] = blocks
     if not is_small or not schema.equals(blocks[0].schema):

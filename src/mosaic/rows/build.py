@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,12 +71,15 @@ def table_rows(
         roles.notes.append(
             f"Whether the values of {request.id!r} are all different was not checked in a file of this size."
         )
-    scan, matrix = MissingScan(request, roles.features, line, store.n), None
+    scan = MissingScan(request, roles.features, line, store.n)
+    matrix: Any = None
     if roles.features and (in_memory or request.drop_missing or request.embedding is not None or roles.compared):
         for batch in store.batches(roles.features):
             matrix = scan.update_columns(batch)
     weights = _weights(request, store, scan.dropped, line)
-    sample, cells, encoder = None, None, None
+    sample: Any = None
+    cells: Any = None
+    encoder = None
     plain = roles.compared == roles.features and not roles.levels and not scan.gaps
     if request.encoder is not None or (roles.compared and not plain):
         sample, numbers = _deciding_rows(store, roles.compared, scan.dropped)
@@ -101,7 +104,7 @@ def table_rows(
             X = source if large else encoder.encode(cells)
             encoder = encoder.with_texts(cells)
         else:
-            X = np.delete(matrix, scan.dropped, axis=0) if len(scan.dropped) else matrix  # type: ignore[arg-type]
+            X = np.delete(matrix, scan.dropped, axis=0) if len(scan.dropped) else matrix
     if sample is not None and encoder is not None and len(sample) < store.n - len(scan.dropped):
         roles.notes.append(f"How columns are compared was found from {len(sample):,} rows spread over the file.")
     if request.embedding is not None:
@@ -336,7 +339,8 @@ class MissingScan:
                 self._first = self._seen + int(bad[0]), (row.toarray() if sp.issparse(row) else np.asarray(row)).ravel()
             self._bad += len(bad)
             if self._names is not None:
-                self.gaps.update(self._names[j] for j in np.flatnonzero(np.isnan(rows[bad]).any(axis=0)))
+                gone = np.flatnonzero(np.isnan(rows[bad]).any(axis=0)).tolist()
+                self.gaps.update(self._names[j] for j in gone)
         self._seen += rows.shape[0]
 
     def check(self) -> None:
@@ -507,12 +511,12 @@ def _groups(request: Request, store: Any, dropped: IntArray) -> Any:
     return np.delete(np.array(["" if cell is None else str(cell) for cell in whole], dtype=np.str_), dropped)
 
 
-def _weights(request: Request, store: Any, dropped: Collection[int], line: Line = None) -> FloatArray | None:
+def _weights(request: Request, store: Any, dropped: IntArray, line: Line = None) -> FloatArray | None:
     if request.weight is None:
         return None
     parts = [matrix_of(batch).ravel().astype(np.float64) for batch in store.batches([request.weight])]
     weights = np.concatenate(parts)
-    kept = np.delete(np.arange(len(weights)), dropped)  # type: ignore[arg-type]
+    kept = np.delete(np.arange(len(weights)), dropped)
     odd = kept[~(np.isfinite(weights[kept]) & (weights[kept] >= 0))]
     if len(odd):
         value = "is missing" if np.isnan(weights[odd[0]]) else f"is {weights[odd[0]]:g}"

@@ -153,12 +153,16 @@ def read(
     ...         print(rows.kind, rows.feature_names, rows.names([1]), rows.X.tolist())
     CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
     """
-    if format is not None and f".{format}" not in {*KINDS, *(e + packed for e in COMPRESSED for packed in COMPRESSIONS)}:
+    if format is not None and f".{format}" not in {
+        *KINDS,
+        *(e + packed for e in COMPRESSED for packed in COMPRESSIONS),
+    }:
         remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
         raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
     if embedding is not None and embeddings is not None:
         raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
-    stream, scratch = path if is_stream(path) else None, None
+    stream = path if is_stream(path) else None
+    scratch: Scratch | None = None
     if stream is not None:
         file, ending = Path(type(path).__name__), ""
     elif str(path) == "-":
@@ -173,6 +177,8 @@ def read(
         raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
     if sheet is not None and base != ".xlsx":
         raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
+    # A model that knows the names of its columns may be asked about an array, which has none.
+    named = not (numbers_only or encoder is not None) or base not in WITHOUT_COLUMNS
     request = Request(
         file,
         budget_of(as_bytes(memory_budget)),
@@ -180,8 +186,7 @@ def read(
         stream=stream,
         sheet=sheet,
         id=id,
-        # A model that knows the names of its columns may be asked about an array, which has none.
-        columns=None if numbers_only and base in WITHOUT_COLUMNS else [columns] if isinstance(columns, str) else columns,
+        columns=[columns] if isinstance(columns, str) else columns if named else None,
         exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
         embedding=embedding,
         group=group,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,23 +19,12 @@ from mosaic.text import Library
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
 
+# The cells of rows are in a store: ``InMemory``, ``InArray``, ``InParquet``, ``SavedRows``. It has ``columns``, ``n`` and
+# ``held`` (bytes in memory); ``take(numbers, columns)`` gives some rows as a ``pyarrow.Table``, by their number in the file, and
+# ``batches(columns)`` all of them, in order.
+
 #: Features of a bare array are shown as columns if there are no more of them.
 SHOWN_FEATURES = 50
-
-
-class Store(Protocol):
-    """The cells of rows, by their number in the file, counted from 0."""
-
-    columns: list[str]
-    n: int
-    #: Bytes that are in memory.
-    held: float
-
-    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
-        """Some columns of these rows, in that order, as a ``pyarrow.Table``."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """All rows of some columns, as ``pyarrow.Table``, in the order of the file."""
 
 
 class InMemory:
@@ -126,7 +115,7 @@ class Rows:
         path: Path,
         kind: str,
         X: Any,
-        store: Store,
+        store: Any,
         *,
         feature_names: Sequence[str] | None = None,
         id_name: str | None = None,
@@ -149,7 +138,8 @@ class Rows:
         self.id_name, self.notes = id_name, list(notes)
         self.groups: Any = None
         self.weights: FloatArray | None = None
-        self.group_name, self.weight_name, self.left_out = group_name, None, list(left_out)
+        self.group_name, self.left_out = group_name, list(left_out)
+        self.weight_name: str | None = None
         self.options: dict[str, Any] = {}
         self._store, self._pictures, self._line = store, pictures, line
         self.columns = list(store.columns)
@@ -160,7 +150,7 @@ class Rows:
     def held(self) -> float:
         """Bytes of the file that are in memory: of its columns, and of the numbers made from them."""
         X = self.X.data if hasattr(self.X, "indptr") else self.X
-        return self._store.held + (0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0)))
+        return float(self._store.held) + (0 if isinstance(X, np.memmap) else float(getattr(X, "nbytes", 0)))
 
     @property
     def has_names(self) -> bool:
@@ -237,12 +227,12 @@ class Rows:
             theirs = (name for batch in other._id_batches() for name in _texts(batch))
             for row, (one, name) in enumerate(zip(ours, theirs, strict=True)):
                 if one != name:
-                    said = f"row {row:,} (counted from 0) is {name!r} in column {self.id_name!r}, that of {self.path.name} {one!r}"
+                    here = f"row {row:,} (counted from 0) is {name!r} in column {self.id_name!r}"
                     remedy = (
                         f"Write both files in the same order, or leave column {self.id_name!r} out of this one if it "
                         "means something else."
                     )
-                    raise FileFault(other.path, said, remedy)
+                    raise FileFault(other.path, f"{here}, that of {self.path.name} {one!r}", remedy)
         self._closers.append(other.close)
         self.X, self.n, self.n_features, self.feature_names = other.X, other.n, other.n_features, other.feature_names
         self.encoder, self.dropped = other.encoder, other.dropped

@@ -183,12 +183,13 @@ def _check_stored(X: Any, where: str | Path) -> None:
         raise FileFault(where, fault, remedy)
     if fault is not None:
         raise InvalidInputError(f"{where} {fault}", remedy)
-    check_shape(*shape, str(where))
+    check_shape(shape[0], shape[1], str(where))
 
 
 def _open_stored(X: Any, n_jobs: int | None) -> Source:
     """A source of the rows of a ``zarr.Array``, ``h5py.Dataset`` or of X of an ``anndata.AnnData``, CSR or dense."""
-    owner, kind, where, names = owner_of(X), None, "X", None
+    owner, kind, where = owner_of(X), None, "X"
+    names: list[str] | None = None
     if hasattr(X, "var_names"):
         X, kind, where, names = X.X, "AnnData", "adata.X", [str(name) for name in X.var_names]
         if X is None:

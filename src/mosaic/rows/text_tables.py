@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -100,8 +100,9 @@ class TextTable:
 
     def _kind_of(self, column: Any, as_written: bool) -> str:
         """As cells are written, without a look at blanks and marks of missing cells; if that fails, with it."""
-        for cells in (column,) if as_written else (column, None):
-            if cells is None:
+        cells = column
+        for again in (False,) if as_written else (False, True):
+            if again:
                 cells = filled(column)
                 if cells.null_count == len(cells):
                     return EMPTY
@@ -133,7 +134,7 @@ class TextTable:
 
     def typed(self, batch: Any, kinds: dict[str, str]) -> Any:
         """The rows of a batch with these kinds of columns."""
-        casts = {
+        casts: dict[str, Callable[[Any], Any]] = {
             WHOLE: lambda cells: cells.cast(pa.int64()),
             FRACTION: self._as_floats,
             TRUTH: lambda cells: cells.cast(pa.bool_()),
@@ -211,7 +212,8 @@ def open_text_table(request: Request) -> Rows:
         text = sniff_csv(request)
     check_names(request, text.names)
     kinds = dict.fromkeys(text.names, EMPTY)
-    notes, kept, size, row, is_large = list(text.notes), [], 0, 0, False
+    notes, size, row, is_large = list(text.notes), 0, 0, False
+    kept: list[Any] = []
     for batch in text.batches(told=True):
         size += batch.nbytes
         is_large = size > budget / 6
