@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mosaic.rows.build import TableSource
 
 import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing.budget import memory_needed
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.rows import read
+from mosaic.rows.build import TableSource
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

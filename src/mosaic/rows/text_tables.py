@@ -173,12 +173,9 @@ class TextTable:
         """What is wrong with a file that pyarrow refuses."""
         path, expected = self.request.path, len(self.names)
         check_encoding(self.request)
-        if "straddl" in said:
-            fault = "a row is longer than what is read at a time, or a quotation mark is not closed"
-            said = f"{fault}; the longest is {LONGEST_ROW >> 20} MiB"
         odd: tuple[int, list[str]] | None = None
         last: tuple[int, list[str]] = (1, [])
-        is_open = False
+        is_open, what = False, "a quotation mark is opened and not closed"
         try:
             for last in self._records():
                 if odd is None and len(last[1]) != expected:
@@ -186,13 +183,14 @@ class TextTable:
                     is_open = sum(cell.count("\n") for cell in odd[1]) > BREAKS_OF_AN_OPEN_QUOTE
                     if is_open:
                         break
-        except csv.Error:  # a cell that is longer than any text
+        except csv.Error:
             is_open, odd = odd is None, odd or (last[0] + 1, [])
+            what = f"a cell is longer than {LONGEST_ROW / 2**20:g} MiB, or {what}"
         if not is_open and last[1] and last[1][-1].endswith("\n") and odd in (None, last):
             is_open, odd = True, last
         if is_open and odd is not None:
             remedy = 'Close it, or write a quotation mark in a text twice: "".'
-            return FileFault(path, "a quotation mark is opened and not closed", remedy, line=odd[0])
+            return FileFault(path, what, remedy, line=odd[0])
         if odd is None:
             said = " ".join(said.split())[:300]
             return FileFault(path, f"cannot be read as a table ({said})", "Write it again as CSV in UTF-8.")

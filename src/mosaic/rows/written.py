@@ -74,7 +74,9 @@ class Numbers:
         if not _nearly_all(np.array([match is not None for match in found]), counts):
             return None
         digits = [match["digits"].strip() for match in found if match is not None]
-        if any(d.isdigit() and len(d) > 1 and (d[0] == "0" or len(d) > LONGEST_NUMBER) for d in digits):
+        zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
+        is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+        if is_code or len(zeros) > (1 - NEARLY_ALL_READ) * len(digits):
             return None
         written = cls(_decimal_comma(digits))
         numbers = np.array([written._number(match) for match in found])
