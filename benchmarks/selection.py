@@ -27,8 +27,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from mosaic import MOSAIC, ConvergenceWarning, datasets
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 
 PICKS = 20
 GROSS_SEEDS, SEEDS = 20, 3

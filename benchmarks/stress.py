@@ -14,7 +14,7 @@ import numpy as np
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.program.factor import factorize
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
-from mosaic.program.working_set import Round, solve_design
+from mosaic.program.working_set import solve_design
 
 
 def crumpled_sheet(n: int, d: int, latent: int, seed: int) -> np.ndarray:
@@ -46,12 +46,10 @@ def main() -> None:
     for tol in options.tol:
         begin = time.perf_counter()
 
-        def tell(r: Round, begin: float = begin) -> None:
-            spent = time.perf_counter() - begin
-            print(f"  round {r.number}: {r.working_set} members, gap {r.gap:.1e}, {spent:.1f} s", flush=True)
-
-        found = solve_design(problem, tol=tol, initial=factor.pivots, callback=tell)
+        found = solve_design(problem, tol=tol, initial=factor.pivots)
         spent = time.perf_counter() - begin
+        for r in found.trace:
+            print(f"  after {r.iteration} steps: gap {r.gap:.1e}", flush=True)
         rows = np.count_nonzero(found.value)
         print(f"tol {tol:g}: {found.status.name}, gap {found.gap:.1e}, {rows} rows, {spent:.1f} s", flush=True)
 

@@ -11,8 +11,7 @@ import numpy as np
 from experiments.datasets import synthetic
 from experiments.datasets.natural import SOURCES, natural_images
 from experiments.datasets.real import Dataset, load
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.datasets import Kind, contaminate
 from mosaic.exceptions import InvalidInputError
 
