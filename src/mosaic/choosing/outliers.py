@@ -46,11 +46,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.linalg import cholesky, pivoted_root, solve_with, with_diagonal
 from mosaic.arrays.xp import absolute, beside, namespace, on_host, rows_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
@@ -79,8 +79,8 @@ Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 PROGRAM_GAP = 3e-4
-#: Eigenvalues of a similarity below this share of the largest are rounding.
-EIGENVALUE_ROUNDING = 1e-12
+#: What is left of a similarity is rounding if it is below this share of its largest row.
+SIMILARITY_ROUNDING = 3e-12
 #: Two points are the same if their squared distance is less than this share of their squared lengths.
 SAME_POINT = 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
@@ -247,25 +247,18 @@ def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
     """Lam η and R of the program on some of the reference points."""
-    kernel = reference.take(members)
+    everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
-    everyone = np.arange(len(members))
     K = kernel.block(everyone, everyone)
-    F = _factor(K)
-    problem = DesignProblem(F, weighted_gram(F, weights), lam)
+    F = pivoted_root(0.5 * (K + K.T), SIMILARITY_ROUNDING * float(np.abs(K).sum(axis=1).max()))
+    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.allclose(weights, 1.0, 0.0, 1e-12)))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support, R = np.flatnonzero(eta), np.zeros_like(K)
     if len(support):
-        R[support] = np.linalg.solve(K[np.ix_(support, support)] + np.diag(1.0 / (lam * eta[support])), K[support])
+        inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
+        R[support] = solve_with(cholesky(inner), K[support])
     return lam * eta, R
-
-
-def _factor(K: FloatArray) -> FloatArray:
-    """F with F Fᵀ = K, from the eigenvalues above rounding; for few points this costs little."""
-    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
@@ -351,7 +344,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         in_window = np.searchsorted(u, u + w, "right") - np.arange(n)
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
-        p = np.maximum(binom.cdf(B, A + B, 0.5), binom.cdf(B, B + C, 0.5))
+        p = np.maximum(bdtr(B, A + B, 0.5), bdtr(B, B + C, 0.5))
         p[n - far < SMALLEST_REST * n] = 1.0
         at = int(np.argmin(p))
         if p[at] < best_p:
