@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
-from scipy.linalg.lapack import dpstrf, get_lapack_funcs
+from scipy.linalg.lapack import get_lapack_funcs
 
 from mosaic.arrays.xp import is_on_device, namespace, to_device_of
 
@@ -81,17 +81,6 @@ def inverse(B: NDArray[Any]) -> NDArray[Any]:
         found[rows, rows] += found[rows, rows].T
     found[np.diag_indices_from(found)] *= 0.5
     return np.asarray(found)
-
-
-def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[Any]:
-    """F with F Fᵀ = A for a semi-definite A, by Cholesky with pivoting, until no diagonal entry left is above ``tol``.
-
-    Without ``tol``, entries are rounding below n · eps of the largest.
-    """
-    c, pivots, rank, _ = dpstrf(A, tol=tol, lower=1)
-    F = np.zeros((len(A), rank))
-    F[pivots - 1] = np.tril(c)[:, :rank]
-    return F
 
 
 def with_diagonal(A: Any, values: Any) -> Any:

@@ -50,7 +50,7 @@ from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.codes import BoolArray
-from mosaic.arrays.linalg import cholesky, pivoted_root, solve_with, with_diagonal
+from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
 from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
@@ -79,8 +79,8 @@ Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 PROGRAM_GAP = 3e-4
-#: What is left of a similarity is rounding if it is below this share of its largest row.
-SIMILARITY_ROUNDING = 3e-12
+#: Eigenvalues of a similarity below this share of the largest are rounding.
+EIGENVALUE_ROUNDING = 1e-12
 #: Two points are the same if their squared distance is less than this share of their squared lengths.
 SAME_POINT = 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
@@ -250,7 +250,7 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
     everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
     K = kernel.block(everyone, everyone)
-    F = pivoted_root(0.5 * (K + K.T), SIMILARITY_ROUNDING * float(np.abs(K).sum(axis=1).max()))
+    F = _factor(0.5 * (K + K.T))
     problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.allclose(weights, 1.0, 0.0, 1e-12)))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
@@ -259,6 +259,17 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
         inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
         R[support] = solve_with(cholesky(inner), K[support])
     return lam * eta, R
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
+    try:
+        cholesky(with_diagonal(K.copy(), -EIGENVALUE_ROUNDING * float(np.abs(K).sum(axis=1).max())))
+        return np.asarray(cholesky(K.copy()))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(K)
+        kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
+        return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:

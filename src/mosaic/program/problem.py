@@ -27,9 +27,10 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.linalg import cholesky, inverse, pivoted_root, solve_lower, solve_with, sum_of_squares, with_diagonal
+from mosaic.arrays.linalg import cholesky, inverse, solve_lower, solve_with, sum_of_squares, with_diagonal
 from mosaic.arrays.xp import (
     as_double,
     asarray_like,
@@ -132,7 +133,10 @@ class DesignProblem:
     @cached_property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        return pivoted_root(self.C)
+        c, pivots, rank, _ = dpstrf(self.C, lower=1)
+        T = np.zeros((self.p, rank))
+        T[pivots - 1] = np.tril(c)[:, :rank]
+        return T
 
     @cached_property
     def _device_T(self) -> Any:
