@@ -167,7 +167,10 @@ class Cover:
             D = np.sqrt(D, out=D)
         if not D.any():
             return cls(kernel, 1.0)
-        return cls(kernel, 1.0 / decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0)))
+        rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
+        return cls(
+            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
+        )  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
@@ -245,7 +248,8 @@ class Similar:
         for candidate in slots.forced:
             yield choose(candidate, float(_gains(S.T, np.array([candidate]), weights, best)[0]))
         at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
-        gains = _gains(S.T, slice(None), weights, best)  # now, or before the last picks
+        # Gains now, or before the last picks; S ≥ 0.
+        gains = _gains(S.T, slice(None), weights, best) if slots.forced else on_host(S.T @ weights).astype(np.float64)
         steps = np.rint(gains / grain)
         is_known = np.ones(len(gains), dtype=bool)
         while (free := openings.free()).any():

@@ -34,8 +34,8 @@ from mosaic.kernels.precomputed import Precomputed
 MEDIAN_SAMPLE = 2000
 #: ``EffectiveCount`` counts for the first number of points, each compared with the second: at most 8 MB of distances.
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
-#: Logarithm of the largest rate that is tried, times a typical distance; it fits into single precision.
-LARGEST_LOG_RATE = 80.0
+#: Logarithm of the largest rate that is tried, times a typical distance.
+LARGEST_LOG_RATE = 64.0
 #: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
 SMALLEST_DISTANCE = 1e-300
 
@@ -186,7 +186,7 @@ def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> F
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; sums over a subsample are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; sums over a subsample are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
@@ -196,18 +196,18 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
     if not D.any():
         return 1.0
     scale = (n - 1) / (len(others) - 1)
-    copies = 1.0 + scale * ((D == 0).sum(axis=0) - 1)
-    if np.quantile(copies, rule.quantile) > rule.m0:
+    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
+    if rate == np.inf:
         raise InvalidInputError(
             f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
             "at least that many copies of a point",
             "Raise m0 or remove duplicates.",
         )
-    return decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
+    return rate
 
 
 def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
-    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target, or the one of those tried that comes closest.
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough.
 
     Examples
     --------
@@ -218,21 +218,20 @@ def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: floa
     """
     apart = D[D > 0]
     unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
-    D, weights = (D / -unit).astype(np.float32), weights.astype(np.float32)  # sums need no more digits
     values = np.empty_like(D)
 
     @cache
     def excess(log_rate: float) -> float:
-        sums = weights @ np.exp(np.multiply(D, 2.0 * np.exp(log_rate), out=values), out=values)
+        sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
         return float(np.log(np.quantile(sums, quantile) / target))
 
-    # The excess falls. The rate is near 1 in this unit, so it is looked for from there, in growing steps.
-    at, step = 0.0, float(np.sign(excess(0.0)))
-    while abs(at + step) < LARGEST_LOG_RATE and excess(at) * excess(at + step) > 0:
-        at, step = at + step, 2.0 * step
-    if excess(at) * excess(at + step) < 0:
-        at = brentq(excess, min(at, at + step), max(at, at + step), xtol=1e-6)
-    return float(np.exp(at)) / unit
+    # The excess falls. The rate is near 1 in this unit, so it is looked for from there.
+    before, at = 0.0, float(np.sign(excess(0.0)))
+    while excess(before) * excess(at) > 0 and abs(at) < LARGEST_LOG_RATE:
+        before, at = at, 2.0 * at
+    if excess(before) * excess(at) < 0:
+        at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
+    return float(np.exp(at)) / unit if at < LARGEST_LOG_RATE or excess(at) <= 0 else np.inf
 
 
 def variance(X: Any) -> float:
