@@ -223,7 +223,7 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. A kind of kernel sets ``order`` and computes d (``_distances``)."""
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. Subclasses set ``order`` and compute d (``_distances``)."""
 
     gamma: float = 1.0
 
