@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.codes import BoolArray
@@ -42,7 +41,7 @@ from mosaic.arrays.xp import (
     zeros_on_device_of,
 )
 from mosaic.choosing.budget import MOST_IN_DOUBLE
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, decay_rate
 
 #: Points that the reach of a cover is found with, and those among them whose resemblances are counted.
 REACH_POINTS, REACH_CENTRES = 1024, 128
@@ -166,28 +165,12 @@ class Cover:
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
-        share = (share / share.sum()).astype(np.float32)
-        apart = D[D > 0]
-        if not len(apart):
+        if not D.any():
             return cls(kernel, 1.0)
-        unit = float(np.median(apart))
-        with np.errstate(over="ignore"):  # exp(−∞) = 0
-            D = (D / -unit).astype(np.float32)
-        values = np.empty_like(D)
-
-        def excess(log_rate: float) -> float:
-            counts = np.exp(np.multiply(D, 2.0 * np.exp(log_rate), out=values), out=values) @ share
-            return float(np.log(np.median(counts) * max(k, 2.0)))
-
-        # Beyond these every row resembles all others, or itself alone.
-        low, high = np.log(1e-6), np.log(30.0 * unit / float(apart.min()))
-        if excess(low) < 0:
-            rate = low
-        elif excess(high) >= 0:
-            rate = high
-        else:
-            rate = brentq(excess, low, high, xtol=1e-6)
-        return cls(kernel, unit / float(np.exp(rate)))
+        rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
+        return cls(
+            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
+        )  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
@@ -265,7 +248,8 @@ class Similar:
         for candidate in slots.forced:
             yield choose(candidate, float(_gains(S.T, np.array([candidate]), weights, best)[0]))
         at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
-        gains = _gains(S.T, slice(None), weights, best)  # now, or before the last picks
+        # Gains now, or before the last picks; S ≥ 0.
+        gains = _gains(S.T, slice(None), weights, best) if slots.forced else on_host(S.T @ weights).astype(np.float64)
         steps = np.rint(gains / grain)
         is_known = np.ones(len(gains), dtype=bool)
         while (free := openings.free()).any():

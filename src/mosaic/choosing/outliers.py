@@ -47,11 +47,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
 from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
@@ -242,25 +242,29 @@ def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
     """Lam η and R of the program on some of the reference points."""
-    kernel = reference.take(members)
+    everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
-    everyone = np.arange(len(members))
     K = kernel.block(everyone, everyone)
-    F = _factor(K)
-    problem = DesignProblem(F, weighted_gram(F, weights), lam)
+    F = _factor(0.5 * (K + K.T))
+    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.allclose(weights, 1.0, 0.0, 1e-12)))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support, R = np.flatnonzero(eta), np.zeros_like(K)
     if len(support):
-        R[support] = np.linalg.solve(K[np.ix_(support, support)] + np.diag(1.0 / (lam * eta[support])), K[support])
+        inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
+        R[support] = solve_with(cholesky(inner), K[support])
     return lam * eta, R
 
 
 def _factor(K: FloatArray) -> FloatArray:
-    """F with F Fᵀ = K, from the eigenvalues above rounding; for few points this costs little."""
-    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    kept = values > SMALLEST_EIGENVALUE * max(float(values[-1]), 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
+    try:
+        cholesky(with_diagonal(K.copy(), -SMALLEST_EIGENVALUE * float(np.abs(K).sum(axis=1).max())))
+        return np.asarray(cholesky(K.copy()))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(K)
+        kept = values > SMALLEST_EIGENVALUE * max(float(values[-1]), 0.0)
+        return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
@@ -345,7 +349,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         in_window = np.searchsorted(u, u + w, "right") - np.arange(n)
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
-        p = np.maximum(binom.cdf(B, A + B, 0.5), binom.cdf(B, B + C, 0.5))
+        p = np.maximum(bdtr(B, A + B, 0.5), bdtr(B, B + C, 0.5))
         at = int(np.argmin(p))
         if p[at] < best_p:
             best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))

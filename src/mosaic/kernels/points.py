@@ -223,10 +223,7 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
-
-    A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
-    """
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. Subclasses set ``order`` and compute d (``_distances``)."""
 
     gamma: float = 1.0
 
@@ -234,12 +231,11 @@ class StationaryKernel(PointKernel):
     def _distances(self, A: Any, B: Any) -> Any:
         """D between rows, as a new array."""
 
-    @staticmethod
-    def profile(D: Any, gamma: float, power: int = 1, out: FloatArray | None = None) -> Any:
-        """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        with np.errstate(over="ignore"):  # f(∞) = 0
-            scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
-        return exponential(scaled)
+    def _decayed(self, D: Any) -> Any:
+        """exp(−γ D), in the memory of D where that is possible."""
+        with np.errstate(over="ignore"):  # exp(−∞) = 0
+            D *= -self.gamma
+        return exponential(D)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         """D between own points."""
@@ -250,8 +246,7 @@ class StationaryKernel(PointKernel):
         return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
 
     def _between(self, A: Any, B: Any) -> Any:
-        D = self._distances(A, B)
-        return self.profile(D, self.gamma, out=D)
+        return self._decayed(self._distances(A, B))
 
     def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])
@@ -296,14 +291,14 @@ class RBF(StationaryKernel):
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
         if is_on_device(D):
             is_far = self.gamma * max(highest(lengths), highest(others)) > limit
-            return self.profile(sums_of_differences(A, B, 2) if is_far else D, self.gamma)
+            return self._decayed(sums_of_differences(A, B, 2) if is_far else D)
         with np.errstate(over="ignore"):
             far, far_too = (np.flatnonzero(self.gamma * each > limit) for each in (lengths, others))
         if len(far):
             D[far] = _by_coordinates_of(A[far], B)
         if len(far_too):
             D[:, far_too] = _by_coordinates_of(B[far_too], A).T
-        return self.profile(D, self.gamma, out=D)
+        return self._decayed(D)
 
 
 def _certain(D: Any, lengths: Any, others: Any) -> Any:
