@@ -21,9 +21,9 @@ made on log m. By default, the selector and the detector use the same rule:
    nearest rows of its members are members, even if all others were nearer by a quarter), noise or a group cannot be told: no
    row is rejected, and the answer says so. Else the crowd is rejected.
 2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
-   counts; unless they are more than a twentieth of all.
-3. Of few outliers, those are kept whose tenth nearest row is not far, 3.5 deviations of the logarithm beyond the usual distance
-   (``find_near``).
+   counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
+   deviations of the logarithm beyond the usual distance.
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
 So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
 heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
@@ -80,7 +80,7 @@ Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 PROGRAM_GAP = 3e-4
-#: Eigenvalues below this share of the largest, and counts and squared distances that differ by less than this share, are rounding.
+#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances by less than this.
 SMALLEST_EIGENVALUE, ROUNDING = 1e-12, 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
@@ -364,17 +364,18 @@ def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> 
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
-            return Cut(count, "valley", p), find_near(kernel, low, random_state)
-        usual = UsualDistance.of(kernel, low, random_state)
-        typical = float(np.median(tenth_nearest(kernel, _some(low, random_state))))
+            return Cut(count, "valley", p), find_near(kernel, low, False, random_state)
+        usual, asked = UsualDistance.of(kernel, low, random_state), _some(low, random_state)
+        typical = float(np.median(tenth_nearest(kernel, asked)))
         if typical > usual.high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
             crowd = low if typical > usual.far else counts < just_above(count, counts[~low])
-            kept = stands_apart(kernel, low, crowd, random_state)
+            kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
             return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
-    count = float(np.clip(far_tail(counts, 0.1), ALONE, NEARLY_ALONE))
+    tail = far_tail(counts, 0.1)
+    count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    near = find_near(kernel, low, random_state) if low.any() and not low.all() else None
+    near = find_near(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
     share = float(low.mean() if near is None else (low & ~near.members).mean())
     return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
 
@@ -434,17 +435,17 @@ def _some(members: BoolArray, random_state: int) -> IntArray:
     return inside[subsample(len(inside), DISTANCE_SAMPLE, random_state)]
 
 
-def stands_apart(kernel: Kernel, low: BoolArray, crowd: BoolArray, random_state: int) -> bool:
-    """Whether most of the ten nearest rows of low rows are in their crowd, even if all others were nearer by a quarter.
+def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
+    """For each of these points, the share of its ten nearest that are members, if all others were nearer by a quarter.
 
     Noise around the data has neighbours of both kinds; in many dimensions all distances are nearly equal, so that a few per cent
     would decide.
     """
-    most, found = min(NEIGHBOURS, kernel.n - 1), []
-    for _, D in _to_others(kernel, _some(low, random_state)):
-        D[:, ~crowd] /= APART**kernel.order
-        found.append(crowd[np.argpartition(D, most - 1, axis=1)[:, :most]])
-    return bool(np.concatenate(found).mean() >= 0.5)
+    most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
+    for part, D in _to_others(kernel, asked):
+        D[:, ~members] /= APART**kernel.order
+        found[part] = members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean(axis=1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -472,15 +473,18 @@ class KeptGroups:
         return near
 
 
-def find_near(kernel: Kernel, low: BoolArray, random_state: int) -> KeptGroups | None:
-    """The points among the outliers that are kept because their tenth nearest row is not far; None without any.
+def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
+    """The points among the outliers that are kept because their neighbours are not far; None without any.
 
-    The programs see a part of the rows: where there are many clusters they see no row of some, and where tails are heavy many
-    rows have a count of about 1. Distances tell which of these are odd.
+    The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
+    nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
+    heavy, many rows have a count of about 1, and only distances tell which of them are odd.
     """
-    outliers, reach = np.flatnonzero(low), UsualDistance.of(kernel, low, random_state).far
-    members = np.zeros(len(low), dtype=bool)
+    usual, outliers = UsualDistance.of(kernel, low, random_state), np.flatnonzero(low)
+    reach, members = usual.far if heavy else usual.high, np.zeros(len(low), dtype=bool)
     members[outliers] = tenth_nearest(kernel, outliers) <= reach
+    if not heavy:
+        members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
     return _kept(kernel, low, members, np.full(len(low), reach)) if members.any() else None
 
 
