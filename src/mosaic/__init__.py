@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
-    from mosaic.program.solve import Progress, solve
+    from mosaic.program.solve import solve
 
 __version__ = "0.1.0.dev0"
 
@@ -36,7 +36,6 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
-    "Progress",
     "Selection",
     "SelectionWarning",
     "datasets",
@@ -67,7 +66,7 @@ _HOMES = {
     ),
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
-    "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.program.solve": ("solve",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
