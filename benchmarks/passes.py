@@ -24,7 +24,7 @@ from scipy.linalg.blas import dsyrk, dtrmm
 from scipy.spatial.distance import cdist
 
 from cores import points
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Sketch
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow, Together
 from mosaic.choosing.outliers import PROGRAM_SIZE, PROGRAMS
 from mosaic.kernels.points import FEW_FEATURES
@@ -151,7 +151,7 @@ def measure(folder: Path, d: int, k: int, r: int) -> list[list[str]]:
     if not path.exists():
         np.save(path, points(ROWS, d))
     X = np.load(path, mmap_mode="r")
-    floor, model = Floor(X), MOSAIC(k, strategy="sketch", n_initial=r, random_state=0, n_jobs=1)
+    floor, model = Floor(X), MOSAIC(k, algorithm=Sketch(n_initial=r), random_state=0, n_jobs=1)
     first = {type(task).__name__: (source, task) for source, task in reversed(passes_of(model, X))}
     names = {"PerRow": "labels_", "Together": "certificate_"}
     found = [

@@ -292,7 +292,7 @@ def select(method: str, X: Any) -> tuple[Any, str]:
     if method.startswith("MOSAIC"):
         from mosaic import MOSAIC
 
-        model = MOSAIC(k, strategy=method.split(", ")[1]).fit(X)
+        model = MOSAIC(k, algorithm="sketch" if "sketch" in method else None).fit(X)
         return model.representative_indices_, f"gap {model.selection_.program_certificate.gap:.3f}"
     if method == "random":
         return rng.choice(len(X), k, replace=False), ""

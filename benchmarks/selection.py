@@ -60,7 +60,7 @@ def mosaic_default(X: FloatArray, k: int, seed: int) -> IntArray:
 
 def mosaic_paper(X: FloatArray, k: int, seed: int) -> IntArray:
     """Algorithm 1 as written finds a number of its own; k is the most that it may be."""
-    return MOSAIC(k, mode="paper", random_state=seed).fit(X).representative_indices_
+    return MOSAIC(k, algorithm="paper", random_state=seed).fit(X).representative_indices_
 
 
 def k_medoids(X: FloatArray, k: int, seed: int) -> IntArray:
@@ -341,7 +341,7 @@ def notes(warned: int) -> str:
     return f"""\
 {PICKS} picks. All methods see the same rows, in random order, and nobody is told how many outliers there are.
 
-- MOSAIC is `MOSAIC({PICKS})`; paper mode is `MOSAIC({PICKS}, mode="paper")`, which picks as many as Algorithm 1 leaves and
+- MOSAIC is `MOSAIC({PICKS})`; paper mode is `MOSAIC({PICKS}, algorithm="paper")`, which picks as many as Algorithm 1 leaves and
   at most {PICKS}, so that a share of its picks can be a share of few.
 - k-medoids is `kmedoids.fasterpam` on Euclidean distances, the best of {STARTS} starts; all starts are in its seconds.
 - Facility location is apricot's `FacilityLocationSelection`. It compiles anew for every fit, about a second of its

@@ -439,7 +439,7 @@ def many():
 
 def test_factor_that_the_device_has_no_room_for_gives_the_same_answer(other, many, monkeypatch):
     monkeypatch.setattr("mosaic.program.solve.MOST_SOLVED_WHOLE", 1000)  # factors of fewer points go to the host
-    there = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
+    there = MOSAIC(20, memory_budget="1GiB").fit(other(many)).selection_.encoding
     assert not isinstance(there.factor.F, parking.Parked)
     asked = []
 
@@ -448,7 +448,7 @@ def test_factor_that_the_device_has_no_room_for_gives_the_same_answer(other, man
         return 1.5 * 8 * 40 * Ft.shape[1]
 
     monkeypatch.setattr(parking, "free_memory", room_for_40_columns)
-    parked = MOSAIC(20, max_rank=300, memory_budget="1GiB").fit(other(many)).selection_.encoding
+    parked = MOSAIC(20, memory_budget="1GiB").fit(other(many)).selection_.encoding
     assert isinstance(parked.factor.F, parking.Parked)
     assert parked.factor.F.shape == (1500, parked.factor.rank)
     assert 0 < max(asked) < 40 < parked.factor.rank  # some columns were on the device before they were moved
