@@ -23,7 +23,6 @@ from mosaic.arrays.codes import BoolArray
 from mosaic.exceptions import InvalidInputError
 
 NAME, FILE = "msra_b", "msra_b_100_originals.zip"
-SHA256 = "d26b2d187de4e915cff348cdce19bc8e6429280e74861ac5aec2a777734988fe"
 #: Pixels along one side of a patch.
 SIDE = 8
 #: A pixel belongs to the object if the mask is brighter; some masks have soft edges.
@@ -121,7 +120,7 @@ def _all_patches() -> NDArray[np.uint8]:
 
 
 def _members() -> dict[str, bytes]:
-    return files.read_archive(NAME, FILE, SHA256)
+    return files.read_archive(NAME, FILE)
 
 
 def _names(members: dict[str, bytes]) -> list[str]:

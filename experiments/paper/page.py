@@ -124,8 +124,8 @@ def _reasons(found: Mapping[Claim, Found]) -> str:
     """One line for each reason, with the claims that it is about."""
     grouped: dict[str, list[str]] = {}
     for number, (claim, result) in enumerate(found.items(), 1):
-        if result.behind and claim.why:
-            grouped.setdefault(claim.why, []).append(str(number))
+        if result.behind:
+            grouped.setdefault(claim.why or "the reason is not known", []).append(str(number))
     return "\n".join(f"- {', '.join(numbers)}: {why}." for why, numbers in grouped.items())
 
 

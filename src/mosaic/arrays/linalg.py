@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
-from mosaic.arrays.xp import beside, is_on_device, namespace
+from mosaic.arrays.xp import is_on_device, namespace, to_device_of
 
 #: Columns of a triangle that are multiplied with at a time.
 COLUMNS_OF_A_TRIANGLE = 64
+#: Rows and columns of a square that is transposed at a time.
+TILE = 128
 
 
 def cholesky(A: Any) -> Any:
-    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
+    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are 0 on a CPU and arbitrary elsewhere."""
     if not is_on_device(A):
         (potrf,) = get_lapack_funcs(("potrf",), (A,))
-        L, info = potrf(A.T, lower=1, overwrite_a=1, clean=0)
+        L, info = potrf(A.T, lower=1, overwrite_a=1)
         if info != 0:
             raise np.linalg.LinAlgError("matrix is not positive definite")
         return np.asarray(L)
@@ -71,19 +73,14 @@ def inverse(B: NDArray[Any]) -> NDArray[Any]:
     found, info = potri(cholesky(B), lower=1, overwrite_c=1)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
-    _mirror(found)
+    # The upper triangle is 0. It is filled in tiles, so that both sides of a tile stay in the cache.
+    for start in range(0, len(found), TILE):
+        rows = slice(start, start + TILE)
+        for below in range(start + TILE, len(found), TILE):
+            found[rows, below : below + TILE] = found[below : below + TILE, rows].T
+        found[rows, rows] += found[rows, rows].T
+    found[np.diag_indices_from(found)] *= 0.5
     return np.asarray(found)
-
-
-def _mirror(A: NDArray[Any], tile: int = 128) -> None:
-    """Copy the lower triangle of A over the upper one, in tiles, so that both sides of a tile stay in the cache."""
-    for start in range(0, len(A), tile):
-        rows = slice(start, start + tile)
-        lower = np.tril(A[rows, rows])
-        A[rows, rows] = lower + np.tril(lower, -1).T
-        for below in range(start + tile, len(A), tile):
-            columns = slice(below, below + tile)
-            A[rows, columns] = A[columns, rows].T
 
 
 def with_diagonal(A: Any, values: Any) -> Any:
@@ -91,7 +88,7 @@ def with_diagonal(A: Any, values: Any) -> Any:
     if not is_on_device(A):
         A[np.diag_indices_from(A)] += values
         return A
-    entries = beside(A, np.broadcast_to(np.asarray(values), A.shape[0]))
+    entries = to_device_of(A, np.broadcast_to(np.asarray(values), A.shape[0]))
     xp = namespace(A)
     return A + xp.eye(A.shape[0], dtype=A.dtype, device=A.device) * xp.astype(entries, A.dtype)
 

@@ -6,7 +6,7 @@ K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 
 from mosaic.checks import KERNELS
 from mosaic.kernels.diffusion import DiffusionKernel, heat_features
-from mosaic.kernels.make import EffectiveCount, Gamma, make_kernel, resolve_gamma, where_compared
+from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
     FEW_FEATURES,
     POINT_KERNELS,
@@ -46,6 +46,7 @@ __all__ = [
     "Rows",
     "StationaryKernel",
     "check_similarities",
+    "decay_rate",
     "heat_features",
     "make_kernel",
     "resolve_gamma",

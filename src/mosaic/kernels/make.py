@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -34,8 +35,8 @@ from mosaic.parameters import Diffusion, Polynomial, name_of
 MEDIAN_SAMPLE = 2000
 #: ``EffectiveCount`` counts for the first number of points, each compared with the second: at most 8 MB of distances.
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
-#: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
-LARGEST_LOG_GAMMA = 80.0
+#: Logarithm of the largest rate that is tried, times a typical distance.
+LARGEST_LOG_RATE = 64.0
 #: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
 SMALLEST_DISTANCE = 1e-300
 
@@ -181,38 +182,52 @@ def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> F
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; sums over a subsample are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; sums over a subsample are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
     D = _distances(kernel, others, others[centres])
-    D[centres, np.arange(len(centres))] = np.inf
-    scale = (n - 1) / (len(others) - 1)
-    positive = D[np.isfinite(D) & (D > 0)]
-    if positive.size == 0:
+    if not D.any():
         return 1.0
-    typical = float(np.median(positive))
-    with np.errstate(over="ignore"):
-        D = (D / typical).astype(np.float32)  # counts need no more digits
-    values = np.empty_like(D)
-
-    def excess(log_gamma: float) -> float:
-        squares = kernel.profile(D, float(np.exp(log_gamma)), power=2, out=values)
-        counts = 1.0 + scale * squares.sum(axis=0, dtype=np.float64)
-        return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
-
-    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical / float(positive.min())), LARGEST_LOG_GAMMA)
-    if excess(low) < 0:
-        return float(np.exp(low) / typical)
-    if excess(high) > 0:
+    scale = (n - 1) / (len(others) - 1)
+    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
+    if rate == np.inf:
         raise InvalidInputError(
             f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
             "at least that many copies of a point",
             "Raise m0 or remove duplicates.",
         )
-    return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
+    return rate
+
+
+def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rate = decay_rate(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2), 0.5, 1.5)
+    >>> round(float(1.0 + np.exp(-2.0 * rate)), 6)
+    1.5
+    """
+    apart = D[D > 0]
+    unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
+    values = np.empty_like(D)
+
+    @cache
+    def excess(log_rate: float) -> float:
+        sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
+        return float(np.log(np.quantile(sums, quantile) / target))
+
+    # The excess falls. The rate is near 1 in this unit, so it is looked for from there.
+    before, at = 0.0, float(np.sign(excess(0.0)))
+    while excess(before) * excess(at) > 0 and abs(at) < LARGEST_LOG_RATE:
+        before, at = at, 2.0 * at
+    if excess(before) * excess(at) < 0:
+        at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
+    return float(np.exp(at)) / unit if at < LARGEST_LOG_RATE or excess(at) <= 0 else np.inf
 
 
 def variance(X: Any) -> float:
