@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mosaic.kernels import EffectiveCount
     from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
-    from mosaic.program.solve import Progress, solve
+    from mosaic.program.solve import solve
 
 __version__ = "0.1.0.dev0"
 
@@ -40,7 +40,6 @@ __all__ = [
     "NotPositiveSemidefiniteError",
     "Paper",
     "Polynomial",
-    "Progress",
     "Selection",
     "SelectionWarning",
     "Sketch",
@@ -73,7 +72,7 @@ _HOMES = {
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
-    "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.program.solve": ("solve",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -150,7 +150,7 @@ class Paper(Parameters):
     lam : strength itself, instead of alpha
     diversity : share of distances that pruning keeps, "auto" for 0.95
     op_threshold : rows with a higher outlier probability are rejected; by default those with an effective count below 2
-    solver : "auto", or the name of an algorithm (``mosaic.program.algorithms.SolverName``)
+    solver : "auto", or the name of an algorithm (``mosaic.program.SolverName``)
     max_iter : steps of first-order solvers
     max_rank : columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A higher
         rank gives a finer kernel and a tighter certificate, and costs its cube

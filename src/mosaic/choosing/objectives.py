@@ -21,24 +21,19 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
+    astype_like,
     at_least_zero,
-    block_entries,
     empty_on_device_of,
     exponential,
-    in_precision_of,
     is_on_device,
-    largest_of,
     namespace,
     numpy_dtype,
     on_host,
     rows_of,
-    square_root,
     with_entries,
-    zeros_on_device_of,
 )
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
@@ -178,13 +173,13 @@ class Cover:
         S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
         def fill(part: slice) -> None:
-            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows))
+            D = astype_like(S, self.kernel.device_distances(columns[part], rows))
             if self.kernel.order == 2:
-                D = square_root(D)
+                D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
             D *= -1.0 / self.reach
             S[part, ...] = exponential(D)
 
-        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, serial=self.kernel.on_device)
+        in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
         return S.T
 
 
@@ -261,7 +256,7 @@ class Similar:
             least = steps[free & is_known].max(initial=-np.inf)
             asked = np.flatnonzero(free & ~is_known & (steps >= least))
             if len(asked) > at_once:
-                asked = asked[largest_of(steps[asked], at_once)]
+                asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
             gains[asked] = _gains(S.T, asked, weights, best)
             steps[asked] = np.rint(gains[asked] / grain)
             is_known[asked] = True
@@ -317,7 +312,7 @@ def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> Flo
         rows = part if isinstance(candidates, slice) else candidates[part]
         gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
 
-    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), serial=is_on_device(C))
+    in_blocks(gain, count, C.shape[1], on=C)
     return gains
 
 
@@ -344,7 +339,7 @@ class _Nearest(NamedTuple):
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
         indicator = None
         if is_on_device(weights) or count <= FEW_PICKS:
-            indicator = with_entries(zeros_on_device_of(weights, (weights.shape[0], count)), place, weights)
+            indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)
         else:
@@ -381,8 +376,7 @@ class _Nearest(NamedTuple):
                 self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
             )
 
-        entries = block_entries(C, CACHED_SIMILARITIES)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, serial=is_on_device(C))
+        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:
@@ -417,8 +411,7 @@ def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
         place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
-    entries = block_entries(chosen, CACHED_SIMILARITIES)
-    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, serial=on_device), strict=True)
+    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T), strict=True)
     place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     return place, first, second
 

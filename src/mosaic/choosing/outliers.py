@@ -48,10 +48,18 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_blocks,
+    subsample,
+    subsample_of_weights,
+)
 from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
-from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
+from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
@@ -189,7 +197,7 @@ class EffectiveCounts:
         def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), kernel.block_entries, serial=kernel.on_device)
+        in_blocks(count, len(members), len(self.places), on=kernel.points)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -200,8 +208,7 @@ class EffectiveCounts:
             new = rows_of(Y, rows)
             counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        entries, serial = self.reference.block_entries, self.reference.on_device
-        in_blocks(count, Y.shape[0], self.reference.n, entries, serial=serial)
+        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
@@ -214,7 +221,15 @@ class EffectiveCounts:
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
         known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
         # The similarity to itself, which a given kernel need not hold.
-        Q = with_some_entries(xp.reshape(absolute(left), (programs * rows, size)), known, place, itself[known])
+        Q = xp.reshape(
+            np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size)
+        )
+        if isinstance(Q, np.ndarray):
+            Q[known, place] = itself[known]
+        else:  # rows without such a place have column -1, which is none
+            columns, values = np.full(programs * rows, -1), np.zeros(programs * rows)
+            columns[known], values[known] = place, itself[known]
+            Q = with_entries(Q, to_device_of(Q, columns), to_device_of(Q, values))
         is_new = np.ones(programs * rows)
         is_new[known] = 0.0
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)

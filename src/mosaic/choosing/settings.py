@@ -15,8 +15,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import IntArray, as_indices
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.checks import (
     CHOICES,
     as_bytes,
@@ -29,10 +28,11 @@ from mosaic.checks import (
     whole_number,
 )
 from mosaic.choosing.objectives import Slots
+from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
 from mosaic.parameters import Paper, Parameters, Sketch
-from mosaic.program.algorithms import SolverName
+from mosaic.program import SolverName
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {

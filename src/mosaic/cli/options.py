@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, get_args
 from mosaic.checks import CHOICES, KERNELS, as_bytes
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import BY_NAME, Paper, Sketch
-from mosaic.program.algorithms import SolverName
+from mosaic.program import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
 

@@ -12,8 +12,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray
 from mosaic.arrays.xp import as_user_array
 from mosaic.choosing import Selection
 from mosaic.estimators._asking import NewRows, explain_new

@@ -9,7 +9,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import numpy_dtype
+from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.checks import whole_number
 from mosaic.choosing import (
     CERTIFIED_GAP,
@@ -215,7 +215,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     max_rank = rank_for(checked, n, matrix)
     rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
-    if geometry.kernel.on_device:
+    if is_on_device(geometry.kernel.points):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
         return Estimate(how, n, rank_expected, fit, 0, proof, proof)
     fewest, most = span_of_members(n, rank_expected)

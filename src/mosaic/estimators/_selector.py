@@ -17,8 +17,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._frames import n_rows, take_rows
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point

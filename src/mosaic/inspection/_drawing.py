@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import MissingDependencyError
 
 #: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel

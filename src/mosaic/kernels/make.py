@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, subsample
-from mosaic.arrays.xp import can_be_changed, has_double, is_on_device, on_host
+from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
@@ -117,21 +117,9 @@ def make_kernel(
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
-    """X as given, or as a NumPy array if it is on a device and cannot stay there.
-
-    It can if the kernel is computed there, the library can change entries, and the device has double precision, which
-    certificates need.
-
-    Examples
-    --------
-    >>> X = [[0.0], [1.0]]
-    >>> where_compared(X, "rbf") is X
-    True
-    """
-    if not is_on_device(X):
-        return X
-    stays = not callable(kernel) and name_of(kernel) in POINT_KERNELS and can_be_changed(X) and has_double(X)
-    return X if stays else on_host(X)
+    """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
+    there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
+    return on_host(X) if is_on_device(X) and not there else X
 
 
 def _polynomial_gamma(X: Any, gamma: Any) -> float:

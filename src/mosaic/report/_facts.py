@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic.arrays.blocks import IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.choosing import (
     Selection,
     columns_of,
