@@ -35,7 +35,7 @@ Two outliers are linked if each is among the five nearest rows of the other; out
 Notes
 -----
 1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` do what the paper does.
+   every point, the cut and the groups are ours; ``mosaic.solve`` and ``algorithm="paper"`` do what the paper does.
 """
 
 from __future__ import annotations
