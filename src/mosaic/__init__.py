@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
+    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
     from mosaic.rows import read
@@ -28,6 +29,7 @@ __all__ = [
     "MOSAIC",
     "Certificate",
     "ConvergenceWarning",
+    "Diffusion",
     "EffectiveCount",
     "Encoding",
     "InvalidInputError",
@@ -37,8 +39,11 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
+    "Paper",
+    "Polynomial",
     "Selection",
     "SelectionWarning",
+    "Sketch",
     "datasets",
     "estimate",
     "explain",
@@ -68,6 +73,7 @@ _HOMES = {
     ),
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
+    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
     "mosaic.rows": ("read",),
 }
