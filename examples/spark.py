@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.rows.frames import numeric_part, to_matrix
 from mosaic.sketch.engine import Source, Watch, check_shape, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._frames import NO_NAMES
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double
 from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
@@ -27,7 +26,7 @@ from mosaic.choosing.selection import Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
-from mosaic.text import html_card, html_table, listed
+from mosaic.text import NO_NAMES, html_card, html_table, listed
 
 #: Representatives, members and features that an explanation names, at most.
 MOST_EXPLAINED_BY = 5

@@ -30,7 +30,7 @@ USUAL_QUANTILES = (0.05, 0.95)
 
 
 class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.mixed.TableEncoder``)."""
+    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``)."""
 
     @property
     def blocks(self) -> Mapping[str, slice]:

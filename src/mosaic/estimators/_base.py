@@ -18,7 +18,7 @@ from mosaic.choosing import Selection
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
-from mosaic.rows.naming import RowNames
+from mosaic.rows.names import RowNames
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport

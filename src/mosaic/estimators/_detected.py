@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mosaic._frames import NO_NAMES
 from mosaic.choosing import (
     ColumnReason,
     OfRow,
@@ -22,8 +21,8 @@ from mosaic.choosing import (
     where_in_memory,
 )
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.naming import as_row
-from mosaic.text import html_card, html_table
+from mosaic.rows.names import as_row
+from mosaic.text import NO_NAMES, html_card, html_table
 
 #: Where the threshold of a detector comes from.
 DETECTOR_RULES = {

@@ -32,7 +32,7 @@ from mosaic.estimators._reading import NamedRows, prepare_for, read_rows, seed_o
 from mosaic.estimators._strategy import is_sampled, rank_for, sample_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
-from mosaic.rows.naming import RowNames
+from mosaic.rows.names import RowNames
 
 
 def read_material(

@@ -16,7 +16,6 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._frames import n_rows, take_rows
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
@@ -33,7 +32,8 @@ from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
-from mosaic.rows.naming import as_row, as_rows
+from mosaic.rows.frames import n_rows, take_rows
+from mosaic.rows.names import as_row, as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (

@@ -14,7 +14,7 @@ from mosaic.estimators._reading import NamedRows, read_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
 from mosaic.rows import Rows
-from mosaic.rows.naming import as_rows
+from mosaic.rows.names import as_rows
 
 #: What to do where picks cannot be found.
 GIVE_ROWS = "Give the row numbers of the earlier picks: `start=[…]`."

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mosaic._frames import numeric_part
 from mosaic.arrays.passes import BLOCK_ROWS, TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype
 from mosaic.choosing import Settings
@@ -34,6 +33,7 @@ from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
 from mosaic.parameters import Sketch
 from mosaic.rows import is_source, open_source
+from mosaic.rows.frames import numeric_part
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
 from mosaic.sketch.engine import Source
 from mosaic.sketch.local import LocalSource

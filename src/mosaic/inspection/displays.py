@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._frames import n_rows
 from mosaic.arrays.blocks import FloatArray
 from mosaic.choosing import counted
 from mosaic.exceptions import InvalidInputError
@@ -32,6 +31,7 @@ from mosaic.inspection._drawing import (
 )
 from mosaic.inspection.facts import PointMap, Summary
 from mosaic.inspection.summaries import summary as summarise
+from mosaic.rows.frames import n_rows
 
 #: Features whose ranges differ by more than this factor are drawn to two scales.
 MOST_UNEQUAL_SIDES = 5.0

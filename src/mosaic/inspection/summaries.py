@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import n_rows
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import MOST_AUTOMATIC, Selection, curve_settings, rank, suggested_number
@@ -29,6 +28,7 @@ from mosaic.inspection.facts import (
     versions,
 )
 from mosaic.inspection.projection import point_map
+from mosaic.rows.frames import n_rows
 from mosaic.text import jsonable
 
 #: Largest number of listed outliers, and of bins of the histogram.

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.rows.frames import numeric_part, to_matrix
 from mosaic.sketch.engine import Source, Watch, as_rows, check_shape
 
 
