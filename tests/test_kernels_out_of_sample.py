@@ -103,7 +103,9 @@ def test_a_part_keeps_the_bandwidth_of_the_whole(rng):
 def test_replacing_the_points_is_taking_them(rng, name):
     kernel, rows = make_kernel(rng.normal(size=(15, 3)), name), np.array([8, 2, 2, 0])
     replaced = replace(kernel, X=kernel.X[rows])
-    np.testing.assert_array_equal(replaced.columns(np.arange(4)), kernel.take(rows).columns(np.arange(4)))
+    np.testing.assert_array_equal(
+        replaced.block(slice(None), np.arange(4)), kernel.take(rows).block(slice(None), np.arange(4))
+    )
 
 
 def test_cosine_does_not_look_at_lengths_of_new_points(rng):
@@ -186,7 +188,7 @@ def test_a_part_of_an_accepted_matrix_is_not_refused_for_its_noise():
     K[1, 2] = K[2, 1] = 1e-9  # far below the rounding of the whole, all there is of the part
     with pytest.raises(NotPositiveSemidefiniteError):
         Precomputed(K[1:, 1:])
-    np.testing.assert_array_equal(Precomputed(K).take(np.array([1, 2])).columns(np.arange(2)), K[1:, 1:])
+    np.testing.assert_array_equal(Precomputed(K).take(np.array([1, 2])).block(slice(None), np.arange(2)), K[1:, 1:])
 
 
 def mean_of_neighbours(G, X, Y, k):

@@ -31,7 +31,7 @@ from mosaic.rows.naming import RowNames, names_of_frame
 from mosaic.rows.opening import read_file
 from mosaic.rows.sources import is_stream, owner_of
 from mosaic.rows.table import Table
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
 #: What a column is for that an argument of ``fit`` names.

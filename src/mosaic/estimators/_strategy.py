@@ -35,8 +35,7 @@ from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
 from mosaic.rows import is_source, open_source
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
-from mosaic.sketch.engine import Source
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource, Source
 from mosaic.text import readable_size
 
 Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]

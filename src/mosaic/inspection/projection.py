@@ -119,7 +119,7 @@ def plane_of(
     """
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | Diffusion):
-        features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
+        features = kernel.graph if isinstance(kernel, Diffusion) else kernel.X
         plane = plane_of_features(features[points], belongs, names, rng)
         undone = selection.material.geometry.prepare.undone
         return plane if plane.method != "features" else plane._replace(points=undone(plane.points))

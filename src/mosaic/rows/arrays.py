@@ -18,7 +18,7 @@ from mosaic.rows.images import is_stack, thumbnails
 from mosaic.rows.sources import InFile, SelectedRows, StoredArray
 from mosaic.rows.table import Bare, InMemory, Table, native
 from mosaic.rows.writing import Scratch
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")

@@ -11,7 +11,7 @@ from mosaic.arrays.blocks import FloatArray
 from mosaic.rows.cells import Cells, Values
 from mosaic.rows.features import Layout
 from mosaic.rows.mixed import TableEncoder
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 
 
 class CellsOfTable(Cells):

@@ -33,7 +33,7 @@ from mosaic.rows.mixed import TableEncoder
 from mosaic.rows.sources import SelectedRows
 from mosaic.rows.table import InMemory, Records, Table, place_of
 from mosaic.rows.writing import Scratch
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library, readable_size
 
 pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, readable
-from mosaic.sketch.engine import Source, check_shape
-from mosaic.sketch.local import ArraySource, LocalSource
+from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import library, listed
 
 #: Packages whose frames are in memory, although some of them are Arrow streams, too.
@@ -225,7 +225,7 @@ def check_stored(X: Any, where: str | Path) -> None:
             f"is stored by columns ({X.format.upper()}), so that every row costs a pass over the file",
             "Read it into memory, or save it as CSR: adata.X = adata.X.tocsr().",
         )
-    check_shape(*shape, str(where))
+    check_shape(shape, str(where))
 
 
 def _open_stored(X: Any, n_jobs: int | None) -> Source:
