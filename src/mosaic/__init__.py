@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
+    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
 
@@ -27,6 +28,7 @@ __all__ = [
     "MOSAIC",
     "Certificate",
     "ConvergenceWarning",
+    "Diffusion",
     "EffectiveCount",
     "Encoding",
     "InvalidInputError",
@@ -36,8 +38,11 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
+    "Paper",
+    "Polynomial",
     "Selection",
     "SelectionWarning",
+    "Sketch",
     "datasets",
     "estimate",
     "explain",
@@ -66,6 +71,7 @@ _HOMES = {
     ),
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
+    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
-from mosaic.cli.options import FILE_OPTIONS, SETTINGS
+from mosaic.cli.options import FILE_OPTIONS, SETTINGS, as_parameters
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
@@ -101,7 +101,7 @@ class Session:
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
+        given = as_parameters({name: getattr(self.args, name) for name in names if hasattr(self.args, name)})
         return given | {"verbose": True} if self.bar.verbose else given
 
     def fit(self) -> MOSAIC:

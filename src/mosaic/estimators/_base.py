@@ -172,7 +172,7 @@ class FittedAttributes:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
 
