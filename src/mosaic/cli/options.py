@@ -188,10 +188,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "choice": (
         _option(
-            "--objective", choices=CHOICES["objective"],
-            help="similar: every row is close to a pick (default); explained: all picks together explain most",
-        ),
-        _option(
             "--algorithm", choices=CHOICES["algorithm"],
             help="paper: Algorithm 1 of the paper as written; sketch: by passes over the rows",
         ),
