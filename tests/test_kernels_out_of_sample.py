@@ -12,6 +12,7 @@ from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
 from mosaic.kernels import FEW_FEATURES, Cosine, DiffusionKernel, Linear, Precomputed, heat_features, make_kernel
+from mosaic.parameters import Diffusion
 
 GAMMA = 0.05
 ORACLES = {
@@ -205,7 +206,7 @@ def mean_of_neighbours(G, X, Y, k):
 @pytest.mark.parametrize("k", [1, 6])
 def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y, k):
     X, Y = some_points(rng, 40, 4), some_points(rng, 9, 4)
-    kernel = make_kernel(FORMATS[of_X](X), "diffusion", n_neighbors=k, time=3)
+    kernel = make_kernel(FORMATS[of_X](X), Diffusion(k, 3))
     assert isinstance(kernel, DiffusionKernel)
     G = heat_features(X, n_neighbors=k, time=3).toarray()
     H = mean_of_neighbours(G, X, Y, k)
@@ -218,7 +219,7 @@ def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y
 @pytest.mark.parametrize("kind", FORMATS)
 def test_diffusion_tells_a_point_of_the_graph_from_one_very_near_to_it(rng, kind):
     X = some_points(rng, 40, 4) + 100.0 * (np.arange(4) == 0)
-    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=5)
+    kernel = make_kernel(FORMATS[kind](X), Diffusion(5))
     G = heat_features(X, n_neighbors=5).toarray()
     Y = X[[11, 11]]
     Y[1, 0] *= 1 + 1e-15
@@ -230,7 +231,7 @@ def test_diffusion_tells_a_point_of_the_graph_from_one_very_near_to_it(rng, kind
 @pytest.mark.parametrize("kind", FORMATS)
 def test_diffusion_of_a_point_with_many_copies_takes_the_row_of_one_of_them(kind):
     X = np.repeat(np.arange(4.0)[:, None], 5, axis=0)
-    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=3)
+    kernel = make_kernel(FORMATS[kind](X), Diffusion(3))
     rows = kernel.block(np.arange(10, 15), np.arange(20))
     found = kernel.cross(FORMATS[kind](np.array([[2.0]])))
     assert np.abs(rows - found).max(axis=1).min() < 1e-12

@@ -82,8 +82,7 @@ class DiffusionKernel(Linear):
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [1.0], [5.0], [6.0]]), "diffusion", n_neighbors=1)
+    >>> kernel = DiffusionKernel.of(np.array([[0.0], [1.0], [5.0], [6.0]]), n_neighbors=1)
     >>> kernel.cross(np.array([[0.4], [5.9]])).round(6).tolist()
     [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
     """
