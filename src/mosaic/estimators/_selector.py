@@ -100,7 +100,7 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.rows.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
             AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
