@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosaic import datasets, inspection, metrics, report, rows
+    from mosaic import datasets, metrics, rows, show
     from mosaic.choosing import Selection
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
     from mosaic.exceptions import (
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
         NotPositiveSemidefiniteError,
         SelectionWarning,
     )
-    from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import Progress, solve
+    from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
 
@@ -42,12 +42,11 @@ __all__ = [
     "datasets",
     "estimate",
     "explain",
-    "inspection",
     "load",
     "metrics",
     "path",
-    "report",
     "rows",
+    "show",
     "solve",
 ]
 
@@ -65,9 +64,9 @@ _HOMES = {
         "NotPositiveSemidefiniteError",
         "SelectionWarning",
     ),
-    "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.show": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
