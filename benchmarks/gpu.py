@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from mosaic import MOSAIC
-from mosaic.arrays import parked
 from mosaic.metrics import explained_share
 from mosaic.program.problem import DesignProblem
 
@@ -119,22 +118,6 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     )
 
 
-def parked(n: int = 1_000_000, d: int = 64) -> str:
-    """Seconds of the program with its factor on the device, and in the memory of the host."""
-    X, found = points(n, d), []
-    for room in (parked.ROOM_TO_GROW, float("inf")):
-        parked.ROOM_TO_GROW = room
-        for _ in range(2):  # the second run counts
-            model = MOSAIC(K, random_state=0, memory_budget="8GiB").fit(X)
-            spent, encoding = seconds(lambda model=model: model.selection_.encoding)
-        found.append(spent)
-    parked.ROOM_TO_GROW = 1.5
-    size = 4e-9 * n * encoding.factor.rank
-    assert isinstance(encoding.factor.F, parked.Parked)
-    there, here = found
-    return f"A factor of {size:.1f} GB ({n:,} × {d}): program {there:.2f} s on the device, {here:.2f} s in the memory of the host"
-
-
 def main() -> None:
     """Print the ceilings and the table."""
     quick = sys.argv[1:] == ["quick"]
@@ -151,7 +134,6 @@ def main() -> None:
     for n, d, rank in QUICK if quick else SIZES:
         print(line(n, d, rank, rates, cpu=not quick), flush=True)
         torch.cuda.empty_cache()
-    print(parked())
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.arrays.passes import BLOCK_ROWS, Small, Task
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.sketch.engine import Source, Watch, check_shape, map_run, merge_last
 
@@ -35,7 +35,7 @@ def numbered(frame: Any, row: str = "row") -> Any:
     return frame.rdd.zipWithIndex().map(lambda pair: (*pair[0], pair[1])).toDF(schema)
 
 
-def run_on_spark(frame: Any, task: Task, *, n: int | None = None, row: str = "row") -> Small:
+def run_on_spark(frame: Any, task: Task, *, n: int | None = None, row: str = "row") -> BlockResult:
     """Bring neighbouring rows together in runs of whole blocks, map each where it is, and merge what they gave here.
 
     Parameters
@@ -94,7 +94,7 @@ class SparkSource(Source):
         self.n, self.n_features = frame.count(), len(self.names)
         check_shape(self.n, self.n_features)
 
-    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """One job. Lost executors are Spark's to replace."""
         result = run_on_spark(self.frame, task, n=self.n, row=self.row)
         if watch is not None:

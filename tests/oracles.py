@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
@@ -39,3 +40,16 @@ def ridge_error(F: np.ndarray, C: np.ndarray, chosen: np.ndarray, ridge: float, 
     S = F[chosen]
     solved = np.linalg.solve(S @ S.T + ridge * np.eye(len(S)), S @ C @ S.T)
     return float(np.trace(C) - np.trace(solved) + outside)
+
+
+def gauge(Y: np.ndarray, S: np.ndarray, symmetric: bool = True) -> np.ndarray:
+    """min { Σ|c| : Sᵀc = y } for each y, or with c ≥ 0: by how much the hull of S must grow to reach it; ∞ outside its span."""
+    corners = np.concatenate([S, -S]) if symmetric else S
+    found = [linprog(np.ones(len(corners)), A_eq=corners.T, b_eq=y) for y in Y]
+    return np.array([each.fun if each.status == 0 else np.inf for each in found])
+
+
+def hull_coverage(Y: np.ndarray, chosen: np.ndarray, symmetric: bool = True) -> float:
+    """Σ‖y‖ min(1, 1/γ(y)) / Σ‖y‖: the share of the segments from 0 to the points that lies inside the hull of the chosen."""
+    lengths = np.linalg.norm(Y, axis=1)
+    return float(lengths @ (1.0 / np.maximum(gauge(Y, Y[list(chosen)], symmetric), 1.0)) / lengths.sum())

@@ -70,12 +70,11 @@ def blobs():
 
 PROBLEMS = {
     "swiss roll": lambda: datasets.swiss_roll(700),
-    "trefoil": lambda: datasets.trefoil(700, width=0.3),
+    "trefoil": lambda: datasets.trefoil(700),
     "sphere": lambda: datasets.sphere(700),
-    "union": lambda: datasets.union([datasets.sphere(400), datasets.swiss_roll(300) / 10.0])[0],
+    "union": lambda: np.vstack([datasets.sphere(400) - 5.0, datasets.swiss_roll(300) / 10.0]),
     "embedded, with noise": lambda: datasets.embed(datasets.swiss_roll(700), 40, noise=0.05),
     "uniform outliers": lambda: datasets.contaminate(datasets.swiss_roll(600), 60).X,
-    "clustered outliers": lambda: datasets.contaminate(datasets.sphere(600), 60, kind="clustered").X,
     "far outliers": lambda: datasets.contaminate(datasets.trefoil(600), 60, kind="far").X,
     "gross outliers": lambda: datasets.blobs_with_gross_outliers().X,
     "copies": lambda: np.repeat(datasets.swiss_roll(200), 4, axis=0),

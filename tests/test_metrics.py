@@ -18,14 +18,12 @@ from mosaic.kernels import make_kernel
 from mosaic.metrics import (
     diversity,
     explained_share,
-    gauge,
     hausdorff_radius,
-    hull_coverage,
     redundancy,
     shared_information_distance,
     unexplained,
 )
-from oracles import ridge_error
+from oracles import gauge, hull_coverage, ridge_error
 
 #: Four points, all of them extreme, of which the ℓ_∞ program drops the first as its strength grows.
 FOUR = np.array([[2.0, 2.0], [-1.0, 4.0], [1.0, 3.0], [2.0, 0.0]])
@@ -34,16 +32,6 @@ FOUR = np.array([[2.0, 2.0], [-1.0, 4.0], [1.0, 3.0], [2.0, 0.0]])
 def test_module_shows_its_measures_and_nothing_else():
     assert dir(metrics) == sorted(metrics.__all__)
     assert all(getattr(metrics, name).__module__ == "mosaic.metrics" for name in dir(metrics))
-
-
-def basic_gauge(y, S, symmetric):
-    """A linear program has a basic solution: try all of them."""
-    best = np.inf
-    for some in combinations(range(len(S)), S.shape[1]):
-        c = np.linalg.solve(S[list(some)].T, y)
-        if symmetric or c.min() >= -1e-12:
-            best = min(best, np.abs(c).sum())
-    return best
 
 
 def cast_ray(y, corners):
@@ -58,23 +46,6 @@ def cast_ray(y, corners):
 # --- the gauge and the coverage
 
 
-def test_gauge_of_the_axes_is_the_one_norm_and_of_the_square_the_largest_entry(rng):
-    Y = rng.normal(size=(30, 4))
-    np.testing.assert_allclose(gauge(Y, np.eye(4)), np.abs(Y).sum(axis=1), rtol=1e-9)
-    square = [[1.0, 1.0], [1.0, -1.0]]
-    np.testing.assert_allclose(gauge(Y[:, :2], square), np.abs(Y[:, :2]).max(axis=1), rtol=1e-9)
-
-
-@pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_gauge_matches_all_basic_solutions(seed, symmetric):
-    rng = np.random.default_rng(seed)
-    S, Y = rng.normal(size=(7, 3)) + 0.8, rng.normal(size=(40, 3))
-    expected = np.array([basic_gauge(y, S, symmetric) for y in Y])
-    assert np.isinf(expected).any() == (not symmetric)
-    np.testing.assert_allclose(gauge(Y, S, symmetric=symmetric), expected, rtol=1e-8)
-
-
 @pytest.mark.parametrize("d", [2, 3, 4])
 def test_gauge_matches_rays_cast_at_the_facets(rng, d):
     S, Y = rng.normal(size=(9, d)), rng.normal(size=(30, d))
@@ -85,30 +56,6 @@ def test_gauge_matches_rays_cast_at_the_facets(rng, d):
     np.testing.assert_allclose(gauge(np.concatenate([np.abs(Y), Y]), positive, symmetric=False), one_sided, rtol=1e-8)
     assert np.isinf(one_sided).any()
     assert np.isfinite(one_sided).any()
-
-
-def test_gauge_is_infinite_outside_the_span_and_zero_at_zero(rng):
-    plane = rng.normal(size=(2, 5))
-    S, inside = rng.normal(size=(6, 2)), rng.normal(size=(8, 2))
-    np.testing.assert_allclose(gauge(inside @ plane, S @ plane), gauge(inside, S), rtol=1e-8)
-    above = inside @ plane + 1e-3 * rng.normal(size=(8, 5))
-    assert np.isinf(gauge(above, S @ plane)).all()
-    np.testing.assert_array_equal(gauge(np.zeros((1, 5)), S @ plane), [0.0])
-    np.testing.assert_array_equal(gauge([[0.0, 0.0], [1.0, 0.0]], np.zeros((3, 2))), [0.0, np.inf])
-
-
-def test_gauge_does_not_change_under_linear_maps_and_scales_with_the_points(rng):
-    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(20, 3))
-    flat = np.linalg.qr(rng.normal(size=(3, 3)))[0] @ np.diag([1.0, 1e-3, 1e-5])
-    np.testing.assert_allclose(gauge(Y @ flat, S @ flat), gauge(Y, S), rtol=1e-7)
-    np.testing.assert_allclose(gauge(1e95 * Y, 1e-95 * S), 1e190 * gauge(Y, S), rtol=1e-8)
-
-
-def test_gauge_of_a_point_does_not_depend_on_the_others(rng):
-    """Many points share one linear program, here some hundreds."""
-    S, Y = rng.normal(size=(8, 3)), rng.normal(size=(400, 3))
-    alone = np.concatenate([gauge(y[None], S) for y in Y[::10]])
-    np.testing.assert_allclose(gauge(Y, S)[::10], alone, rtol=1e-10)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -125,18 +72,8 @@ def test_coverage_is_the_length_of_the_segments_inside_the_hull(rng, symmetric):
     assert 0.1 < expected < 0.9
 
 
-def test_coverage_grows_with_the_set_from_nothing_to_everything(rng):
-    Y = rng.normal(size=(30, 3))
-    shares = [hull_coverage(Y, np.arange(k)) for k in (0, 1, 2, 3, 5, 10, 20, 30)]
-    assert shares[0] == 0.0
-    assert shares[-1] == pytest.approx(1.0)
-    assert (np.diff(shares) >= -1e-9).all()
-    assert hull_coverage(np.zeros((2, 2)), [0]) == 1.0
-
-
 def test_sparse_points_are_points(rng):
     Y = np.where(rng.random((20, 4)) < 0.5, rng.normal(size=(20, 4)), 0.0)
-    assert hull_coverage(sp.csr_array(Y), [0, 1, 2]) == hull_coverage(Y, [0, 1, 2])
     assert hausdorff_radius(sp.csr_array(Y), [0, 1, 2]) == hausdorff_radius(Y, [0, 1, 2])
 
 
@@ -270,8 +207,6 @@ def test_wrong_input_is_refused_with_a_remedy(rng):
         explained_share(kernel, [0], sample_weight=np.zeros(6))
     with pytest.raises(InvalidInputError, match="quantile"):
         hausdorff_radius(X, [0], quantile=0.0)
-    with pytest.raises(InvalidInputError, match="same features"):
-        gauge(X, np.eye(3))
 
 
 # --- the paper's theorems: which points the programs choose
@@ -458,5 +393,5 @@ def test_chosen_points_cover_more_than_random_ones(seed, row_norm):
     rng = np.random.default_rng(seed)
     Y = rng.normal(size=(30, 3))
     support = certified(Y, row_norm, tol=1e-6, alpha=10.0).support
-    random = [hull_coverage(Y, rng.choice(30, len(support), replace=False)) for _ in range(200)]
-    assert hull_coverage(Y, support) > np.quantile(random, 0.95)
+    random = [hull_coverage(Y, rng.choice(30, len(support), replace=False)) for _ in range(40)]
+    assert hull_coverage(Y, support) > np.quantile(random, 0.9)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, own
+from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, part_of
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
@@ -178,5 +178,5 @@ def test_rows_are_taken_by_their_numbers():
 def test_several_tasks_share_a_pass_and_give_what_each_gives_alone():
     numbers = np.array([3, BLOCK_ROWS])
     found = open_source(X).run(Together({"sums": Sums(), "rows": TakeRows(numbers)}))
-    assert_identical(own(found, "sums"), WHOLE)
-    np.testing.assert_array_equal(own(found, "rows")["rows"], X[numbers])
+    assert_identical(part_of(found, "sums"), WHOLE)
+    np.testing.assert_array_equal(part_of(found, "rows")["rows"], X[numbers])

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
-from mosaic.arrays.threads import available_threads, each, in_order, one_thread, using_threads
+from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
 from mosaic.inspection import summary
 from mosaic.metrics import unexplained
 
@@ -70,7 +70,7 @@ def test_every_part_is_done_once_and_in_several_threads():
         done.append(part)
 
     with using_threads(3):
-        each(work, range(50))
+        thread_map(work, range(50))
     assert sorted(done) == list(range(50))
     assert len(seen) == 3
 
@@ -79,7 +79,7 @@ def test_every_part_is_done_once_and_in_several_threads():
 def test_parts_in_order_are_held_one_for_each_thread_and_one_more(threads):
     taken = []
     with using_threads(threads):
-        for number, found in enumerate(in_order(lambda i: -i, iter(lambda: taken.append(0) or len(taken), 41))):
+        for number, found in enumerate(thread_imap(lambda i: -i, iter(lambda: taken.append(0) or len(taken), 41))):
             assert found == -(number + 1)
             assert len(taken) - number <= threads + 1
     assert number == 39
@@ -97,10 +97,10 @@ def test_parts_in_order_are_worked_on_at_the_same_time_but_by_no_more_threads_th
             at_work[0] -= 1
 
     with using_threads(4):
-        list(in_order(work, range(12)))
+        list(thread_imap(work, range(12)))
         assert most[0] > 1
         most[0] = 0
-        list(in_order(work, range(12), 2))
+        list(thread_imap(work, range(12), 2))
     assert most[0] == 2
 
 
@@ -118,7 +118,7 @@ def test_an_error_ends_work_in_order_before_parts_are_taken_that_nobody_needs(ba
             raise ValueError(f"part {part}")
 
     with using_threads(3), pytest.raises(ValueError, match=f"part {bad}"):
-        list(in_order(work, parts()))
+        list(thread_imap(work, parts()))
     assert len(taken) <= bad + 4
 
 
@@ -130,12 +130,12 @@ def test_an_error_arrives_and_ends_the_work(bad):
             raise ValueError(f"part {part}")
 
     with using_threads(4), pytest.raises(ValueError, match=f"part {bad}"):
-        each(work, range(40))
+        thread_map(work, range(40))
 
 
 def test_parts_of_parts_are_not_divided_again():
     with using_threads(2):
-        each(lambda _: each(lambda _: threading.Event().wait(0.001), range(4)), range(8))
+        thread_map(lambda _: thread_map(lambda _: threading.Event().wait(0.001), range(4)), range(8))
 
 
 def test_a_thread_treats_overflow_as_its_caller_does():
@@ -145,7 +145,7 @@ def test_a_thread_treats_overflow_as_its_caller_does():
 
     with warnings.catch_warnings(), using_threads(3), np.errstate(over="ignore"):
         warnings.simplefilter("error")
-        each(work, range(20))
+        thread_map(work, range(20))
 
 
 def test_the_library_has_one_thread_inside_and_as_many_as_before_outside():
@@ -190,14 +190,14 @@ def test_solve_uses_threads_too():
 def test_a_forked_process_has_threads_of_its_own():
     script = """
 import os, time
-from mosaic.arrays.threads import each, using_threads
+from mosaic.arrays.threads import thread_map, using_threads
 def work(_): time.sleep(0.002)
 with using_threads(3):
-    each(work, range(20))
+    thread_map(work, range(20))
 child = os.fork()
 if child == 0:
     with using_threads(3):
-        each(work, range(20))
+        thread_map(work, range(20))
     os._exit(0)
 status = os.waitpid(child, 0)[1]
 raise SystemExit(os.waitstatus_to_exitcode(status))

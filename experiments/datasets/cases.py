@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from experiments.datasets import synthetic
+from experiments.datasets.contamination import Kind, outliers_of
 from experiments.datasets.natural import SOURCES, natural_images
 from experiments.datasets.real import Dataset, load
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import BoolArray
-from mosaic.datasets import Kind, contaminate
 from mosaic.exceptions import InvalidInputError
 
 #: Most rows of a test part, and the share of a labelled set that it gets when the training part has no given size.
@@ -68,7 +68,7 @@ def case(
     Parameters
     ----------
     name : see ``load``. Manifolds are drawn anew for each seed
-    contamination : kind of the added outliers, see ``mosaic.datasets.contaminate``; "images" are natural images, grey
+    contamination : kind of the added outliers, see ``outliers_of``; "images" are natural images, grey
         where the set is, resized to its shape
     ratio : outliers to inliers
     n : inliers of the training part. Without it 1000 of a manifold, all but the test part (30 %, at most 1000) of a
@@ -114,9 +114,7 @@ def make_case(
     X = dataset.X[train]
     if contamination is not None:
         images = _images_for(dataset) if contamination == "images" else None
-        X = contaminate(
-            X, float(ratio), kind=contamination, images=images, shuffle=False, random_state=_stream(seed, 2)
-        ).X
+        X = np.vstack([X, outliers_of(X, float(ratio), contamination, images, _stream(seed, 2))])
     return _mixed(dataset, X, train, np.arange(len(X)) >= len(train), test, seed)
 
 

@@ -1,4 +1,4 @@
-"""Quality of a set of points, however it was chosen: coverage, explained share, distances, and similarity of its members.
+"""Quality of a set of points, however it was chosen: explained share, distances, and similarity of its members.
 
 Every metric is a function of the data (points, or a kernel bound to them) and the chosen row numbers, so sets of different
 origin can be compared. For derivations, and the relation of the program to coverage, see docs/math/coverage.md.
@@ -10,26 +10,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
-from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from mosaic.arrays.blocks import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import beside, on_host, rows_of, squares_of_rows
+from mosaic.arrays.xp import on_host, rows_of, squares_of_rows, to_device_of
 from mosaic.checks import real_number
 from mosaic.door import as_points, as_weights
-from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 
 __all__ = [
     "diversity",
     "explained_share",
-    "gauge",
     "hausdorff_radius",
-    "hull_coverage",
     "redundancy",
     "shared_information_distance",
     "unexplained",
@@ -38,135 +34,10 @@ __all__ = [
 
 #: Eigenvalues of K_SS, scaled to unit diagonal, below this share of the largest are rounding errors.
 SMALLEST_EIGENVALUE = 1e-12
-#: A point is in the span of others if its residual is at most this share of its length.
-SPAN_TOLERANCE = 1e-8
-#: A ray that leaves the hull before this length, in coordinates where the span is well scaled, does not enter it.
-SHORTEST_RAY = 1e-9
-#: Non-zeros of one linear program: many rays share one, since setting up a small program takes longer than solving it.
-MOST_PROGRAM_ENTRIES = 1 << 13
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def gauge(Y: ArrayLike, S: ArrayLike, *, symmetric: bool = True) -> FloatArray:
-    """γ(y) = min { Σ_i |c_i| : Σ_i c_i s_i = y }: the factor by which the hull of S must grow to reach y.
-
-    Parameters
-    ----------
-    Y : points, n × d, to compute the gauge of
-    S : points, k × d, that span the hull
-    symmetric : coefficients of either sign, as the program has them: the hull is conv(±S); else c ≥ 0: conv(S ∪ {0})
-
-    Returns
-    -------
-    n numbers: < 1 inside, 1 on the boundary, > 1 outside, infinite where y is not in the span (in the cone) of S
-
-    Notes
-    -----
-    1. Solved along a ray, 1/γ = max { t : t·y in the hull }, which is always feasible; t = 0 means γ = ∞.
-    2. γ does not change under a linear map that is one-to-one on the span. The span is scaled to unit singular values
-       first, where 1/γ of a unit vector lies between 1/√k and 1 (symmetric), however flat S is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> gauge([[3.0, -1.0]], np.eye(2)).round(9)
-    array([4.])
-    >>> gauge([[3.0, -1.0]], [[1.0, 1.0], [1.0, -1.0]]).round(9)
-    array([3.])
-    >>> gauge([[3.0, -1.0]], np.eye(2), symmetric=False)
-    array([inf])
-    """
-    points, corners = in_double(as_points(Y, "Y")), in_double(as_points(S, "S"))
-    if points.shape[1] != corners.shape[1]:
-        raise InvalidInputError(
-            f"Y and S must have the same features; got {points.shape[1]} and {corners.shape[1]}",
-            "Take S from rows of Y.",
-        )
-    return _gauge(points, corners, symmetric)
-
-
-def _gauge(Y: FloatArray, S: FloatArray, symmetric: bool) -> FloatArray:
-    """The gauge, computed in coordinates in which S has unit singular values."""
-    sizes, largest = np.abs(Y).max(axis=1), float(np.abs(S).max(initial=0.0))
-    result = np.where(sizes > 0, np.inf, 0.0)
-    some = np.flatnonzero(sizes > 0)
-    if largest == 0 or not len(some):
-        return result
-    left, values, basis = np.linalg.svd(S / largest, full_matrices=False)
-    rank = int((values > max(S.shape) * np.finfo(np.float64).eps * values[0]).sum())
-    left, values, basis = left[:, :rank], values[:rank], basis[:rank]
-    units = Y[some] / sizes[some, None]
-    inside = units @ basis.T
-    outside = np.linalg.norm(units - inside @ basis, axis=1)
-    reachable = outside <= SPAN_TOLERANCE * np.linalg.norm(units, axis=1)
-    some, coordinates = some[reachable], inside[reachable] / values
-    lengths = np.linalg.norm(coordinates, axis=1)
-    reach = _ray_lengths(coordinates / lengths[:, None], np.concatenate([left, -left]) if symmetric else left)
-    hit = reach > SHORTEST_RAY
-    with np.errstate(over="ignore"):  # a point so far out that no float says how far
-        result[some[hit]] = sizes[some[hit]] / largest * lengths[hit] / reach[hit]
-    return result
-
-
-def _ray_lengths(rays: FloatArray, corners: FloatArray) -> FloatArray:
-    """1/γ = max { t : t·y = Σ_i c_i s_i, Σ_i c_i ≤ 1, c ≥ 0, t ≥ 0 } for every ray y, corners s_i."""
-    k, p = corners.shape
-    lengths = np.empty(len(rays))
-    step = max(1, MOST_PROGRAM_ENTRIES // corners.size)
-    for start in range(0, len(rays), step):
-        some = rays[start : start + step]
-        each = sp.eye_array(len(some))
-        along = sp.csr_array((-some.ravel(), np.repeat(np.arange(len(some)), p), np.arange(some.size + 1)))
-        found = linprog(
-            np.repeat([0.0, -1.0], [len(some) * k, len(some)]),
-            A_eq=sp.hstack([sp.kron(each, corners.T), along]),
-            b_eq=np.zeros(some.size),
-            A_ub=sp.hstack([sp.kron(each, np.ones((1, k))), sp.csr_array((len(some), len(some)))]),
-            b_ub=np.ones(len(some)),
-            method="highs",
-        )
-        if found.status != 0:
-            raise MosaicError(
-                f"the linear program of the gauge was not solved: {found.message}", "Check the scale of Y and S."
-            )
-        lengths[start : start + step] = found.x[len(some) * k :]
-    return lengths
-
-
-def hull_coverage(Y: ArrayLike, chosen: ArrayLike, *, symmetric: bool = True) -> float:
-    """Σ_j ‖y_j‖ min(1, 1/γ(y_j)) / Σ_j ‖y_j‖: the share of the segments from 0 to the points inside the chosen hull.
-
-    Parameters
-    ----------
-    Y : points, n × d: explicit feature vectors
-    chosen : row numbers or mask of the chosen points, which span the hull
-    symmetric : hull conv(±S), else conv(S ∪ {0}); see ``gauge``
-
-    Notes
-    -----
-    1. The numerator is the paper's coverage. Dividing by the total length is ours: it makes 1 the maximum.
-    2. The paper writes the convex hull of the points; the segments start at the origin and its coefficients may have
-       either sign, hence conv(±S). A point in no multiple of the hull has covered length 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Y = np.array([[2.0, 0.0], [0.0, 2.0], [2.0, 2.0]])
-    >>> round(hull_coverage(Y, [0, 2]), 3), round(hull_coverage(Y, [0, 1, 2]), 3)
-    (0.854, 1.0)
-    >>> round(hull_coverage(Y, [0, 2], symmetric=False), 3)  # [0, 2] is no combination with coefficients ≥ 0
-    0.707
-    """
-    points = in_double(as_points(Y, "Y"))
-    corners = points[as_indices(chosen, len(points), "chosen")]
-    lengths = np.linalg.norm(points, axis=1)
-    if not lengths.any():
-        return 1.0
-    covered = lengths / np.maximum(_gauge(points, corners, symmetric), 1.0)
-    return float(covered.sum() / lengths.sum())
 
 
 def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: Any = None) -> FloatArray:
@@ -207,11 +78,11 @@ def unexplained_at(
     errors = tuple(own.copy() for _ in roots)
 
     def explain(rows: slice) -> None:
-        K = kernel.block_beside(rows, chosen) if at is None else kernel.cross_beside(rows_of(at, rows), chosen)
+        K = kernel.device_block(rows, chosen) if at is None else kernel.device_cross(rows_of(at, rows), chosen)
         for left, root in zip(errors, roots, strict=True):
             left[rows] = left_by(root, K, left[rows])
 
-    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, alone=kernel.on_device)
+    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, serial=kernel.on_device)
     return errors
 
 
@@ -233,7 +104,7 @@ def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> Fl
 
 def left_by(root: FloatArray, K: Any, own: FloatArray) -> FloatArray:
     """k_ii − ‖Bᵀ k_iS‖² ≥ 0 for rows with similarities K to the chosen and ``own`` to themselves; B is ``root_of_inverse``."""
-    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ beside(K, root))), 0.0))
+    return np.asarray(np.maximum(own - on_host(squares_of_rows(K @ to_device_of(K, root))), 0.0))
 
 
 @one_thread()

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mosaic.arrays.threads import each
+from mosaic.arrays.threads import thread_map
 from mosaic.arrays.xp import (
     on_host,
     squares_of_rows,
@@ -41,14 +41,14 @@ def in_blocks(
     entries: int = BLOCK_ENTRIES,
     *,
     least: int = 64,
-    alone: bool = False,
+    serial: bool = False,
 ) -> list[Result]:
     """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any.
 
     ``alone`` calls it in this thread only: a device has cores of its own. See ``_threads.using_threads``.
     """
     blocks = row_blocks(n_rows, n_columns, entries, least)
-    return [function(rows) for rows in blocks] if alone else each(function, blocks)
+    return [function(rows) for rows in blocks] if serial else thread_map(function, blocks)
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
@@ -73,21 +73,21 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
         return np.arange(len(weights)), weights
     if float(weights.max()) * size < total:  # no point is heavy
         some = subsample(len(weights), size, random_state)
-        return some, standing_for_all(weights[some].astype(np.float64), size, total)
+        return some, rescale_weights(weights[some].astype(np.float64), size, total)
     is_heavy = weights * size >= total
     heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
     some = np.sort(np.concatenate([heavy, drawn]))
-    return some, standing_for_all(weights[some].astype(np.float64), size, total)
+    return some, rescale_weights(weights[some].astype(np.float64), size, total)
 
 
-def standing_for_all(weights: FloatArray, size: float, total: float) -> FloatArray:
+def rescale_weights(weights: FloatArray, size: float, total: float) -> FloatArray:
     """Weights that make a sample of about ``size`` points stand for all: light points are scaled up, heavy ones keep theirs.
 
     Examples
     --------
     >>> import numpy as np
-    >>> standing_for_all(np.array([1.0, 96.0, 1.0]), 3, 100.0).tolist()
+    >>> rescale_weights(np.array([1.0, 96.0, 1.0]), 3, 100.0).tolist()
     [2.0, 96.0, 2.0]
     """
     rare = weights * size < total

@@ -16,9 +16,9 @@ from mosaic.arrays.xp import (
     as_double,
     as_integers,
     as_unsigned,
-    beside,
     bits,
     block_entries,
+    int64_constant,
     is_on_device,
     namespace,
     on_host,
@@ -26,7 +26,7 @@ from mosaic.arrays.xp import (
     rows_of,
     shifted_right,
     times_power_of_two,
-    whole,
+    to_device_of,
     with_values,
 )
 
@@ -136,7 +136,7 @@ def _codes(X: Any) -> Any:
         codes = _bits(X.data) * multipliers[X.indices]
         codes[X.data == 0] = 0
         return _sums_of_rows(codes, X.indptr)
-    factors = beside(X, multipliers.view(np.int64)) if is_on_device(X) else multipliers
+    factors = to_device_of(X, multipliers.view(np.int64)) if is_on_device(X) else multipliers
     return _sum_of_columns(X, lambda block: _bits(block) * factors)
 
 
@@ -146,8 +146,8 @@ def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
     def add(part: slice) -> Any:
         return namespace(X).sum(of(rows_of(X, part)), axis=1)
 
-    entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
-    return namespace(X).concat(in_blocks(add, X.shape[0], X.shape[1], entries, alone=alone))
+    entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+    return namespace(X).concat(in_blocks(add, X.shape[0], X.shape[1], entries, serial=serial))
 
 
 def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.uint64]:
@@ -225,9 +225,9 @@ def _mixed(values: FloatArray) -> NDArray[np.uint64]:
 
 def _finalised(h: Any) -> Any:
     """The finaliser of splitmix64."""
-    h = h + whole(0x9E3779B97F4A7C15, h)
-    h = (h ^ shifted_right(h, 30)) * whole(0xBF58476D1CE4E5B9, h)
-    h = (h ^ shifted_right(h, 27)) * whole(0x94D049BB133111EB, h)
+    h = h + int64_constant(0x9E3779B97F4A7C15, h)
+    h = (h ^ shifted_right(h, 30)) * int64_constant(0xBF58476D1CE4E5B9, h)
+    h = (h ^ shifted_right(h, 27)) * int64_constant(0x94D049BB133111EB, h)
     return h ^ shifted_right(h, 31)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
-from mosaic.arrays.xp import beside, is_on_device, namespace
+from mosaic.arrays.xp import is_on_device, namespace, to_device_of
 
 #: Columns of a triangle that are multiplied with at a time.
 COLUMNS_OF_A_TRIANGLE = 64
@@ -91,7 +91,7 @@ def with_diagonal(A: Any, values: Any) -> Any:
     if not is_on_device(A):
         A[np.diag_indices_from(A)] += values
         return A
-    entries = beside(A, np.broadcast_to(np.asarray(values), A.shape[0]))
+    entries = to_device_of(A, np.broadcast_to(np.asarray(values), A.shape[0]))
     xp = namespace(A)
     return A + xp.eye(A.shape[0], dtype=A.dtype, device=A.device) * xp.astype(entries, A.dtype)
 

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mosaic.arrays.xp import beside, empty_beside, free_memory, is_on_device, longer, namespace, numpy_dtype, on_host
+from mosaic.arrays.xp import (
+    empty_on_device_of,
+    free_memory,
+    is_on_device,
+    longer,
+    namespace,
+    numpy_dtype,
+    on_host,
+    to_device_of,
+)
 
 #: Free memory that lets a matrix grow on its device, as a multiple of its new size: later steps copy up to half of it.
 ROOM_TO_GROW = 1.5
@@ -84,7 +93,7 @@ class Parked:
         """Rows by their numbers, on the device; by a mask, of which many may be true, in the memory of the host."""
         rows = np.asarray(on_host(rows))
         if rows.dtype != np.bool_:
-            return beside(self.near, np.concatenate([panel[rows] for panel in self.panels], axis=1))
+            return to_device_of(self.near, np.concatenate([panel[rows] for panel in self.panels], axis=1))
         other = Parked(self.near, int(rows.sum()))
         for panel in self.panels:
             other.add(panel.shape[1])
@@ -109,7 +118,7 @@ class Parked:
     def _fetch(self, rows: slice, n_panels: int) -> Any:
         parts = [panel[rows] for panel in self.panels[:n_panels]]
         if not _is_on_gpu(self.near):
-            return beside(self.near, np.concatenate(parts, axis=1))
+            return to_device_of(self.near, np.concatenate(parts, axis=1))
         import torch
 
         self._stream = self._stream or torch.cuda.Stream(self.device)
@@ -121,7 +130,7 @@ class Columns:
     """The columns of a factor F, added block by block: Fᵀ where the points are, or parked if their device has no room for it."""
 
     def __init__(self, near: Any, n: int, dtype: DTypeLike):
-        self._Ft: Any = empty_beside(near, (0, n), dtype)
+        self._Ft: Any = empty_on_device_of(near, (0, n), dtype)
         self._parked: Parked | None = None
         self._earlier = 0  # columns before those that were added last
 

@@ -18,7 +18,7 @@ import numpy as np
 from mosaic.arrays.blocks import IntArray
 
 #: The result for the rows of one block or several: named arrays, which can be sent and saved directly.
-Small: TypeAlias = dict[str, Any]
+BlockResult: TypeAlias = dict[str, Any]
 #: Rows of a block: few enough that a block and its kernel columns fit into memory a few times, and many enough that
 #: merging two nodes costs little compared with mapping a block.
 BLOCK_ROWS = 8192
@@ -31,10 +31,10 @@ Node: TypeAlias = tuple[int, Value]
 class Task(Protocol):
     """What a pass does: pure functions of rows and of results. It is sent to workers, so it is picklable."""
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The result for the rows of one block, the first of which is row ``start`` of the data."""
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Merge the results of two neighbours; ``left`` holds the lower row numbers."""
 
 
@@ -66,13 +66,13 @@ def merge_all(merge: Callable[[Value, Value], Value], nodes: Iterable[Node[Value
 class PerRow:
     """A pass that keeps a result for every row, in their order: arrays with a row for each row of the data."""
 
-    function: Callable[[Any, int], Small]
+    function: Callable[[Any, int], BlockResult]
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The function's result for these rows, the first of which is row ``start``."""
         return self.function(rows, start)
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Concatenate the arrays."""
         return {name: np.concatenate([left[name], right[name]]) for name in left}
 
@@ -83,12 +83,12 @@ class TakeRows:
 
     numbers: IntArray
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The requested rows in this block."""
         here = self.numbers[(self.numbers >= start) & (self.numbers < start + rows.shape[0])]
         return {"rows": np.asarray(rows[here - start])}
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Concatenate the rows."""
         return {"rows": np.concatenate([left["rows"], right["rows"]])}
 
@@ -99,18 +99,20 @@ class Together:
 
     tasks: dict[str, Task]
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The results of all tasks for a block."""
         return self._named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Merge the results of each task."""
-        return self._named({name: task.merge(own(left, name), own(right, name)) for name, task in self.tasks.items()})
+        return self._named(
+            {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
+        )
 
-    def _named(self, found: dict[str, Small]) -> Small:
+    def _named(self, found: dict[str, BlockResult]) -> BlockResult:
         return {f"{name}:{key}": value for name, small in found.items() for key, value in small.items()}
 
 
-def own(small: Small, name: str) -> Small:
+def part_of(small: BlockResult, name: str) -> BlockResult:
     """The result of one of several tasks."""
     return {key.removeprefix(f"{name}:"): value for key, value in small.items() if key.startswith(f"{name}:")}

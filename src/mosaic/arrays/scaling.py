@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import as_double, block_entries, is_on_device, like, numpy_dtype, rows_of
+from mosaic.arrays.xp import as_double, asarray_like, block_entries, is_on_device, numpy_dtype, rows_of
 
 
 def divided(X: Any, scale: FloatArray | None) -> Any:
@@ -18,11 +18,11 @@ def divided(X: Any, scale: FloatArray | None) -> Any:
         return X
     scale = np.maximum(scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
     if is_on_device(X):
-        return X / like(X, scale)
+        return X / asarray_like(X, scale)
     most = LARGEST_IN_SINGLE if X.dtype == np.float32 else LARGEST
     with np.errstate(over="ignore"):
         if not sp.issparse(X):
-            Y = X / like(X, scale)
+            Y = X / asarray_like(X, scale)
             return np.clip(Y, -most, most, out=Y)
         Y = X.copy()  # the same quotients as in the dense case, so that known points are recognised
         Y.data = np.clip(Y.data / scale.astype(X.dtype)[Y.indices], -most, most)
@@ -34,12 +34,12 @@ def row_lengths(X: Any) -> FloatArray:
     if sp.issparse(X):
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     else:
-        entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+        entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
 
         def of(rows: slice) -> FloatArray:
             return row_norms_squared(as_double(rows_of(X, rows)))
 
-        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], entries, alone=alone))
+        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], entries, serial=serial))
     lengths = np.sqrt(squares)
     return np.where(lengths * (LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST) >= 1.0, lengths, 0.0)
 
@@ -64,7 +64,7 @@ class Prepare:
         if not self.directions:
             return X
         lengths = row_lengths(X)
-        factor = like(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+        factor = asarray_like(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
         return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
 
     def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:

@@ -98,13 +98,13 @@ def _limit(numbers: list[int]) -> None:
 
 
 @one_thread()
-def each(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+def thread_map(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """What the function returns for every part, in their order. It is called in the threads of ``using_threads``, in any order.
 
     Examples
     --------
     >>> with using_threads(2):
-    ...     each(lambda i: i * i, range(4))
+    ...     thread_map(lambda i: i * i, range(4))
     [0, 1, 4, 9]
     """
     left, most = deque(enumerate(parts)), _threads.get() or 1
@@ -150,7 +150,7 @@ def each(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Resu
     return [found[number] for number in range(len(found))]
 
 
-def in_order(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
+def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
     """What the function returns for every part, in their order, one by one; for parts that are too large to be held together.
 
     Parts are taken in this thread and worked on ahead in the threads of ``using_threads``, ``most`` of them at most. One part for
@@ -159,7 +159,7 @@ def in_order(function: Callable[[Part], Result], parts: Iterable[Part], most: in
     Examples
     --------
     >>> with using_threads(2):
-    ...     list(in_order(lambda i: i * i, range(4)))
+    ...     list(thread_imap(lambda i: i * i, range(4)))
     [0, 1, 4, 9]
     """
     threads = (_threads.get() or 1) if most is None else min(_threads.get() or 1, most)

@@ -86,24 +86,24 @@ def on_host(A: Any) -> NDArray[Any]:
     return np.asarray(A.get() if hasattr(A, "get") else A)  # CuPy moves arrays by get() alone
 
 
-def beside(A: Any, values: NDArray[Any]) -> Any:
+def to_device_of(A: Any, values: NDArray[Any]) -> Any:
     """NumPy values as an array of the same library and on the same device as A."""
     if not is_on_device(A):
         return values
     return namespace(A).asarray(np.array(values), device=_compat().device(A))
 
 
-def beside_as(A: Any, values: Values) -> Values:
+def as_user_array(A: Any, values: Values) -> Values:
     """The same, for results that users take for arrays of NumPy as well as of their own library."""
-    found: Values = beside(A, values)  # type: ignore[arg-type]
+    found: Values = to_device_of(A, values)  # type: ignore[arg-type]
     return found
 
 
-def like(A: Any, values: NDArray[Any]) -> Any:
+def asarray_like(A: Any, values: NDArray[Any]) -> Any:
     """NumPy values beside A and in its precision."""
     if not is_on_device(A):
         return values.astype(A.dtype, copy=False)
-    return namespace(A).astype(beside(A, values), A.dtype)
+    return namespace(A).astype(to_device_of(A, values), A.dtype)
 
 
 def rows_of(A: Any, rows: Any) -> Any:
@@ -116,12 +116,12 @@ def rows_of(A: Any, rows: Any) -> Any:
         return A.take_rows(rows)
     if not is_on_device(rows):
         rows = np.asarray(rows)
-        rows = beside(A, rows if rows.dtype == np.bool_ else rows.astype(np.int64))
+        rows = to_device_of(A, rows if rows.dtype == np.bool_ else rows.astype(np.int64))
     xp = namespace(A)
     return xp.take(A, numbers_of(rows) if rows.dtype == xp.bool else rows, axis=0)
 
 
-def numbers_beside(A: Any, count: int) -> Any:
+def arange_like(A: Any, count: int) -> Any:
     """0, 1, …, count − 1, where A is."""
     return namespace(A).arange(count, device=_compat().device(A)) if is_on_device(A) else np.arange(count)
 
@@ -147,7 +147,7 @@ def places_among(ascending: Any, values: NDArray[Any]) -> NDArray[np.intp]:
     """For every value the number of entries, which ascend, that are at most as large."""
     if not is_on_device(ascending):
         return np.searchsorted(ascending, values, side="right")
-    found = namespace(ascending).searchsorted(ascending, beside(ascending, values), side="right")
+    found = namespace(ascending).searchsorted(ascending, to_device_of(ascending, values), side="right")
     return np.asarray(on_host(found), np.intp)
 
 
@@ -158,7 +158,7 @@ def zero_at(A: Any, places: NDArray[np.intp]) -> Any:
         return A
     kept = np.ones(A.shape[0], bool)
     kept[places] = False
-    return namespace(A).where(beside(A, kept), A, namespace(A).zeros_like(A))
+    return namespace(A).where(to_device_of(A, kept), A, namespace(A).zeros_like(A))
 
 
 def highest(values: Any) -> float:
@@ -202,7 +202,7 @@ def is_double(A: Any) -> bool:
     return isinstance(A, np.ndarray) and A.dtype == np.float64
 
 
-def empty_beside(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+def empty_on_device_of(A: Any, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """An array without values, of the library of A and on its device."""
     if not is_on_device(A):
         return np.empty(shape, dtype)
@@ -224,7 +224,7 @@ def longer(A: Any, rows: int) -> Any:
     if not is_on_device(A):
         A.resize((A.shape[0] + rows, A.shape[1]), refcheck=False)
         return A
-    return namespace(A).concat([A, empty_beside(A, (rows, A.shape[1]), numpy_dtype(A))], axis=0)
+    return namespace(A).concat([A, empty_on_device_of(A, (rows, A.shape[1]), numpy_dtype(A))], axis=0)
 
 
 def exponential(A: Any) -> Any:
@@ -263,11 +263,11 @@ def with_entries(A: Any, columns: Any, values: Any) -> Any:
         A[np.arange(len(A)), columns] = values
         return A
     xp = namespace(A)
-    here = numbers_beside(A, A.shape[1])[None, :] == columns[:, None]
-    return xp.where(here, values[:, None] if hasattr(values, "shape") else zeros_beside(A, ()) + values, A)
+    here = arange_like(A, A.shape[1])[None, :] == columns[:, None]
+    return xp.where(here, values[:, None] if hasattr(values, "shape") else zeros_on_device_of(A, ()) + values, A)
 
 
-def zeros_beside(A: Any, shape: tuple[int, ...]) -> Any:
+def zeros_on_device_of(A: Any, shape: tuple[int, ...]) -> Any:
     """Zeros in the precision of A, where A is."""
     if not is_on_device(A):
         return np.zeros(shape, A.dtype)
@@ -281,7 +281,7 @@ def with_some_entries(A: Any, rows: NDArray[np.intp], columns: NDArray[np.intp],
         return A
     places, new = np.full(A.shape[0], -1), np.zeros(A.shape[0])
     places[rows], new[rows] = columns, values
-    return with_entries(A, beside(A, places), beside(A, new))
+    return with_entries(A, to_device_of(A, places), to_device_of(A, new))
 
 
 def bits(A: Any) -> Any:
@@ -290,10 +290,10 @@ def bits(A: Any) -> Any:
         return (np.ascontiguousarray(A, dtype=np.float64) + 0.0).view(np.uint64)
     A = as_double(A) + 0.0
     xp = namespace(A)
-    return A.view(xp.int64) if hasattr(A, "view") else beside(A, on_host(A).view(np.int64))
+    return A.view(xp.int64) if hasattr(A, "view") else to_device_of(A, on_host(A).view(np.int64))
 
 
-def whole(number: int, A: Any) -> Any:
+def int64_constant(number: int, A: Any) -> Any:
     """A number below 2⁶⁴ as one that the integers of A, which ``bits`` made, take: their products wrap around alike."""
     return number - (1 << 64 if number >= 1 << 63 else 0) if is_on_device(A) else np.uint64(number)
 
@@ -324,7 +324,7 @@ def with_values(A: Any, places: NDArray[np.intp], values: NDArray[np.uint64]) ->
         return A
     changed = on_host(A).copy()
     changed[places] = values.view(np.int64)
-    return beside(A, changed)
+    return to_device_of(A, changed)
 
 
 def as_unsigned(A: Any) -> NDArray[np.uint64]:
@@ -403,7 +403,7 @@ def _compat() -> Any:
 
 def nearest_column(A: Any, centres: NDArray[np.float64]) -> NDArray[np.intp]:
     """For every row of A the number of the centre whose product with it is largest in size."""
-    return np.asarray(on_host(namespace(A).argmax(abs(A @ like(A, centres.T)), axis=1)), np.intp)
+    return np.asarray(on_host(namespace(A).argmax(abs(A @ asarray_like(A, centres.T)), axis=1)), np.intp)
 
 
 def column_quantiles(A: Any, shares: list[float], weights: NDArray[Any] | None) -> NDArray[np.float64]:

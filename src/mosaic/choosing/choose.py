@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, standing_for_all, subsample
+from mosaic.arrays.blocks import FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.codes import BoolArray
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
@@ -211,7 +211,7 @@ class Chooser:
         everyone = self.material.points.weights
         weights: FloatArray = everyone[self.targets]
         if len(self.targets) < np.count_nonzero(~self.rejected):
-            weights = standing_for_all(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
+            weights = rescale_weights(weights, MOST_TARGETS, float(everyone[~self.rejected].sum()))
         return weights
 
     def picks(self, k: int) -> Picks:

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, IntArray, standing_for_all
+from mosaic.arrays.blocks import FloatArray, IntArray, rescale_weights
 from mosaic.arrays.codes import BoolArray, priority, row_codes
-from mosaic.arrays.passes import Small, TakeRows, Task, Together, own
+from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.settings import Constraints
 
@@ -60,14 +60,14 @@ class Draw:
     def __post_init__(self) -> None:
         self.limits = np.full(len(self.sizes), np.iinfo(np.uint64).max)
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """What a block has of them: the first row of each, the number of its copies, and the row itself."""
         if self.check is not None:
             self.check(rows, start)
         found = self.find(priority(row_codes(rows)), start)
         return found | {"rows": np.asarray(rows[found["first"] - start])}
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """The lowest of two parts; only rows that stay are copied."""
         names = ("kinds", "priority", "first", "copies")
         kept, both = self._lowest(*(np.concatenate([left[name], right[name]]) for name in names))
@@ -79,7 +79,7 @@ class Draw:
             both["rows"] = rows
         return both
 
-    def find(self, priority: NDArray[np.uint64], start: int) -> Small:
+    def find(self, priority: NDArray[np.uint64], start: int) -> BlockResult:
         """What consecutive rows with these priorities have of them, without the rows."""
         stop, bucket = start + len(priority), (priority >> np.uint64(BITS_INSIDE)).astype(np.intp)
         copies = np.ones(len(priority)) if self.weights is None else self.weights[start:stop]
@@ -96,7 +96,7 @@ class Draw:
 
     def _lowest(
         self, kinds: IntArray, priority: NDArray[np.uint64], first: IntArray, copies: FloatArray
-    ) -> tuple[IntArray, Small]:
+    ) -> tuple[IntArray, BlockResult]:
         """The lowest of every kind, and their places. Of equal rows, the first comes first."""
         order = np.argsort(priority, kind="stable")
         if self.kinds is not None:
@@ -142,7 +142,7 @@ class Drawn:
 
 
 def draw_by_passes(
-    run: Callable[[str, Task], Small],
+    run: Callable[[str, Task], BlockResult],
     n: int,
     size: int,
     constraints: Constraints | None = None,
@@ -152,8 +152,8 @@ def draw_by_passes(
     kinds, sizes, named = _named(n, size, constraints)
     tasks: dict[str, Task] = {"draw": Draw(sizes, kinds, check=check), "named": TakeRows(named)}
     looked = run("look", Together(tasks))
-    found = own(looked, "draw")
-    parts = [(found["first"], found["rows"]), (named, own(looked, "named")["rows"])]
+    found = part_of(looked, "draw")
+    parts = [(found["first"], found["rows"]), (named, part_of(looked, "named")["rows"])]
     enough = float(found["buckets"].sum()) * max(1.0 / size, MANY_COPIES / n)
     often = _often(found, enough)
     if often.any():
@@ -171,7 +171,7 @@ def draw_in_memory(X: Any, size: int, constraints: Constraints, weights: FloatAr
     kinds, sizes, named = _named(n, size, constraints)
     priorities = priority(row_codes(X))
 
-    def look(task: Draw) -> Small:
+    def look(task: Draw) -> BlockResult:
         parts = (task.find(priorities[a : a + ROWS_AT_ONCE], a) for a in range(0, n, ROWS_AT_ONCE))
         found = next(parts)
         for part in parts:
@@ -199,31 +199,31 @@ def _named(n: int, size: int, constraints: Constraints | None) -> tuple[IntArray
     return kinds, (size, *[each] * len(constraints.names)), np.unique(named)
 
 
-def _often(found: Small, enough: float) -> BoolArray:
+def _often(found: BlockResult, enough: float) -> BoolArray:
     """Mask of the buckets in which rows that were not drawn may have so many copies that they are in the sample in any case."""
     known = found["kinds"] == 0
     drawn = (found["priority"][known] >> np.uint64(BITS_INSIDE)).astype(np.intp)
     return np.asarray(found["buckets"] - np.bincount(drawn, found["copies"][known], BUCKETS) >= enough)
 
 
-def _frequent(more: Small, found: Small, enough: float) -> Small:
+def _frequent(more: BlockResult, found: BlockResult, enough: float) -> BlockResult:
     """The rows with many copies that were not drawn."""
     drawn = found["priority"][found["kinds"] == 0]
     often = (more["copies"] >= enough) & ~np.isin(more["priority"], drawn)
     return {name: more[name][often] for name in more if name != "buckets"}
 
 
-def _joined(found: Small, more: Small) -> Small:
+def _joined(found: BlockResult, more: BlockResult) -> BlockResult:
     names = ("kinds", "priority", "first", "copies")
     return {name: np.concatenate([found[name], more[name]]) for name in names} | {"buckets": found["buckets"]}
 
 
-def _drawn(found: Small, numbers: IntArray, rows: Any, enough: float) -> Drawn:
+def _drawn(found: BlockResult, numbers: IntArray, rows: Any, enough: float) -> Drawn:
     sampled = found["kinds"] == 0
     places = np.searchsorted(numbers, found["first"][sampled])
     is_drawn, copies = np.zeros(len(numbers), dtype=bool), np.ones(len(numbers))
     is_drawn[places], copies[places] = True, found["copies"][sampled]
     weights = np.ones(len(numbers))
     total = float(found["buckets"].sum())
-    weights[is_drawn] = standing_for_all(copies[is_drawn], total / enough, total)
+    weights[is_drawn] = rescale_weights(copies[is_drawn], total / enough, total)
     return Drawn(numbers, rows, is_drawn, copies, weights)

@@ -164,7 +164,8 @@ def explain_rows(
     return [_explained(selection, one, columns, reasons.get(one.row, []), labels) for one in asked]
 
 
-class _Asked(NamedTuple):
+@dataclass(frozen=True)
+class _Asked:
     """A row, where it is in memory, its point (-1 for none), its prepared numbers if it is no point, and what is known of it."""
 
     row: int
@@ -214,7 +215,8 @@ def _explained(
     labels: RowLabels,
 ) -> Explanation:
     material, rows = selection.material, selection.rows
-    rank, members, closest, similarity = None, np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0)
+    rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
+    similarity: FloatArray = np.zeros(0)
     if len(rows) and asked.elsewhere is None:
         similarity = selection.kernel.block(np.array([asked.point]), selection.chosen).ravel()
     elif len(rows):
@@ -236,8 +238,8 @@ def _explained(
         why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
         why = why or _likeness(selection, asked, closest.tolist(), labels)
         must = " It had to be included." if asked.at in material.constraints.must else ""
-        about = "about " if selection.is_sampled else ""
-        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {about}{counted(round(stands_for), 'row')}; {why}.{must}"
+        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
+        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
     elif asked.status == "outlier":
         fate = "rejected" if selection.settings.outliers == "reject" else "reported"
         odd = "it" if not reasons else f"{oddities(reasons)}. It"

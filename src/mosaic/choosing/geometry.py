@@ -28,7 +28,6 @@ from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, in_blocks, in_double
 from mosaic.arrays.scaling import Prepare, row_lengths
 from mosaic.arrays.xp import (
     as_double,
-    beside,
     block_entries,
     column_quantiles,
     host_rows,
@@ -36,6 +35,7 @@ from mosaic.arrays.xp import (
     namespace,
     on_host,
     rows_of,
+    to_device_of,
 )
 from mosaic.choosing.points import Points
 from mosaic.choosing.settings import Settings, is_auto
@@ -177,8 +177,8 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         def call(part: slice) -> Any:
             return on_host(of(as_double(rows_of(X, part)), part))
 
-        entries, alone = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
-        return np.array(in_blocks(call, X.shape[0], X.shape[1], entries, alone=alone))
+        entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
+        return np.array(in_blocks(call, X.shape[0], X.shape[1], entries, serial=serial))
 
     xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())
     ends = over_rows(lambda Y, _: xp.stack([xp.min(Y, axis=0), xp.max(Y, axis=0)]))
@@ -190,8 +190,8 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         """Σ_i ω_i ((x_ij − lowest_j) / unit_j − centre_j)^power, of every column j."""
 
         def of(Y: Any, part: slice) -> Any:
-            Y = ((Y - beside(Y, lowest)) / beside(Y, unit) - beside(Y, centre)) ** power
-            return xp.sum(Y, axis=0) if weights is None else beside(Y, weights[part]) @ Y
+            Y = ((Y - to_device_of(Y, lowest)) / to_device_of(Y, unit) - to_device_of(Y, centre)) ** power
+            return xp.sum(Y, axis=0) if weights is None else to_device_of(Y, weights[part]) @ Y
 
         return np.asarray(over_rows(of).sum(axis=0))
 

@@ -25,21 +25,21 @@ from scipy.optimize import brentq
 from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.codes import BoolArray
 from mosaic.arrays.xp import (
+    asarray_like,
     at_least_zero,
     block_entries,
-    empty_beside,
+    empty_on_device_of,
     exponential,
     in_precision_of,
     is_on_device,
     largest_of,
-    like,
     namespace,
     numpy_dtype,
     on_host,
     rows_of,
     square_root,
     with_entries,
-    zeros_beside,
+    zeros_on_device_of,
 )
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel
@@ -192,16 +192,16 @@ class Cover:
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
         dtype = np.float64 if len(rows) * len(columns) <= MOST_IN_DOUBLE else np.float32
-        S = empty_beside(self.kernel.distances_beside(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
+        S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
         def fill(part: slice) -> None:
-            D = in_precision_of(S, self.kernel.distances_beside(columns[part], rows))
+            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows))
             if self.kernel.order == 2:
                 D = square_root(D)
             D *= -1.0 / self.reach
             S[part, ...] = exponential(D)
 
-        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, alone=self.kernel.on_device)
+        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, serial=self.kernel.on_device)
         return S.T
 
 
@@ -252,8 +252,8 @@ class Similar:
         2. Of equal gains, the first candidate wins. Ties are common: two points that resemble only each other have equal
            gains, and rounding must not decide between them.
         """
-        S, weights, openings = self.S, like(self.S, self.weights), _Openings(slots)
-        best, maximum = like(S, np.zeros(S.shape[0])), namespace(S).maximum
+        S, weights, openings = self.S, asarray_like(self.S, self.weights), _Openings(slots)
+        best, maximum = asarray_like(S, np.zeros(S.shape[0])), namespace(S).maximum
         grain = (1e-12 if numpy_dtype(S) == np.float64 else 1e-7) * float(self.weights.sum()) or 1.0
 
         def choose(candidate: int, gain: float) -> Pick:
@@ -293,7 +293,7 @@ class Similar:
         1. Ends when no exchange raises the sum by 1e-9 of it (1e-6 in single precision), or after ``MOST_SWEEPS`` sweeps.
         2. Of exchanges that are equally good up to rounding, the first is made.
         """
-        S, weights, picks = self.S, like(self.S, self.weights), list(chosen)
+        S, weights, picks = self.S, asarray_like(self.S, self.weights), list(chosen)
         n_candidates = S.shape[1]
         if not picks:
             return picks
@@ -333,7 +333,7 @@ def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> Flo
         rows = part if isinstance(candidates, slice) else candidates[part]
         gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
 
-    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), alone=is_on_device(C))
+    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), serial=is_on_device(C))
     return gains
 
 
@@ -360,7 +360,7 @@ class _Nearest(NamedTuple):
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
         indicator = None
         if is_on_device(weights) or count <= FEW_PICKS:
-            indicator = with_entries(zeros_beside(weights, (weights.shape[0], count)), place, weights)
+            indicator = with_entries(zeros_on_device_of(weights, (weights.shape[0], count)), place, weights)
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)
         else:
@@ -398,7 +398,7 @@ class _Nearest(NamedTuple):
             )
 
         entries = block_entries(C, CACHED_SIMILARITIES)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, alone=is_on_device(C))
+        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, serial=is_on_device(C))
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:
@@ -434,7 +434,7 @@ def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
     entries = block_entries(chosen, CACHED_SIMILARITIES)
-    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, alone=on_device), strict=True)
+    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, serial=on_device), strict=True)
     place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     return place, first, second
 

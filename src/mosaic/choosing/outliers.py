@@ -51,7 +51,7 @@ from scipy.stats import binom
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
 from mosaic.arrays.codes import BoolArray
-from mosaic.arrays.xp import absolute, beside, namespace, on_host, rows_of, with_some_entries
+from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
@@ -187,9 +187,9 @@ class EffectiveCounts:
         counts = np.empty(len(members))
 
         def count(rows: slice) -> None:
-            counts[rows] = self._counts(kernel.block_beside(members[rows], self.places), own[members[rows]])
+            counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), kernel.block_entries, alone=kernel.on_device)
+        in_blocks(count, len(members), len(self.places), kernel.block_entries, serial=kernel.on_device)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -198,19 +198,19 @@ class EffectiveCounts:
 
         def count(rows: slice) -> None:
             new = rows_of(Y, rows)
-            counts[rows] = self._counts(self.reference.cross_beside(new), self.reference.diagonal_at(new))
+            counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        entries, alone = self.reference.block_entries, self.reference.on_device
-        in_blocks(count, Y.shape[0], self.reference.n, entries, alone=alone)
+        entries, serial = self.reference.block_entries, self.reference.on_device
+        in_blocks(count, Y.shape[0], self.reference.n, entries, serial=serial)
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
         xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
         K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
-        left = K @ beside(K, np.eye(size) - self.R)
+        left = K @ to_device_of(K, np.eye(size) - self.R)
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
-        explained = (left * K) @ beside(K, self.strengths[:, :, None])
+        explained = (left * K) @ to_device_of(K, self.strengths[:, :, None])
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
         known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
         # The similarity to itself, which a given kernel need not hold.
@@ -218,7 +218,7 @@ class EffectiveCounts:
         is_new = np.ones(programs * rows)
         is_new[known] = 0.0
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
-        total = on_host(xp.reshape(Q, (programs, rows, size)) @ beside(Q, self.weights[:, :, None])).ravel()
+        total = on_host(xp.reshape(Q, (programs, rows, size)) @ to_device_of(Q, self.weights[:, :, None])).ravel()
         counts = np.divide(total + is_new * itself, largest, out=np.ones(len(total)), where=largest > 0).clip(1.0)
         return np.asarray(np.exp(np.log(counts).reshape(programs, rows).mean(axis=0)))
 
@@ -229,7 +229,7 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
     """
     longest = float(diagonal.max())
     varies = bool((diagonal != longest).any())
-    nearest = on_host(namespace(K).max(K - beside(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
+    nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
     program, row = np.nonzero(apart <= SAME_POINT * (own + longest))
     lengths = own[row, None] + diagonal[program]

@@ -25,7 +25,6 @@ from mosaic.arrays.codes import equal_rows, row_codes, row_priorities
 from mosaic.arrays.xp import (
     as_double,
     as_unsigned,
-    beside,
     block_entries,
     inverse_order,
     is_on_device,
@@ -35,6 +34,7 @@ from mosaic.arrays.xp import (
     rows_of,
     sortable,
     squares_of_rows,
+    to_device_of,
 )
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.choosing.settings import Constraints
@@ -159,7 +159,9 @@ def _centre_distances(X: Any, weights: FloatArray) -> Any:
     """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
     if is_on_device(X):
         parts = list(row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)))
-        centre = sum(beside(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(weights.sum())
+        centre = sum(to_device_of(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(
+            weights.sum()
+        )
         return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
     centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
@@ -200,7 +202,7 @@ def _by_centrality(X: Any, steps: Any, priority: Any) -> Any:
     values, numbers = take(steps, order), take(priority, order)
     tied = (values[1:] == values[:-1]) & (numbers[1:] == numbers[:-1])
     if bool(namespace(steps).any(tied)):
-        return beside(steps, np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps))))
+        return to_device_of(steps, np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps))))
     return order
 
 

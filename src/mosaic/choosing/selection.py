@@ -169,7 +169,7 @@ class Selection:
         def compare(rows: slice) -> None:
             nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
 
-        in_blocks(compare, self.kernel.n, len(self.chosen), alone=self.kernel.on_device)
+        in_blocks(compare, self.kernel.n, len(self.chosen), serial=self.kernel.on_device)
         nearest[self.chosen] = np.arange(len(self.chosen))
         return nearest
 
@@ -251,13 +251,13 @@ class Selection:
 
         def compare(rows: slice) -> None:
             new = rows_of(Y, rows)
-            K, own = kernel.cross_beside(new), kernel.diagonal_at(new)
+            K, own = kernel.device_cross(new), kernel.diagonal_at(new)
             if root is not None:
                 error[rows] = _share(left_by(root, K, own), own)
             if labels:
                 label[rows] = self._labels(on_host(K), new, own, None if flagged is None else flagged[rows])
 
-        in_blocks(compare, Y.shape[0], kernel.n, alone=kernel.on_device)
+        in_blocks(compare, Y.shape[0], kernel.n, serial=kernel.on_device)
         return label, error
 
     def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
@@ -298,7 +298,7 @@ class Selection:
             similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
 
         if len(self.chosen):
-            in_blocks(compare, len(labels), len(self.chosen), alone=self.chosen_kernel.on_device)
+            in_blocks(compare, len(labels), len(self.chosen), serial=self.chosen_kernel.on_device)
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 

@@ -118,7 +118,7 @@ def _write_outliers(answer: OutliersAnswer) -> None:
     odd = sorted((row for row in answer.rows if row.is_outlier), key=lambda row: row.score)
     if odd:
         write()
-        columns = {
+        columns: dict[str, list[Any]] = {
             "row": [row.row for row in odd],
             "id": [row.name or "" for row in odd],
             "look like it": [row.effective_count for row in odd],
@@ -209,9 +209,10 @@ def _write_placed(answer: PredictAnswer) -> None:
     if stands_for:
         picks = [pick for pick, _ in stands_for.most_common()]
         similarity = {
-            pick: [row.similarity for row in answer.rows if row.representative == pick] for pick in picks[:20]
+            pick: [row.similarity or 0.0 for row in answer.rows if row.representative == pick]
+            for pick in picks[:MOST_ROWS]
         }
-        columns = {
+        columns: dict[str, list[Any]] = {
             "row of the model": [pick.row for pick in picks],
             "id": [pick.name or "" for pick in picks],
             "new rows": [stands_for[pick] for pick in picks],

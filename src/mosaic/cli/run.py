@@ -114,7 +114,9 @@ class Run:
 
     def fit(self) -> MOSAIC:
         """Fit the selector with the options."""
-        return MOSAIC(**self.settings()).fit(self.table, **self.constraints())
+        model = MOSAIC(**self.settings())
+        model.fit(self.table, **self.constraints())
+        return model
 
     # ------------------------------------------------------------------------------------------------------------ outputs
 

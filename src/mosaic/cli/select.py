@@ -101,7 +101,7 @@ def write_selected(answer: SelectAnswer) -> None:
     write()
     if answer.picks:
         # A reason begins with rank and number of rows, which have their own columns.
-        columns = {
+        columns: dict[str, list[Any]] = {
             "rank": [pick.rank for pick in answer.picks],
             "row": [pick.row for pick in answer.picks],
             "id": [pick.name or "" for pick in answer.picks],

@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Self, TextIO
 
@@ -117,7 +117,7 @@ def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
         write(f"{what}: {visible(path)}")
 
 
-def write_table(columns: dict[str, Sequence[Any]], more: str) -> None:
+def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
     """Write the first rows of a table, by column. The last column takes the remaining width, and numbers are aligned right.
 
     Columns that say nothing are left out; ``more`` says where further rows are.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic._frames import column_names
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double
 from mosaic.arrays.codes import BoolArray
-from mosaic.arrays.passes import PerRow, Small, TakeRows
+from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, explain_rows, odd_columns, oddities
 from mosaic.door import check_entries
@@ -31,7 +31,7 @@ class Question:
     selection: Selection
     name: str
 
-    def __call__(self, rows: Any, start: int) -> Small:
+    def __call__(self, rows: Any, start: int) -> BlockResult:
         """The answers for the rows of a block."""
         check_entries(rows, None, first_row=start)
         return {"answer": getattr(self.selection, self.name)(self.selection.material.geometry.prepare(rows))}

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import BoolArray
-from mosaic.arrays.xp import beside_as
+from mosaic.arrays.xp import as_user_array
 from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_row
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import computing_in_threads
@@ -67,7 +67,7 @@ class FittedAttributes:
 
     def _given(self, values: Values) -> Values:
         """Values as an array of the library, and on the device, of the data of fit."""
-        return beside_as(getattr(self._found.kernel, "X", values), values)
+        return as_user_array(getattr(self._found.kernel, "X", values), values)
 
     def save(self, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
         """Write the fitted model to a file that ``mosaic.load`` reads, in any process: numbers and JSON, no pickle.

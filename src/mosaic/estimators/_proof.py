@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.passes import PerRow, Small, Task
+from mosaic.arrays.passes import BlockResult, PerRow, Task
 from mosaic.arrays.xp import is_on_device, on_host, rows_of
 from mosaic.choosing import CERTIFIED_GAP, Answers, Material, Points, Selection, SelectionCertificate, Settings
 from mosaic.choosing.budget import DEFAULT_ALPHA
@@ -21,7 +21,7 @@ from mosaic.metrics import unexplained_at
 from mosaic.program.bounds import bound_of, strength_for_k
 from mosaic.program.encoding import Encoding
 from mosaic.program.loop import Status
-from mosaic.program.pose import Posed, Roles
+from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.solve import encode
 from mosaic.rows import open_source
 
@@ -139,7 +139,7 @@ class InMemory:
         settings: Settings,
         gap: float,
         alpha: float | None,
-        lam: float | Callable[[Posed], float] | None,
+        lam: float | Callable[[PosedProblem], float] | None,
     ) -> Encoding:
         points, kernel = self.everyone(material)
         known = None if callable(lam) else self._known(material)
@@ -171,7 +171,7 @@ class InMemory:
         ridge = total / float(weights.sum())
         with_ridge, without = unexplained_at(kernel, chosen, [ridge, 0.0])
 
-        def lam(posed: Posed) -> float:
+        def lam(posed: PosedProblem) -> float:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
         is_set = settings.mode == "paper" or settings.alpha is not None or settings.lam is not None
@@ -206,7 +206,7 @@ class InMemory:
         return np.asarray(points.spread(material.solved.influence / copies, 0.0))
 
 
-def answers_by_pass(selection: Selection, run: Callable[[str, Task], Small]) -> Answers:
+def answers_by_pass(selection: Selection, run: Callable[[str, Task], BlockResult]) -> Answers:
     """Answers for all rows, from one pass over them."""
     return _with_own(selection, Answers(**run("answers for all rows", PerRow(partial(_answers_at, selection)))))
 
@@ -219,7 +219,7 @@ def _with_own(selection: Selection, found: Answers) -> Answers:
     return Answers(*values)
 
 
-def _answers_at(selection: Selection, rows: Any, start: int) -> Small:
+def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
     """The answers of a selection for any rows."""
     return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
 

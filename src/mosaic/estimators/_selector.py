@@ -20,7 +20,7 @@ from mosaic._frames import n_rows, take_rows
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.codes import BoolArray
 from mosaic.arrays.passes import TakeRows
-from mosaic.arrays.xp import beside_as, is_on_device, rows_of
+from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
@@ -33,7 +33,7 @@ from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import is_source, open_source
-from mosaic.rows.naming import as_row, as_rows
+from mosaic.rows.naming import as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
@@ -473,15 +473,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
         passes are also read in passes here.
         """
-        return beside_as(X, self._ask(X, "labels_at"))
+        return as_user_array(X, self._ask(X, "labels_at"))
 
     def transform(self, X: Any) -> FloatArray:
         """Similarities to the representatives, points × representatives, in the order of their rank."""
-        return beside_as(X, self._ask(X, "similarities_at"))
+        return as_user_array(X, self._ask(X, "similarities_at"))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
-        return beside_as(X, self._ask(X, "log_counts_at"))
+        return as_user_array(X, self._ask(X, "log_counts_at"))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""

@@ -147,7 +147,7 @@ class Facts:
     8
     """
 
-    #: The fitted estimator; the open table of its rows, which numbers and names them, if there is one; whether picks are left out.
+    #: The fitted estimator; the open table of its rows, which numbers and names them; whether picks are left out.
     model: Any
     file: Any = None
     outliers_only: bool = False
@@ -255,8 +255,8 @@ class Facts:
         if self.file is not None:
             rows = np.asarray(self.file.numbers(rows))
         counts = np.asarray(selection.material.counts)[shown]
-        xy = plane.points.T
-        return Map(plane.method, list(plane.axes), rows, *xy, status.tolist(), selection.labels[shown], counts)
+        x, y = plane.points.T
+        return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
 
     @property
     def settings(self) -> Settings:

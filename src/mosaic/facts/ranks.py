@@ -28,7 +28,7 @@ COUNT_BINS = 120
 
 
 class RowsInMemory:
-    """The rows in memory and their distinct points: all of them, or the sample of a fit by passes. Rows without weight are left out.
+    """Rows in memory and their distinct points: all, or the sample of a fit by passes; those without weight are left out.
 
     Attributes
     ----------

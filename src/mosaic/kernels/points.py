@@ -17,21 +17,21 @@ from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, FloatArray, IntArray, r
 from mosaic.arrays.scaling import row_lengths
 from mosaic.arrays.xp import (
     as_double,
+    asarray_like,
     at_least_zero,
-    beside,
     block_entries,
     exponential,
     highest,
     host_rows,
     is_on_device,
-    like,
     namespace,
     numpy_dtype,
     on_host,
     rows_of,
     squares_of_rows,
     sums_of_differences,
-    zeros_beside,
+    to_device_of,
+    zeros_on_device_of,
 )
 from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
@@ -82,7 +82,7 @@ class Kernel(ABC):
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         """K[rows][:, columns] in float64."""
 
-    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
+    def device_block(self, rows: Rows, columns: IntArray) -> Any:
         """The same where the points are: an array of their library, on their device."""
         return self.block(rows, columns)
 
@@ -98,7 +98,7 @@ class Kernel(ABC):
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
         """k(y_i, x_j), len(Y) × len(columns), in float64, for new points Y (checked by ``as_points``) and own points j."""
 
-    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
         """The same where the points are."""
         return self.cross(Y, columns)
 
@@ -114,12 +114,12 @@ class Kernel(ABC):
 
         It is 0 where it may be rounding alone: the root of that would be 1e-8, enough to choose between points that are alike.
         """
-        return on_host(self.distances_beside(rows, columns))
+        return on_host(self.device_distances(rows, columns))
 
-    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
+    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         """The same where the points are."""
-        diagonal, K = self.diagonal(), self.block_beside(rows, columns)
-        lengths, others = beside(K, diagonal[rows]), beside(K, diagonal[columns])
+        diagonal, K = self.diagonal(), self.device_block(rows, columns)
+        lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
 
     def distances_at(self, Y: Any) -> FloatArray:
@@ -187,9 +187,9 @@ class PointKernel(Kernel):
         return numpy_dtype(self.X)
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return on_host(self.block_beside(rows, columns))
+        return on_host(self.device_block(rows, columns))
 
-    def block_beside(self, rows: Rows, columns: IntArray) -> Any:
+    def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
     @property
@@ -212,9 +212,9 @@ class PointKernel(Kernel):
         return replace(self, X=self._prepared(Y))
 
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        return on_host(self.cross_beside(Y, columns))
+        return on_host(self.device_cross(Y, columns))
 
-    def cross_beside(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
         return self._between(self._prepared(Y), self._rows(columns))
 
     def diagonal_at(self, Y: Any) -> FloatArray:
@@ -241,7 +241,7 @@ class StationaryKernel(PointKernel):
             scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
         return exponential(scaled)
 
-    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
+    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         """D between own points."""
         return self._distances(self._rows(rows), self._rows(columns))
 
@@ -268,7 +268,7 @@ class RBF(StationaryKernel):
         It is the median of some rows, because a few outliers would move a mean far away from most points.
         """
         some = host_rows(self.X, np.arange(0, self.n, -(-self.n // CENTRE_ROWS)))
-        return beside(self.X, np.median(some, axis=0))
+        return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
         if _by_coordinates(A, B):
@@ -282,7 +282,7 @@ class RBF(StationaryKernel):
         lengths, others = squared_lengths(A), squared_lengths(B)
         return squared_distances(A, B, lengths, others), lengths, others
 
-    def distances_beside(self, rows: Rows, columns: IntArray) -> Any:
+    def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         A, B = self._rows(rows), self._rows(columns)
         if _by_coordinates(A, B):
             return self._distances(A, B)
@@ -310,7 +310,7 @@ def _certain(D: Any, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
-        return namespace(D).where(share * (lengths[:, None] + others) >= D, zeros_beside(D, ()), D)
+        return namespace(D).where(share * (lengths[:, None] + others) >= D, zeros_on_device_of(D, ()), D)
     i, j = np.nonzero(share * (lengths[:, None] + highest(others)) >= D)  # few; the rest is decided
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
@@ -510,7 +510,7 @@ def in_format_of(X: Any, Y: Any) -> Any:
             "Pass the same columns in the same order.",
         )
     if is_on_device(X):
-        return as_double(Y if is_on_device(Y) else beside(X, dense(Y)))
+        return as_double(Y if is_on_device(Y) else to_device_of(X, dense(Y)))
     Y = on_host(Y).astype(np.float64)
     return sp.csr_array(Y) if sp.issparse(X) else dense(Y)
 
@@ -562,5 +562,5 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
             f"the first is `row {int(zero[0])}` of {name}",
             "Drop these rows or use `kernel='linear'`.",
         )
-    scale = like(X, 1.0 / lengths)
+    scale = asarray_like(X, 1.0 / lengths)
     return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]

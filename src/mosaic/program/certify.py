@@ -12,7 +12,6 @@ from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squa
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.xp import (
     as_double,
-    beside,
     highest,
     host_rows,
     is_on_device,
@@ -21,13 +20,14 @@ from mosaic.arrays.xp import (
     on_host,
     rows_of,
     squares_of_rows,
+    to_device_of,
 )
 from mosaic.kernels import Kernel
 from mosaic.program.algorithms import SolverName, first_order
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor
 from mosaic.program.loop import Solution, Status, run
-from mosaic.program.pose import Posed, Roles
+from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.problem import DesignProblem, RowNorm, RowProgram
 from mosaic.program.reference import solve_reference
 from mosaic.program.working_set import solve_design
@@ -80,7 +80,7 @@ class CertifiedRun:
         """Whether no finer factor is possible: rank, memory or rounding stopped it, not its tolerance."""
         return self.factor.stopped != "tolerance"
 
-    def solve(self, posed: Posed, start: FloatArray | None = None) -> tuple[Solution, Encoding]:
+    def solve(self, posed: PosedProblem, start: FloatArray | None = None) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
         problem = posed.problem.with_lam(self.lam)
         try:
@@ -90,7 +90,7 @@ class CertifiedRun:
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
             return solution, self._certify(problem, posed, solution)
 
-    def better(self, encoding: Encoding, fewer: Posed) -> Encoding:
+    def better(self, encoding: Encoding, fewer: PosedProblem) -> Encoding:
         """The encoding, or one with fewer candidates if its value is lower; the lower bound holds for both."""
         other = self.solve(fewer)[1]
         if other.certificate.at_most >= encoding.certificate.at_most:
@@ -104,7 +104,7 @@ class CertifiedRun:
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
 
-    def _run(self, problem: DesignProblem, posed: Posed, start: FloatArray | None) -> Solution:
+    def _run(self, problem: DesignProblem, posed: PosedProblem, start: FloatArray | None) -> Solution:
         """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``; rows are scaled by cost, as in the problem."""
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
@@ -152,7 +152,7 @@ class CertifiedRun:
             targets = np.sqrt(self.weights)[:, None] * targets
         return np.ascontiguousarray(np.asarray(targets, np.float64).T)
 
-    def _certify(self, problem: DesignProblem, posed: Posed, solution: Solution) -> Encoding:
+    def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
         """Undo costs, share rows among equal points, and certify for the kernel itself.
 
         If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
@@ -243,19 +243,19 @@ def _kernel_excess(
         return factor.error
     chosen = members[exposed]
     F_chosen = host_rows(factor.F, chosen)
-    Δ = kernel.block_beside(chosen, chosen)
-    Δ = Δ - beside(Δ, F_chosen) @ beside(Δ, F_chosen.T)
+    Δ = kernel.device_block(chosen, chosen)
+    Δ = Δ - to_device_of(Δ, F_chosen) @ to_device_of(Δ, F_chosen.T)
     inside = max(rows.quadratic(Δ, weights, exposed), 0.0)
     bound = float((np.sqrt(factor.error) + np.sqrt(inside)) ** 2)
     if bound <= room or factor.error > room:
         return bound
 
     def across(targets: slice) -> float:
-        Δ, F = kernel.block_beside(targets, chosen), as_double(rows_of(factor.F, targets))
-        F = F if is_on_device(F) else beside(Δ, F)  # the factor of few points on a device is not there
-        Δ = Δ - F @ beside(F, F_chosen.T)
-        products = Δ * rows.columns_beside(F, exposed, targets)
+        Δ, F = kernel.device_block(targets, chosen), as_double(rows_of(factor.F, targets))
+        F = F if is_on_device(F) else to_device_of(Δ, F)  # the factor of few points on a device is not there
+        Δ = Δ - F @ to_device_of(F, F_chosen.T)
+        products = Δ * rows.device_columns(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 
-    cross = sum(in_blocks(across, kernel.n, len(exposed), kernel.block_entries, alone=kernel.on_device))
+    cross = sum(in_blocks(across, kernel.n, len(exposed), kernel.block_entries, serial=kernel.on_device))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

@@ -20,7 +20,7 @@ from scipy.linalg import solve_triangular
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, row_norms_squared, subsample_of_weights
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
-from mosaic.arrays.xp import beside, host_rows, numpy_dtype, on_host, rows_of
+from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 from mosaic.program.factor import Factor
@@ -139,9 +139,9 @@ class DesignRows:
         """Some rows at some distinct points."""
         return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
 
-    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+    def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
         """Some rows at the points with these rows of F, targets × places, where F is."""
-        return F @ beside(F, self.maps[places].T)
+        return F @ to_device_of(F, self.maps[places].T)
 
     def misfit(self) -> float:
         """Σ_i ω_i ‖f_i − F_Sᵀ r_i‖², from the rows themselves and not from the formulas of the elimination."""
@@ -156,7 +156,7 @@ class DesignRows:
         """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
         few = "maps" not in self.__dict__  # the other rows may never be needed
         maps = self._priced(places) if few else self.maps[places]
-        return float(np.vdot(on_host(A @ beside(A, maps)), maps @ self.design.C))
+        return float(np.vdot(on_host(A @ to_device_of(A, maps)), maps @ self.design.C))
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ class GivenRows:
         """Some rows at some points."""
         return self.R[places][:, targets]
 
-    def columns_beside(self, F: Any, places: IntArray, targets: slice) -> Any:
+    def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
         """Some rows at some points, targets × places, where F is."""
-        return beside(F, self.part(places, targets).T)
+        return to_device_of(F, self.part(places, targets).T)
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
         """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A."""

@@ -17,17 +17,17 @@ from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks
 from mosaic.arrays.parked import Columns
 from mosaic.arrays.xp import (
     as_double,
+    asarray_like,
     at_least_zero,
-    beside,
     cumulated,
     host_rows,
     in_precision_of,
     is_on_device,
-    like,
     namespace,
     on_host,
     places_among,
     squares_of_rows,
+    to_device_of,
     zero_at,
 )
 from mosaic.checks import one_of, whole_number
@@ -189,9 +189,9 @@ class _Pivoting:
     ):
         self.kernel, self.method, self.rng = kernel, method, rng
         self.largest = float(diagonal.max())
-        self.columns = Columns(kernel.block_beside(slice(0, 1), np.zeros(1, np.intp)), kernel.n, kernel.dtype)
+        self.columns = Columns(kernel.device_block(slice(0, 1), np.zeros(1, np.intp)), kernel.n, kernel.dtype)
         self.residual, self.ω, self.rows_matter = (
-            beside(self.columns.near, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
+            to_device_of(self.columns.near, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
         )
         self.pivots: list[int] = []
 
@@ -256,20 +256,20 @@ class _Pivoting:
         except np.linalg.LinAlgError:
             L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
         rank, columns = self.rank, self.columns
-        at_pivots = like(columns.near, host_rows(columns.F, pivots) if rank else np.zeros((len(pivots), 0)))
+        at_pivots = asarray_like(columns.near, host_rows(columns.F, pivots) if rank else np.zeros((len(pivots), 0)))
         columns.add(len(pivots))
-        inverse = like(columns.near, np.linalg.inv(L))
+        inverse = asarray_like(columns.near, np.linalg.inv(L))
 
         def extend(rows: slice) -> None:
-            part = in_precision_of(columns.near, self.kernel.block_beside(rows, pivots).T)
+            part = in_precision_of(columns.near, self.kernel.device_block(rows, pivots).T)
             if rank:
                 part = part - at_pivots @ columns.before(rows)
             new = inverse @ part
             columns.put(rows, new)
             self.residual[rows] -= as_double(squares_of_rows(new.T))
 
-        entries, alone = self.kernel.block_entries, self.kernel.on_device
-        in_blocks(extend, self.kernel.n, max(len(pivots), rank), entries, alone=alone)
+        entries, serial = self.kernel.block_entries, self.kernel.on_device
+        in_blocks(extend, self.kernel.n, max(len(pivots), rank), entries, serial=serial)
         worst = float(namespace(self.residual).min(self.residual))
         if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
             j = int(namespace(self.residual).argmin(self.residual))

@@ -15,7 +15,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.linalg import cholesky, solve_with, sum_of_squares, with_diagonal
-from mosaic.arrays.xp import like, on_host
+from mosaic.arrays.xp import asarray_like, on_host
 from mosaic.program.loop import Solution, Status, run
 from mosaic.program.problem import Bounds, DesignProblem, Evaluation
 
@@ -77,7 +77,7 @@ class InteriorPoint:
 
         def direction(target: FloatArray | float) -> tuple[FloatArray, FloatArray]:
             """Solve the Newton system that aims at η ζ = target (to first order)."""
-            d = np.asarray(on_host(solve_with(factor, like(factor, target / eta - gradient))), np.float64)
+            d = np.asarray(on_host(solve_with(factor, asarray_like(factor, target / eta - gradient))), np.float64)
             return d, (target - zeta * d) / eta - zeta
 
         d, dz = direction(0.0)

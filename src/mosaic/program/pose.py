@@ -97,7 +97,7 @@ def _check_range(name: str, smallest: float, largest: float, limit: float) -> No
 
 
 @dataclass(frozen=True)
-class Posed:
+class PosedProblem:
     """The design problem over distinct points: rows and prices of candidates.
 
     Attributes
@@ -115,7 +115,7 @@ class Posed:
     initial: IntArray
 
     @classmethod
-    def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> Posed:
+    def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> PosedProblem:
         """The problem for distinct points with these roles and the kernel F Fᵀ."""
         F, weights = factor.F, roles.weights
         C = weighted_gram(F, weights)
@@ -137,7 +137,7 @@ class Posed:
             initial = np.searchsorted(roles.allowed, initial[np.isin(initial, roles.allowed)])
         return cls(problem, lam_crit, roles.allowed, cost, initial)
 
-    def restrict(self, kept: BoolArray) -> Posed:
+    def restrict(self, kept: BoolArray) -> PosedProblem:
         """The same problem with fewer candidates; the solver begins with all of them."""
         problem = self.problem.restrict(np.flatnonzero(kept))
         cost = None if self.cost is None else self.cost[kept]

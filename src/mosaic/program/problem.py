@@ -33,18 +33,18 @@ from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks,
 from mosaic.arrays.linalg import cholesky, inverse, solve_lower, solve_with, sum_of_squares, with_diagonal
 from mosaic.arrays.xp import (
     as_double,
-    beside,
+    asarray_like,
     block_entries,
-    empty_beside,
+    empty_on_device_of,
     highest,
     host_rows,
     is_double,
     is_on_device,
-    like,
     namespace,
     on_host,
     rows_of,
     squares_of_rows,
+    to_device_of,
 )
 from mosaic.exceptions import InvalidInputError
 
@@ -139,9 +139,9 @@ class DesignProblem:
         return T
 
     @cached_property
-    def _T_beside(self) -> Any:
+    def _device_T(self) -> Any:
         """T where F is, in the precision of the problem's evaluations."""
-        return beside(self.F, self.T)
+        return to_device_of(self.F, self.T)
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """The same targets, fewer candidates, as NumPy arrays. With ``for_steps``, their rows stay where they are, and matrices
@@ -156,7 +156,7 @@ class DesignProblem:
             columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
             small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
         elif for_steps or "T" in self.__dict__:
-            for known in ("T", "_T_beside"):  # shared, because they depend on the targets alone
+            for known in ("T", "_device_T"):  # shared, because they depend on the targets alone
                 if known == "T" or known in self.__dict__:
                     small.__dict__[known] = getattr(self, known)
         return small
@@ -164,7 +164,7 @@ class DesignProblem:
     def with_lam(self, lam: float) -> DesignProblem:
         """The same data at another strength."""
         other = replace(self, lam=lam)
-        for known in ("T", "_T_beside", "_grams"):
+        for known in ("T", "_device_T", "_grams"):
             if known in self.__dict__:
                 other.__dict__[known] = self.__dict__[known]
         return other
@@ -214,7 +214,7 @@ class DesignProblem:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
         L = cholesky(self._M(eta))
         X = solve_lower(L, self.F.T)
-        A = solve_lower(L, self._T_beside)
+        A = solve_lower(L, self._device_T)
         Y = A.T @ X
         v = np.asarray(on_host(squares_of_rows(Y.T)), np.float64)
         inner = sum_of_squares(A)
@@ -262,7 +262,7 @@ class DesignProblem:
         return Evaluation(inner, max(inner - float(eta @ v), 0.0), v, curvature)
 
     def _M(self, eta: FloatArray) -> FloatArray:
-        scaled = beside(self.F, np.sqrt(eta))[:, None] * self.F
+        scaled = to_device_of(self.F, np.sqrt(eta))[:, None] * self.F
         M: FloatArray = with_diagonal(scaled.T @ scaled, 1.0 / self.lam)
         return M
 
@@ -277,21 +277,21 @@ class DesignProblem:
         E = self.lam * self.T
         if len(used):
             small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
-            E = on_host(small.solve_M(eta[used], small._T_beside))
+            E = on_host(small.solve_M(eta[used], small._device_T))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
     def scores(self, E: FloatArray, candidates: Any = None) -> Any:
         """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision, where the rows are."""
         F = self.F if candidates is None else candidates
-        E = like(F, E)
-        z = empty_beside(F, (F.shape[0],), np.float64)
+        E = asarray_like(F, E)
+        z = empty_on_device_of(F, (F.shape[0],), np.float64)
 
         def score(rows: slice) -> None:
             Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
 
         in_blocks(
-            score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES), alone=is_on_device(F)
+            score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES), serial=is_on_device(F)
         )
         return z
 
@@ -349,15 +349,15 @@ def critical_strength(lengths: Any) -> float:
 
 def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
     """C = Σ_i ω_i f_i f_iᵀ in float64."""
-    roots = None if (weights == 1).all() else like(F, np.sqrt(weights))
+    roots = None if (weights == 1).all() else asarray_like(F, np.sqrt(weights))
 
     def gram(rows: slice) -> FloatArray:
         block = rows_of(F, rows) if roots is None else rows_of(F, rows) * roots[rows][:, None]
         return on_host(block.T @ block)
 
     C = np.zeros((F.shape[1], F.shape[1]))
-    entries, alone = block_entries(F, GRAM_ENTRIES), is_on_device(F)
-    for part in in_blocks(gram, F.shape[0], F.shape[1], entries, alone=alone):
+    entries, serial = block_entries(F, GRAM_ENTRIES), is_on_device(F)
+    for part in in_blocks(gram, F.shape[0], F.shape[1], entries, serial=serial):
         C += part
     return C
 

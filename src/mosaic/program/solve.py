@@ -27,7 +27,7 @@ from mosaic.program.certify import CertifiedRun, Progress
 from mosaic.program.encoding import Encoding
 from mosaic.program.factor import factorize
 from mosaic.program.loop import Status
-from mosaic.program.pose import Posed, Roles
+from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
 
 __all__ = ["Progress", "encode", "solve"]
@@ -166,7 +166,7 @@ def encode(
     kernel: Kernel,
     *,
     alpha: float | None = None,
-    lam: float | Callable[[Posed], float] | None = None,
+    lam: float | Callable[[PosedProblem], float] | None = None,
     row_norm: RowNorm = "l2",
     solver: SolverName = "auto",
     tol: float = 1e-4,
@@ -207,7 +207,7 @@ def encode(
             )
             if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
                 factor = replace(factor, F=on_host(factor.F))
-        posed = Posed.of(factor, of_points, row_norm)
+        posed = PosedProblem.of(factor, of_points, row_norm)
         if lam is None:
             strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
         else:

@@ -23,8 +23,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.xp import (
+    arange_like,
     as_double,
-    beside,
     block_entries,
     highest,
     host_rows,
@@ -32,11 +32,11 @@ from mosaic.arrays.xp import (
     largest_of,
     namespace,
     nearest_column,
-    numbers_beside,
     numbers_of,
     on_host,
     rows_of,
     squares_of_rows,
+    to_device_of,
 )
 from mosaic.program.interior_point import run_interior_point
 from mosaic.program.loop import Record, Solution, Status
@@ -134,7 +134,7 @@ class _WorkingSet:
         self.problem, self.rng = problem, rng
         n = problem.n
         self.lengths = as_double(squares_of_rows(problem.F)) ** 0.5  # of the candidates left
-        self.left = numbers_beside(problem.F, n)  # their numbers
+        self.left = arange_like(problem.F, n)  # their numbers
         self.rows = problem.F  # F[left]
         size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
@@ -169,7 +169,7 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if is_whole:
-            self.z = beside(self.left, np.zeros(self.left.shape[0]))  # no candidate is left outside the set
+            self.z = to_device_of(self.left, np.zeros(self.left.shape[0]))  # no candidate is left outside the set
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -238,7 +238,7 @@ class _WorkingSet:
         """Mask of the candidates left that are no members."""
         outside = np.ones(self.problem.n, dtype=bool)
         outside[self.members] = False
-        return rows_of(beside(self.left, outside), self.left)
+        return rows_of(to_device_of(self.left, outside), self.left)
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
@@ -262,8 +262,8 @@ class _WorkingSet:
         def find(part: slice) -> None:
             cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
 
-        entries, alone = block_entries(self.rows, BLOCK_ENTRIES), is_on_device(self.rows)
-        in_blocks(find, len(places), len(centres), entries, alone=alone)
+        entries, serial = block_entries(self.rows, BLOCK_ENTRIES), is_on_device(self.rows)
+        in_blocks(find, len(places), len(centres), entries, serial=serial)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])

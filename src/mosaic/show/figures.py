@@ -143,9 +143,8 @@ def _number(ax: Any, points: FloatArray, *, size: float, reach: float) -> None:
         for place in NUMBER_PLACES:
             shift = np.array(place) * (half + 0.75 * reach * unit)
             box = np.concatenate([pixels[i] + shift - half, pixels[i] + shift + half])
-            apart = ((box[:2] >= boxes[:, 2:]) | (box[2:] <= boxes[:, :2])).any(axis=1)
-            apart[i] = True
-            if apart.all() and ax.bbox.padded(2).contains(*(pixels[i] + shift)):
+            overlaps = ((box[:2] < boxes[:, 2:]) & (box[2:] > boxes[:, :2])).all(axis=1)
+            if not np.delete(overlaps, i).any() and ax.bbox.padded(2).contains(*(pixels[i] + shift)):
                 boxes = np.vstack([boxes, box])
                 style = {
                     "ha": "center",

@@ -94,10 +94,13 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "map": _map(facts, rows_of, group_of),
         "groups": groups,
         "certificate": {
-            "sentence": proven.sentence, "excess": proven.excess, "excesses": _excesses(facts, proven.excess), "ridge": proven.ridge,
+            "sentence": proven.sentence,
+            "excess": proven.excess,
+            "excesses": _excesses(facts, proven.excess),
+            "ridge": proven.ridge,
         },
         "settings": _settings(facts, notes, command),
-    }  # fmt: skip
+    }
 
 
 def _groups(facts: Facts, rows_of: Any) -> tuple[IntArray, dict[str, Any] | None]:

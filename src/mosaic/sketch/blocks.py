@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.linalg import times_triangle
-from mosaic.arrays.passes import Small
+from mosaic.arrays.passes import BlockResult
 from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
 from mosaic.program.factor import nothing_to_compare
@@ -71,7 +71,7 @@ class GramSum:
     basis: Basis
     prepare: Prepare = AS_THEY_ARE
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The sums over a block."""
         p = self.basis.kernel.n
         G, trace = np.zeros((p, p)), 0.0
@@ -82,7 +82,7 @@ class GramSum:
             trace += float(self.basis.kernel.diagonal_at(Y).sum())
         return {"G": G, "trace": np.float64(trace)}
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Sums of sums."""
         return {name: left[name] + right[name] for name in left}
 
@@ -102,7 +102,7 @@ class Scores:
     seed: int
     prepare: Prepare = AS_THEY_ARE
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The largest score, the worst rows, and the drawn rows of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
         worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
@@ -116,15 +116,15 @@ class Scores:
         u = ((priority(codes, self.seed) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
         with np.errstate(divide="ignore"):
             keys = np.where(left > 0, np.log(u) / left, -np.inf)  # the largest keys are a draw in proportion to Δ_jj
-        found: Small = {"largest": z2.max(), "sum_left": left.sum()}
+        found: BlockResult = {"largest": z2.max(), "sum_left": left.sum()}
         for name, values in (("worst", worst), ("drawn", keys)):
             best = np.argsort(-values, kind="stable")[: 4 * self.size]
             found |= _listed(name, values[best], codes[best], best + start, np.asarray(rows[best]))
         return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Merge the worst and the drawn rows."""
-        found: Small = {"largest": np.maximum(left["largest"], right["largest"])}
+        found: BlockResult = {"largest": np.maximum(left["largest"], right["largest"])}
         found["sum_left"] = left["sum_left"] + right["sum_left"]
         for name in (n for n in left if n not in found):
             found[name] = np.concatenate([left[name], right[name]])
@@ -147,7 +147,7 @@ class LargestScores:
     size: int
     prepare: Prepare = AS_THEY_ARE
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The largest values of a block."""
         z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
         for part, Y, F in self.basis.features_of(rows, self.prepare):
@@ -156,22 +156,22 @@ class LargestScores:
             z2[part] = row_norms_squared(times_triangle(F, self.U, lower=True))
         return self._kept(z2, codes, longest)
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Merge the largest values."""
         z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
         return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
 
-    def _kept(self, z2: FloatArray, codes: Any, longest: float) -> Small:
+    def _kept(self, z2: FloatArray, codes: Any, longest: float) -> BlockResult:
         _, once = np.unique(codes, return_index=True)
         once = once[np.argsort(-z2[once], kind="stable")[: self.size]]
         return {"values": z2[once], "codes": codes[once], "longest": np.asarray(longest)}
 
 
-def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> Small:
+def _listed(name: str, values: Any, codes: Any, first: Any, rows: Any) -> BlockResult:
     return {f"{name}_values": values, f"{name}_codes": codes, f"{name}_first": first, f"{name}_rows": rows}
 
 
-def _distinct(found: Small, size: int) -> Small:
+def _distinct(found: BlockResult, size: int) -> BlockResult:
     """The distinct points with the largest values in each list: four times ``size``, to have enough to choose from."""
     result = dict(found)
     for name in ("worst", "drawn"):

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.arrays.passes import BLOCK_ROWS, Node, Small, Task
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.sketch.engine import Source, Watch, as_rows, check_shape, map_run, merge_last, merge_runs
@@ -81,7 +81,7 @@ class DaskSource(Source):
         rows = da.Array(rows.dask, rows.name, (lengths, (len(columns),)), meta=rows)
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
-    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """Run a task for each run of blocks and a tree of mergers. Dask replaces lost workers."""
         import cloudpickle
         from dask.base import get_scheduler
@@ -121,7 +121,7 @@ class DaskSource(Source):
         return result
 
 
-def _on_this_machine(whole: Any, name: str, finished: Callable[[int], None]) -> Small:
+def _on_this_machine(whole: Any, name: str, finished: Callable[[int], None]) -> BlockResult:
     from dask.callbacks import Callback
 
     def count(key: Any, *_: Any) -> None:
@@ -129,11 +129,11 @@ def _on_this_machine(whole: Any, name: str, finished: Callable[[int], None]) -> 
             finished(key[1])
 
     with Callback(posttask=count):
-        result: Small = whole.compute()
+        result: BlockResult = whole.compute()
     return result
 
 
-def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: Callable[[int], None]) -> Small:
+def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: Callable[[int], None]) -> BlockResult:
     """Wait for the result of a pass; an interruption cancels the pass."""
     import dask
     from dask.utils import parse_bytes
@@ -154,7 +154,7 @@ def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: C
             future.add_done_callback(lambda _: events.put(None))
             while (run := events.get()) is not None:
                 finished(run)
-            result: Small = future.result()
+            result: BlockResult = future.result()
         except BaseException:
             if future.done():
                 future.release()  # the traceback would keep it, and the cluster its result
@@ -213,7 +213,9 @@ def _task(payload: bytes) -> Any:
     return pickle.loads(payload)
 
 
-def map_chunk(rows: Any, payload: bytes, run_rows: int, report: str, block_id: tuple[int, int]) -> list[Node[Small]]:
+def map_chunk(
+    rows: Any, payload: bytes, run_rows: int, report: str, block_id: tuple[int, int]
+) -> list[Node[BlockResult]]:
     """Map a run, and notify the client if this is a worker of a cluster."""
     nodes = map_run(_task(payload), rows, block_id[0] * run_rows)
     if (distributed := sys.modules.get("distributed")) is not None:
@@ -222,6 +224,6 @@ def map_chunk(rows: Any, payload: bytes, run_rows: int, report: str, block_id: t
     return nodes
 
 
-def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[Small]]]) -> Any:
+def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[BlockResult]]]) -> Any:
     """Merge several runs into one."""
     return merge(_task(payload), runs)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.passes import BLOCK_ROWS, Node, Small, Task, merge_all, merge_nodes
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all, merge_nodes
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError
 
@@ -43,7 +43,7 @@ class Source(ABC):
     most_threads: int | None = None
 
     @abstractmethod
-    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """Map all rows, in blocks, and merge the results (see ``passes``).
 
         Parameters
@@ -66,7 +66,7 @@ class Passes:
         self.source, self.tell = source, tell
         self.stamps = [_stamp(file) for file in source.files]
 
-    def run(self, name: str, task: Task) -> Small:
+    def run(self, name: str, task: Task) -> BlockResult:
         """The result of a pass."""
         started, tell = time.monotonic(), self.tell
 
@@ -119,7 +119,7 @@ def as_rows(rows: Any) -> Any:
     return np.require(rows, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
-def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:
+def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
     """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense.
 
     If there are 2^m whole blocks, and a multiple of 2^m blocks before them, the result is a single node.
@@ -129,13 +129,13 @@ def map_run(task: Task, rows: Any, start: int) -> list[Node[Small]]:
         return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
 
 
-def merge_runs(task: Task, runs: Iterable[list[Node[Small]]]) -> list[Node[Small]]:
+def merge_runs(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> list[Node[BlockResult]]:
     """Merge the nodes of neighbouring runs into those of one run."""
     with one_thread():
         return merge_nodes(task.merge, chain.from_iterable(runs))
 
 
-def merge_last(task: Task, runs: Iterable[list[Node[Small]]]) -> Small:
+def merge_last(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> BlockResult:
     """The result of the pass, from the nodes of all runs."""
     with one_thread():
         return merge_all(task.merge, chain.from_iterable(runs))

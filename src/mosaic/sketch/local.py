@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from mosaic.arrays.passes import BLOCK_ROWS, Node, Small, Task, merge_all
-from mosaic.arrays.threads import in_order, using_threads
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
+from mosaic.arrays.threads import thread_imap, using_threads
 from mosaic.checks import check_jobs
 from mosaic.exceptions import InvalidInputError
 from mosaic.sketch.engine import Source, Watch, as_rows, check_shape
@@ -51,16 +51,16 @@ class LocalSource(Source):
     def release(self, n_rows: int) -> None:
         """Release the memory that reading this many rows has taken, if any."""
 
-    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """Map the blocks in threads, those of the caller or ``n_jobs``, and merge the results in order."""
         check_jobs(self.n_jobs)
 
-        def work(block: tuple[int, Any]) -> Small:
+        def work(block: tuple[int, Any]) -> BlockResult:
             start, rows = block
             return task.map_block(rows, start)
 
-        def nodes() -> Iterator[Node[Small]]:
-            for number, small in enumerate(in_order(work, self._blocks(), self._threads())):
+        def nodes() -> Iterator[Node[BlockResult]]:
+            for number, small in enumerate(thread_imap(work, self._blocks(), self._threads())):
                 done = min((number + 1) * BLOCK_ROWS, self.n)
                 self.release(done)
                 if watch is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._frames import numeric_part, to_matrix
-from mosaic.arrays.passes import BLOCK_ROWS, Node, Small, Task, merge_all
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.threads import one_thread
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.sketch.engine import Source, Watch, as_rows, check_shape
@@ -62,7 +62,7 @@ class RaySource(Source):
             return cls(X, numeric_part(rest).column_names, n)
         return cls(X, list(tensors), n, _width(tensors, rest))
 
-    def run(self, task: Task, *, watch: Watch | None = None) -> Small:
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """Run a task for each block and a tree of mergers. Ray replaces lost workers."""
         import ray
         from ray.exceptions import RayTaskError
@@ -92,7 +92,7 @@ class RaySource(Source):
                 wait_for_one()
 
         try:
-            result: Small = ray.get(merge_all(partial(_remote(merge).remote, shared), nodes()))
+            result: BlockResult = ray.get(merge_all(partial(_remote(merge).remote, shared), nodes()))
         except RayTaskError as error:
             if isinstance(error.cause, MosaicError):
                 raise error.cause from error
@@ -143,13 +143,13 @@ def cut(block: Any, columns: list[str], vectors: bool, cuts: list[int]) -> Any:
     return tuple(np.split(rows, cuts)) if cuts else rows
 
 
-def map_block(task: Task, start: int, *parts: Any) -> tuple[None, Small]:
+def map_block(task: Task, start: int, *parts: Any) -> tuple[None, BlockResult]:
     """Map a block. The first value only signals completion, so that it can be awaited without fetching the result."""
     with one_thread():
         return None, task.map_block(as_rows(np.concatenate(parts)), start)
 
 
-def merge(task: Task, left: Small, right: Small) -> Small:
+def merge(task: Task, left: BlockResult, right: BlockResult) -> BlockResult:
     """Merge the results of two neighbours."""
     with one_thread():
         return task.merge(left, right)

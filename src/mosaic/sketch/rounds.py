@@ -31,7 +31,7 @@ from scipy.linalg import solve_triangular
 
 from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows
-from mosaic.arrays.passes import Small, Task
+from mosaic.arrays.passes import BlockResult, Task
 from mosaic.arrays.scaling import Prepare
 from mosaic.kernels import PointKernel
 from mosaic.program.encoding import Certificate, DesignRows, Encoding
@@ -44,7 +44,7 @@ from mosaic.sketch.sample import AS_THEY_ARE, Sample, counted, with_rows
 
 Rule: TypeAlias = Literal["violation", "error"]
 #: Runs a pass, given its name and its task. A name is never used for two tasks.
-Run: TypeAlias = Callable[[str, Task], Small]
+Run: TypeAlias = Callable[[str, Task], BlockResult]
 
 #: Largest rank of the factor for the program of the sample, and the gap to which this program is solved.
 SAMPLE_RANK, SAMPLE_GAP = 500, 3e-3
@@ -158,7 +158,7 @@ def _solve(
     basis: Basis,
     candidates: IntArray,
     kernel: PointKernel,
-    sums: Small,
+    sums: BlockResult,
     alpha: float | None,
     lam: float | None,
     lam_crit: float | None,
@@ -284,7 +284,7 @@ def _error_map(solved: _Solved) -> FloatArray:
 
 def _newcomers(
     kernel_of: Callable[[FloatArray], PointKernel],
-    scores: Small,
+    scores: BlockResult,
     size: int,
     rule: Rule,
     prepare: Prepare,
@@ -308,7 +308,9 @@ def _newcomers(
     return some.with_more(drawn.take(finite[: size - len(some)]))
 
 
-def _needed(basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: Small, most: int) -> IntArray:
+def _needed(
+    basis: Basis, pivots: IntArray, candidates: IntArray, solved: _Solved, sums: BlockResult, most: int
+) -> IntArray:
     """Candidates to keep: all but those with a zero row whose removal adds almost nothing to tr Δ.
 
     Removing pivot j alone raises tr Δ by (K⁻¹ G K⁻¹)_jj / (K⁻¹)_jj, with K the similarity between the pivots.

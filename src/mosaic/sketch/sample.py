@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import row_codes
-from mosaic.arrays.passes import Small, Task
+from mosaic.arrays.passes import BlockResult, Task
 from mosaic.arrays.scaling import Prepare
 
 #: Rows are compared without any preparation.
@@ -54,7 +54,9 @@ def with_rows(rows: FloatArray, codes: NDArray[np.uint64], first: NDArray[np.int
     return Sample(rows, codes, first, np.ones(len(codes)), np.ones(len(codes)))
 
 
-def counted(run: Callable[[str, Task], Small], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE) -> Sample:
+def counted(
+    run: Callable[[str, Task], BlockResult], name: str, points: Sample, prepare: Prepare = AS_THEY_ARE
+) -> Sample:
     """Points that were not drawn, by the codes of their prepared rows, with the number of copies and the first row of each."""
     if not len(points):
         return points
@@ -71,7 +73,7 @@ class Copies:
     codes: NDArray[np.uint64]
     prepare: Prepare = AS_THEY_ARE
 
-    def map_block(self, rows: Any, start: int) -> Small:
+    def map_block(self, rows: Any, start: int) -> BlockResult:
         """The counts and first rows in a block."""
         codes = row_codes(self.prepare(rows))
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
@@ -81,6 +83,6 @@ class Copies:
         np.minimum.at(first, place[found], found + start)
         return {"counts": counts, "first": first}
 
-    def merge(self, left: Small, right: Small) -> Small:
+    def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
         """Sum of the counts, minimum of the first rows."""
         return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}
