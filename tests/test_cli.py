@@ -170,7 +170,7 @@ def test_outliers_are_those_of_the_detector(folder, capsys, points):
 
 
 def test_outliers_have_a_report(folder, capsys, points):
-    from mosaic.report import report_html
+    from mosaic.show import report_html
 
     ran = run(capsys, "outliers", "points.csv", "--report", "odd.html", "--title", "The odd ones", "--json", "-q")
     assert ran.code == 0
@@ -193,7 +193,7 @@ def small_sample(monkeypatch):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)

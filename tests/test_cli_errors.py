@@ -301,7 +301,7 @@ def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, 
     def lacking(*args, **more):
         raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
 
-    monkeypatch.setattr("mosaic.cli.session.write_report", lacking)
+    monkeypatch.setattr("mosaic.cli.run.write_report", lacking)
     ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
     assert ran.code == 6
     assert "Jinja2" in ran.err

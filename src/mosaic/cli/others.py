@@ -29,7 +29,7 @@ from mosaic.cli.answers import (
 )
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, rows_of_model, values_of, with_columns
-from mosaic.cli.terminal import ProgressBar, visible, width, write, write_end, write_table, write_wrapped
+from mosaic.cli.terminal import MOST_ROWS, ProgressBar, visible, width, write, write_end, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts

@@ -102,7 +102,8 @@ class FittedAttributes:
     @property
     def facts_(self) -> Facts:
         """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
-        if self._facts is None or self._facts.selection is not self._found:
+        selection = self._found
+        if self._facts is None or self._facts.selection is not selection:
             self._facts = Facts(self)
         return self._facts
 

@@ -113,7 +113,6 @@ class Settings:
     versions: Annotated[dict[str, str], "versions of the library and of the packages that affect the numbers"]
 
 
-@dataclass(frozen=True, repr=False)
 class Facts:
     """All facts of a fit that a reader needs: ``fitted.facts_``. A part is computed when it is first read, and then kept.
 
@@ -147,19 +146,12 @@ class Facts:
     8
     """
 
-    #: The fitted estimator; the open table of its rows, which numbers and names them; whether picks are left out.
-    model: Any
-    file: Any = None
-    outliers_only: bool = False
-
-    @property
-    def selection(self) -> Selection:
-        return self.model.selection_  # type: ignore[no-any-return]
-
-    @property
-    def detects(self) -> bool:
-        """Whether there are no representatives, as in a detector."""
-        return self.outliers_only or not len(self.selection.rows)
+    def __init__(self, model: Any, file: Any = None, *, outliers_only: bool = False):
+        #: The fitted estimator, and the open table of its rows, which numbers and names them.
+        self.model, self.file = model, file
+        self.selection: Selection = model.selection_
+        #: Whether there are no representatives, as in a detector.
+        self.detects = outliers_only or not len(self.selection.rows)
 
     @property
     def n_rows(self) -> int:
