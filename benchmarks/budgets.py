@@ -59,9 +59,8 @@ def make(n: int, d: int, kind: str) -> Any:
 
 def make_file(n: int, d: int, kind: str, path: Path) -> None:
     """Write the data of a file."""
-    import pandas as pd
-
     import mixed
+    import pandas as pd
 
     X = np.random.default_rng(0).normal(size=(n, d))
     if kind == "mixed":

@@ -55,9 +55,7 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
-    words = (
-        "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
-    )
+    words = "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
     words += "--min-group 4 --diversity 0.2 --memory-budget 1.5GiB --seed 7 --alpha 50 --tol 1e-2 --n-jobs -1 -k 0.05 "
     words += "--objective explained"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
@@ -213,7 +211,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
 def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, points, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
     curve = pa.csv.read_csv(folder / "curve.csv")
-    assert curve.column_names == ["k", "row", "id", "similarity", "coverage"]
+    assert curve.column_names == ["k", "row", "name", "similarity", "coverage"]
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
@@ -262,7 +260,7 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
     ran = run(capsys, "explain", "many.npy", row, "--strategy", "sketch", "-k", "5", "-q")
     by = model.representative_indices_[model.labels_[row]]
-    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it with similarity ")
+    assert ran.out.startswith(f"Row {row}: not chosen: row {by} stands for it with similarity ")
 
 
 def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):

@@ -14,12 +14,11 @@ import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import make_kernel
-from mosaic.metrics import unexplained, unexplained_along
-from mosaic.facts import Facts
+from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
 from mosaic.facts import map as facts_map
-from mosaic.facts import ranks
+from mosaic.kernels import make_kernel
+from mosaic.metrics import unexplained, unexplained_along
 from mosaic.rows.images import thumbnail, thumbnails
 from mosaic.show import report_html, write_report
 

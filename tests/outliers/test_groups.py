@@ -202,7 +202,6 @@ def test_facts_tell_of_protection(make, crowded):
     assert f"{kept.protected} more would be outliers" in make(min_group=5).fit(X).explain()[-1]
 
 
-
 @pytest.mark.parametrize("wrong", [1, 0, -3, "five", True, np.nan])
 def test_wrong_sizes_are_refused(wrong, rng):
     for estimator in (MOSAIC(5, min_group=wrong), MOSAICOutlierDetector(min_group=wrong)):

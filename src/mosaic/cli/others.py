@@ -150,7 +150,7 @@ def predict(args: Namespace) -> int:
         everybody = np.arange(len(new))
         rows = [
             PlacedRow(number, name, pick_of.get(int(by)), finite(similarity), finite(error), bool(odd), float(count), why)
-            for number, name, by, similarity, error, odd, count, why in zip(
+            for number, name, by, similarity, error, count, odd, why in zip(
                 run.numbers(everybody), run.ids(everybody), *vars(new).values(), strict=True
             )
         ]  # fmt: skip
