@@ -18,8 +18,8 @@ from sklearn.svm import SVC
 from experiments.datasets.cases import Case
 from experiments.datasets.pictures import Picture
 from experiments.methods import Picks
-from mosaic.arrays.blocks import FloatArray, IntArray, as_indices
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import RBF, resolve_gamma
 from mosaic.metrics import explained_share, redundancy

@@ -3,8 +3,9 @@
     OPENBLAS_NUM_THREADS=1 python fuzz/same_answers.py --write before.json
     OPENBLAS_NUM_THREADS=1 python fuzz/same_answers.py --compare before.json
 
-Rows and sentences must be equal, numbers up to 1e-6 of their size. The exit status is the number of problems that differ. The
-answers depend on the versions of NumPy and SciPy, so they are written on the machine on which they are compared.
+Rows and sentences must be equal, numbers up to 1e-5 of their size, and those of certificates up to 1e-3, the gap that programs
+are solved to. The exit status is the number of problems that differ. The answers depend on the versions of NumPy and SciPy, so
+they are written on the machine on which they are compared.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Polynomial, datasets
 from mosaic.kernels import EffectiveCount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -83,7 +84,6 @@ def problems():
     yield "coverage", X, MOSAIC(coverage=0.9), {}
     yield "support", X, MOSAIC(min_support=15), {}
     yield "explained", X, MOSAIC(20, objective="explained"), {}
-    yield "diversity", X, MOSAIC(10, diversity=0.3), {}
     yield "kept groups", X, MOSAIC(15, min_group=3), {}
     yield "contamination", X, MOSAIC(15, contamination=0.05), {}
     yield "outliers kept", X, MOSAIC(15, outliers="keep"), {}
@@ -96,15 +96,14 @@ def problems():
     )
     yield "quotas", X, MOSAIC(15), {"groups": groups, "quotas": "equal"}
     yield "laplacian", X, MOSAIC(15, kernel="laplacian"), {}
-    yield "polynomial", X, MOSAIC(15, kernel="polynomial", degree=2), {}
+    yield "polynomial", X, MOSAIC(15, kernel=Polynomial(degree=2)), {}
     yield "linear", blobs(d=8), MOSAIC(8, kernel="linear"), {}
     yield "diffusion", X, MOSAIC(15, kernel="diffusion"), {}
     yield "precomputed", K, MOSAIC(15, kernel="precomputed"), {}
     yield "median bandwidth", X, MOSAIC(15, gamma="median"), {}
     yield "counted bandwidth", X, MOSAIC(15, gamma=EffectiveCount(12.0)), {}
-    yield "paper", X, MOSAIC(15, mode="paper"), {}
-    yield "low rank", blobs(1500, 5), MOSAIC(20, strategy="low-rank", max_rank=60), {}
-    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, strategy="sketch"), {}
+    yield "paper", X, MOSAIC(15, algorithm="paper"), {}
+    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm="sketch"), {}
     yield "customers", customers(400, missing=0.05), MOSAIC(15), {}
     yield "customers with odd rows", planted(0, 500)[0], MOSAICOutlierDetector(), {}
     yield "visits in csv", in_file(visits(300), "visits.csv", lambda f, p: f.to_csv(p, index=False)), MOSAIC(12), {}
@@ -151,7 +150,8 @@ def differences(before, now, where=""):
         for place, pair in enumerate(zip(before, now, strict=True)):
             yield from differences(*pair, f"{where}/{place}")
     elif isinstance(before, float) and isinstance(now, float):
-        if not (math.isclose(before, now, rel_tol=1e-6, abs_tol=1e-9) or (math.isnan(before) and math.isnan(now))):
+        tolerance = {"rel_tol": 1e-3, "abs_tol": 1e-3} if "/certificate/" in where else {"rel_tol": 1e-5}
+        if not (math.isclose(before, now, **tolerance) or (math.isnan(before) and math.isnan(now))):
             yield f"{where}: {before} before, {now} now"
     elif before != now:
         yield f"{where}: {before} before, {now} now"

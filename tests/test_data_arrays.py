@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Sketch
 from mosaic.rows import FileFault, open_table
 
 pa = pytest.importorskip("pyarrow")
@@ -206,8 +206,8 @@ def test_bad_rows_of_large_arrays_are_left_out_without_a_copy_of_the_others(kind
         assert table.X.read(48, 49).tolist() == [good[48].tolist()]
         assert table.names([0, 1, 2, 48, 19_994]) == ["1", "2", "4", "51", "19998"]
         assert not list(scratch.iterdir())
-        by_passes = MOSAIC(3, n_initial=20, n_rounds=1).fit(table.X)
-    in_memory = MOSAIC(3, n_initial=20, n_rounds=1, strategy="sketch").fit(good)
+        by_passes = MOSAIC(3, algorithm=Sketch(n_initial=20, n_rounds=1)).fit(table.X)
+    in_memory = MOSAIC(3, algorithm=Sketch(n_initial=20, n_rounds=1)).fit(good)
     np.testing.assert_array_equal(by_passes.representative_indices_, in_memory.representative_indices_)
 
 

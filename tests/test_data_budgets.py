@@ -85,10 +85,9 @@ def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
     budget = memory_needed(400, 400, 8, 200)
     with open_table(tmp_path / "points.parquet", memory_budget=budget) as table:
         assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
-    assert mosaic.estimate(X, strategy="exact", memory_budget=budget).strategy == "exact"
-    with pytest.raises(MemoryBudgetError):
-        mosaic.estimate(tmp_path / "points.parquet", strategy="exact", memory_budget=budget)
-    more = {"strategy": "exact", "memory_budget": budget + 2.2 * X.nbytes}
+    assert mosaic.estimate(X, memory_budget=budget).strategy == "exact"
+    assert mosaic.estimate(tmp_path / "points.parquet", memory_budget=budget).strategy == "low-rank"
+    more = {"memory_budget": budget + 2.2 * X.nbytes}
     array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
     assert file.strategy == "exact"
     assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
@@ -111,10 +110,10 @@ def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
     X = rng.normal(size=(20_000, 10))
     np.save(tmp_path / "points.npy", X)
     pq.write_table(table_of(X), tmp_path / "points.parquet")
-    array = mosaic.estimate(X, strategy="sketch", memory_budget=2e8)
-    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), strategy="sketch", memory_budget=2e8)
+    array = mosaic.estimate(X, algorithm="sketch", memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), algorithm="sketch", memory_budget=2e8)
     assert mapped.memory - array.memory == X.nbytes
-    packed = mosaic.estimate(tmp_path / "points.parquet", strategy="sketch", memory_budget=2e8)
+    packed = mosaic.estimate(tmp_path / "points.parquet", algorithm="sketch", memory_budget=2e8)
     assert packed.memory > array.memory
 
 

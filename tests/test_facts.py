@@ -188,7 +188,7 @@ def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number
 
 
 def test_paper_mode_that_rejects_nobody_has_facts():
-    model = MOSAIC(mode="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
+    model = MOSAIC(algorithm="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
     assert not model.is_outlier_.any()  # so narrow a kernel that everybody stands alone
     facts = model.facts_
     assert facts.curve.suggested is None

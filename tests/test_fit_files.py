@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import InvalidInputError, SelectionWarning
 from mosaic.rows import FileFault
 
@@ -161,7 +161,7 @@ def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_ans
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    sizes = {"n_initial": 20, "n_rounds": 1, "random_state": 0, "strategy": "sketch"}
+    sizes = {"algorithm": Sketch(n_initial=20, n_rounds=1), "random_state": 0}
     expected = MOSAIC(2, **sizes).fit(X)
     monkeypatch.setattr("mosaic.estimators._reading.read_file", tiny_budget)
     found = MOSAIC(2, **sizes).fit(tmp_path / "points.csv")

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
 from mosaic.estimators import explain_model
 from mosaic.rows import open_table
 from mosaic.rows.cells import cells_of
@@ -382,7 +382,7 @@ def test_detector_has_the_scores_of_the_selector():
 
 def test_table_is_read_in_passes_as_in_memory():
     frame = customers(3000).drop(columns="age_months")
-    by_passes = MOSAIC(8, strategy="sketch", n_initial=100).fit(frame)
+    by_passes = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(frame)
     in_memory = MOSAIC(8).fit(frame)
     assert by_passes.table_ == in_memory.table_
     assert by_passes.gamma_ == pytest.approx(in_memory.gamma_, rel=1e-6)
@@ -553,7 +553,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
     with open_table(path, memory_budget=1e5) as table:
-        model = MOSAIC(8, strategy="sketch").fit(table)
+        model = MOSAIC(8, algorithm="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
         rare = next(row for row, columns in oddities if columns == {"city"})
         (told,) = explain_model(model, [rare], table)
@@ -670,7 +670,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
 def test_large_file_is_fitted_in_passes_and_answers_for_new_files(tmp_path):
     frame = customers(4000, missing=0.1).drop(columns="age_months")
     path = write(frame, tmp_path, "csv")
-    model = MOSAIC(8, strategy="sketch", n_initial=100).fit(path)
+    model = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(path)
     np.testing.assert_array_equal(model.predict(path), model.labels_)
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
     new = frame.drop(columns="customer_id").head(50).assign(city="Reykjavík", signup=None)
@@ -800,4 +800,4 @@ def test_a_table_without_a_column_that_says_something_is_refused_with_the_reason
 
 def test_parameters_of_other_kernels_are_checked_too():
     with pytest.raises(InvalidInputError, match="coef0 must be a finite number"):
-        MOSAIC(2, coef0=[]).fit(np.eye(4))
+        MOSAIC(2, kernel=Polynomial(coef0=[])).fit(np.eye(4))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
 from mosaic.rows import open_table
 from mosaic.show import explain, report_html
@@ -92,7 +92,7 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
 def test_a_fit_by_passes_keeps_the_names_of_the_rows_that_it_keeps(tmp_path):
     path = tmp_path / "people.csv"
     by_column(people()).to_csv(path, index=False)
-    model = MOSAIC(5, strategy="sketch", n_initial=50, scale=False).fit(path, must_include=["C17"])
+    model = MOSAIC(5, algorithm=Sketch(n_initial=50), scale=False).fit(path, must_include=["C17"])
     row = int(model.representative_indices_[0])
     assert row == 17
     assert model.explain("C17").name == "C17"

@@ -244,23 +244,6 @@ def test_precomputed_equals_the_kernel_it_came_from():
     np.testing.assert_allclose(a.influence, b.influence, atol=1e-5)
 
 
-def test_progress_is_reported_for_every_kind_of_solver():
-    data = make_swiss_roll(500, random_state=0)[0]
-    for solver, stage in (("auto", "round"), ("fista", "iteration")):
-        seen: list[mosaic.Progress] = []
-        mosaic.solve(data, solver=solver, tol=1e-3, callback=seen.append)
-        assert {p.stage for p in seen} == {"factor", stage}
-        assert seen[-1].gap <= 1e-3
-
-
-def test_interruption_passes_through():
-    def interrupt(progress):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        mosaic.solve(X, callback=interrupt)
-
-
 def test_no_warning_on_ordinary_data():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
 from mosaic.show import explain, report_html
 
@@ -40,10 +40,9 @@ FITS = {
     "precomputed": lambda: (MOSAIC(7, kernel="precomputed").fit(K), K[:30]),
     "sparse": lambda: (MOSAIC(7).fit(WORDS), WORDS[:30]),
     "directions": lambda: (MOSAIC(7).fit(np.random.default_rng(5).normal(size=(200, 64))), np.ones((2, 64))),
-    "low rank": lambda: (MOSAIC(7, strategy="low-rank", max_rank=40).fit(X), NEW),
-    "passes": lambda: (MOSAIC(7, strategy="sketch", n_initial=40).fit(X), NEW),
-    "paper": lambda: (MOSAIC(7, mode="paper", gamma=0.1).fit(X), NEW),
-    "paper by passes": lambda: (MOSAIC(7, mode="paper", gamma=0.1, strategy="sketch", n_initial=40).fit(X), NEW),
+    "passes": lambda: (MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X), NEW),
+    "paper": lambda: (MOSAIC(7, algorithm="paper", gamma=0.1).fit(X), NEW),
+    "paper by passes": lambda: (MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X), NEW),
     "detector": lambda: (MOSAICOutlierDetector(min_group=2).fit(X), NEW),
     "sampler": lambda: (MOSAICSampler(7, random_state=np.random.default_rng(1)).fit(X), NEW),
 }
@@ -172,7 +171,7 @@ def test_loaded_model_writes_the_same_report_and_is_changed_like_a_fresh_one(mod
 
 
 def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
-    fitted = MOSAIC(7, strategy="sketch", n_initial=40).fit(X)
+    fitted = MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X)
     fitted.save(tmp_path / "unsolved.mosaic")
     with pytest.raises(InvalidInputError, match="the encoding is not kept"):
         _ = mosaic.load(tmp_path / "unsolved.mosaic").influence_
@@ -198,7 +197,7 @@ def needed(model):
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, strategy="sketch")],
+    [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, algorithm="sketch")],
     ids=["in memory", "detector", "passes"],
 )
 def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, tmp_path):

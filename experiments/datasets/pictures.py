@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 
 from experiments.datasets import files
 from experiments.datasets.cases import Case
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 NAME, FILE = "msra_b", "msra_b_100_originals.zip"
-SHA256 = "d26b2d187de4e915cff348cdce19bc8e6429280e74861ac5aec2a777734988fe"
 #: Pixels along one side of a patch.
 SIDE = 8
 #: A pixel belongs to the object if the mask is brighter; some masks have soft edges.
@@ -121,7 +119,7 @@ def _all_patches() -> NDArray[np.uint8]:
 
 
 def _members() -> dict[str, bytes]:
-    return files.read_archive(NAME, FILE, SHA256)
+    return files.read_archive(NAME, FILE)
 
 
 def _names(members: dict[str, bytes]) -> list[str]:

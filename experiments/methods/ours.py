@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from experiments.methods import Detector, Picks, Scores, Selector
-from mosaic import MOSAIC, ConvergenceWarning, MOSAICOutlierDetector, SelectionWarning
+from mosaic import MOSAIC, ConvergenceWarning, MOSAICOutlierDetector, Paper, SelectionWarning, Sketch, path
 from mosaic.kernels import EffectiveCount
 
 
@@ -23,6 +23,14 @@ def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
         warnings.simplefilter("ignore", SelectionWarning)
         model = MOSAIC(k, random_state=seed, **parameters).fit(X)
     return Picks(model.representative_indices_, f"{int(model.is_outlier_.sum())} flagged")
+
+
+def select_greedily(X: Any, k: int, seed: int) -> Picks:
+    """The nested sets of the curve, without exchanges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        curve = path(X, max_representatives=k, random_state=seed)
+    return Picks(curve.at(k), f"{int(curve.model.is_outlier_.sum())} flagged")
 
 
 def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *args: Any) -> Any:
@@ -40,7 +48,7 @@ def _no_doubt(count: float, others: Any) -> float:
 
 def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
     """Algorithm 1: at most k of the rows that are located, novel and no outliers, by influence."""
-    model = MOSAIC(k, mode="paper", alpha=alpha, gamma=_bandwidth(gamma), random_state=seed).fit(X)
+    model = MOSAIC(k, algorithm=Paper(alpha=alpha), gamma=_bandwidth(gamma), random_state=seed).fit(X)
     return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
 
 
@@ -55,12 +63,7 @@ def select_by_candidates(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: 
     r = min(n, max(FEWEST_CANDIDATES, n // 10))
     model = MOSAIC(
         k,
-        mode="paper",
-        strategy="sketch",
-        n_initial=r,
-        n_added=max(r // 10, 1),
-        n_rounds=ROUNDS,
-        alpha=alpha,
+        algorithm=Paper(alpha=alpha, sketch=Sketch(n_initial=r, n_added=max(r // 10, 1), n_rounds=ROUNDS)),
         gamma=_bandwidth(gamma),
         random_state=seed,
     ).fit(X)
@@ -85,7 +88,7 @@ def detect_like_the_paper(X: Any, seed: int, alpha: float = 10.0, gamma: Any = "
     gamma = _bandwidth(gamma)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # beyond that
-        model = MOSAIC("auto", mode="paper", alpha=alpha, gamma=gamma, max_rank=WHOLE, random_state=seed).fit(X)
+        model = MOSAIC("auto", algorithm=Paper(alpha=alpha, max_rank=WHOLE), gamma=gamma, random_state=seed).fit(X)
     return Scores(model.outlier_probability_, model.is_outlier_)
 
 
@@ -116,35 +119,39 @@ DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, DETECTOR_SETTINGS, largest=5000),
 )
-#: Each rule taken away, or its constant changed. A given diversity turns exchanges off, and 0 leaves all else as it is.
+#: Each rule taken away, or its constant changed.
 #: Constants are changed where the rules read them, for the time of one run.
 SELECTOR_VARIANTS = (
     Selector("no rejection", "ours", partial(select, outliers="keep")),
-    Selector("greedy", "ours", partial(select, diversity=0.0)),
+    Selector("greedy", "ours", select_greedily),
     Selector("unscaled", "ours", partial(select, scale=False)),
     Selector("narrow", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
     Selector("wide", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
     Selector("median density", "ours", partial(with_constants, select, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
-    Selector("eight programs", "ours", partial(with_constants, select, {"outliers.PROGRAMS": 8})),
-    Selector("larger programs", "ours", partial(with_constants, select, {"outliers.PROGRAM_SIZE": 256})),
-    Selector("weaker programs", "ours", partial(with_constants, select, {"outliers.PROGRAM_STRENGTH": 3.0})),
-    Selector("stronger programs", "ours", partial(with_constants, select, {"outliers.PROGRAM_STRENGTH": 30.0})),
-    Selector("any valley", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 1e-3})),
-    Selector("clear valleys only", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 1e-8})),
-    Selector("no valley", "ours", partial(with_constants, select, {"outliers.VALLEY_LEVEL": 0.0})),
-    Selector("no sparse groups", "ours", partial(with_constants, select, {"outliers.APART": 1e9})),
-    Selector("nobody alone", "ours", partial(with_constants, select, {"outliers.ALONE": 1.0})),
-    Selector("more alone", "ours", partial(with_constants, select, {"outliers.ALONE": 1.3})),
+    Selector("eight programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAMS": 8})),
+    Selector("larger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_SIZE": 256})),
+    Selector("weaker programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
+    Selector(
+        "stronger programs", "ours", partial(with_constants, select, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})
+    ),
+    Selector("any valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-3})),
+    Selector("clear valleys only", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 1e-8})),
+    Selector("no valley", "ours", partial(with_constants, select, {"choosing.outliers.VALLEY_LEVEL": 0.0})),
+    Selector("no sparse groups", "ours", partial(with_constants, select, {"choosing.outliers.APART": 1e9})),
+    Selector("nobody alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.0})),
+    Selector("more alone", "ours", partial(with_constants, select, {"choosing.outliers.ALONE": 1.3})),
     Selector("no doubt", "ours", partial(with_constants, select, {"choosing.choose.just_above": _no_doubt})),
 )
 DETECTOR_VARIANTS = (
     Detector("narrow", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
     Detector("wide", "ours", partial(with_constants, detect, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),
     Detector("median density", "ours", partial(with_constants, detect, {"choosing.geometry.DENSE_QUANTILE": 0.5})),
-    Detector("one program", "ours", partial(with_constants, detect, {"outliers.PROGRAMS": 1})),
-    Detector("eight programs", "ours", partial(with_constants, detect, {"outliers.PROGRAMS": 8})),
-    Detector("larger programs", "ours", partial(with_constants, detect, {"outliers.PROGRAM_SIZE": 256})),
-    Detector("weaker programs", "ours", partial(with_constants, detect, {"outliers.PROGRAM_STRENGTH": 3.0})),
-    Detector("stronger programs", "ours", partial(with_constants, detect, {"outliers.PROGRAM_STRENGTH": 30.0})),
+    Detector("one program", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAMS": 1})),
+    Detector("eight programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAMS": 8})),
+    Detector("larger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_SIZE": 256})),
+    Detector("weaker programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 3.0})),
+    Detector(
+        "stronger programs", "ours", partial(with_constants, detect, {"choosing.outliers.PROGRAM_STRENGTH": 30.0})
+    ),
     Detector("unscaled", "ours", partial(detect, scale=False)),
 )

@@ -247,7 +247,7 @@ def little_lost(lines: Sequence[Line]) -> Found:
 def slower(lines: Sequence[Line], hero: str, rivals: Sequence[str]) -> Found:
     """Seconds of each rival as multiples of the hero's, at the largest number of points that can be compared."""
     found, tier = running_time.times(lines), tiers(latest(lines, "running_time"))
-    readings, words = [], []
+    readings, ratios = [], {}
     for rival in rivals:
         pair = running_time.slower(found.get(rival, {}), found.get(hero, {}))
         if pair is None:
@@ -257,21 +257,21 @@ def slower(lines: Sequence[Line], hero: str, rivals: Sequence[str]) -> Found:
         outcome: Outcome = running_time.outcome(ratio)
         if outcome == "fails" and tier[rival] == "surrogate":
             outcome = "open"
-        text = f"{label(rival, tier[rival])} {ratio.text} times (n = {n})"
-        words.append(text)
+        text = f"{label(rival, tier[rival])} takes {ratio.text} times as long (n = {n})"
+        ratios[text] = ratio.low
         readings.append(Reading(label(rival, tier[rival]), outcome, words=text))
-    return Found(tuple(readings), words=", ".join(words))
+    return Found(tuple(readings), words=min(ratios, key=ratios.__getitem__, default=""))
 
 
 def all_slower(lines: Sequence[Line], heroes: Sequence[str], rivals: Sequence[str]) -> Found:
-    """A reading for each algorithm that may be meant: all rivals must be much slower than it."""
+    """A reading for each algorithm that may be meant: all rivals must be much slower than it. The figure is the fastest one's."""
     readings, words = [], []
     for hero in heroes:
         each = slower(lines, hero, rivals)
         outcomes = {reading.outcome for reading in each.readings} - {"absent"}
         order: tuple[Outcome, ...] = ("fails", "open", "holds")
         outcome: Outcome = next((o for o in order if o in outcomes), "absent")
-        readings.append(Reading(hero, outcome, words=each.words))
+        readings.append(Reading(hero, outcome, words="; ".join(r.words for r in each.readings if r.words)))
         words += [f"{hero}: {each.words}"] if each.words else []
     return Found(tuple(readings), words="; ".join(words))
 
@@ -286,7 +286,7 @@ def as_fast(lines: Sequence[Line], heroes: Sequence[str], rival: str) -> Found:
             continue
         n, ratio = pair
         similar = ratio.low > 1 / running_time.MUCH and ratio.high < running_time.MUCH
-        text = f"{rival} takes {ratio.text} of its time (n = {n})"
+        text = f"{rival} takes {ratio.text} times as long (n = {n})"
         readings.append(Reading(hero, "holds" if similar else "fails", words=text))
     return Found(tuple(readings), words="; ".join(f"{r.name}: {r.words}" for r in readings if r.words))
 
@@ -355,7 +355,7 @@ def separates(lines: Sequence[Line]) -> Found:
         outcome: Outcome = "holds" if min(values) > 0.5 else "fails"
         readings.append(Reading(name, outcome, min(values), None, "", min(ours) if ours else None))
     least = number_range([r.paper for r in readings], 2)
-    return Found(tuple(readings), words=f"least AUC {least}" if least != ABSENT else "")
+    return Found(tuple(readings), higher=True, words=f"least AUC {least}" if least != ABSENT else "")
 
 
 def detection(lines: Sequence[Line], item: str, measures: Sequence[Measure], sets: Mapping[str, str]) -> Found:
@@ -432,23 +432,25 @@ def falls(lines: Sequence[Line]) -> Found:
     return Found(tuple(readings), higher=False)
 
 
-def as_printed(lines: Sequence[Line]) -> Found:
-    """The largest distance from the table's numbers of its method, over ratios: at most 0.05."""
-    mine, readings = latest(lines, "f1_table"), []
-    for name, dataset in table_sets().items():
-        here = [line for line in mine if line["dataset"] == dataset]
-        columns = {ratio: column for (ratio,), column in cells(here, F1_INLIER, ["ratio"]).items()}
-        pairs = [(_mean(columns.get(float(i), {}), HERO), value) for i, value in enumerate(PRINTED[HERO], 1)]
-        gaps = [abs(mean - value) for mean, value in pairs if mean is not None]
-        if len(gaps) == len(PRINTED[HERO]):
-            outcome: Outcome = "holds" if max(gaps) <= NEAR + EQUAL else "fails"
-            words = ", ".join(f"{mean:.3f} ({value:.3f})" for mean, value in pairs)
-            readings.append(Reading(name, outcome, max(gaps), words=words))
+def as_printed(lines: Sequence[Line], method: str = HERO, *, defaults: bool = False) -> Found:
+    """The largest distance of a method from the table's numbers, over ratios: at most ``NEAR``."""
+    readings = []
+    for tuned in (True, False) if defaults else (True,):
+        mine = latest(lines, "f1_table") if tuned else with_defaults(lines, "f1_table")
+        for name, dataset in table_sets().items():
+            here = [line for line in mine if line["dataset"] == dataset]
+            columns = {ratio: column for (ratio,), column in cells(here, F1_INLIER, ["ratio"]).items()}
+            pairs = [(_mean(columns.get(float(i), {}), method), value) for i, value in enumerate(PRINTED[method], 1)]
+            gaps = [abs(mean - value) for mean, value in pairs if mean is not None]
+            if len(gaps) == len(PRINTED[method]):
+                outcome: Outcome = "holds" if max(gaps) <= NEAR + EQUAL else "fails"
+                words = ", ".join(f"{mean:.3f} ({value:.3f})" for mean, value in pairs)
+                heading = name if tuned else f"{name}, settings of the authors"
+                readings.append(Reading(heading, outcome, max(gaps), words=words))
     if not readings:
         return Found((Reading("", "absent"),))
     nearest = min(readings, key=lambda reading: reading.paper or 0.0)
-    printed = nearest.words.replace(" (", " (paper ", 1)
-    words = f"nearest in {nearest.name}, {printed}: at most {nearest.paper:.3f} apart"
+    words = f"at most {nearest.paper:.3f} apart in {nearest.name}: {nearest.words.replace(' (', ' (paper ', 1)}"
     return Found(tuple(readings), digits=3, words=words)
 
 
@@ -463,7 +465,7 @@ def number_range(values: Sequence[float | None], digits: int) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return ABSENT
-    low, high = (f"{value:.{digits}f}" for value in (min(known), max(known)))
+    low, high = (f"{round(value, digits) + 0.0:.{digits}f}" for value in (min(known), max(known)))  # no −0
     return low if low == high else f"{low} to {high}"
 
 

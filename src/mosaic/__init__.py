@@ -17,8 +17,9 @@ if TYPE_CHECKING:
         SelectionWarning,
     )
     from mosaic.kernels import EffectiveCount
+    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
-    from mosaic.program.solve import Progress, solve
+    from mosaic.program.solve import solve
     from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
@@ -27,6 +28,7 @@ __all__ = [
     "MOSAIC",
     "Certificate",
     "ConvergenceWarning",
+    "Diffusion",
     "EffectiveCount",
     "Encoding",
     "InvalidInputError",
@@ -36,9 +38,11 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
-    "Progress",
+    "Paper",
+    "Polynomial",
     "Selection",
     "SelectionWarning",
+    "Sketch",
     "datasets",
     "estimate",
     "explain",
@@ -65,7 +69,8 @@ _HOMES = {
         "SelectionWarning",
     ),
     "mosaic.kernels": ("EffectiveCount",),
-    "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
+    "mosaic.program.solve": ("solve",),
     "mosaic.show": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -11,21 +11,16 @@ import pytest
 from experiments.datasets.real import available_names
 from experiments.items import (
     CLASSIFIED,
-    DECIDING,
     FAST,
-    KINDS,
     MORE_CLASSES,
-    PICTURES,
-    SELECTORS,
-    SPOILED,
     adbench_sets,
     halves,
     jobs_of,
 )
 from experiments.job import Job
-from experiments.methods import all_detector_variants, all_detectors, all_selector_variants, all_selectors
+from experiments.methods import all_detector_variants, all_selector_variants
 from experiments.paper import ablation, page, quality
-from experiments.paper._lines import FIELDS, NEAREST, OUTLIER_SHARE, cells
+from experiments.paper._lines import FIELDS, NEAREST, cells
 from experiments.paper._standings import Interval, Standing, interval, rank_column, score_column, standings, table
 from experiments.run import run_job
 from experiments.tasks import TASKS
@@ -77,12 +72,6 @@ def test_ties_share_ranks_and_who_has_no_answer_shares_the_last():
     assert [(s.lacking, s.cases) for s in found.values()] == [(0, 3), (0, 3), (1, 3), (2, 3)]
 
 
-def test_less_can_be_better():
-    lines = [line("spoiled", m, "digits", k=30, outlier_share=v) for m, v in (("a", 0.3), ("b", 0.1))]
-    found = standings(cells(lines, OUTLIER_SHARE, FIELDS), higher=False)
-    assert [(m, s.rank.mean) for m, s in found.items()] == [("b", 1.0), ("a", 2.0)]
-
-
 def test_interval_holds_the_mean_and_is_a_point_for_equal_datasets():
     rng = np.random.default_rng(1)
     values = {str(i): rng.normal(size=1 + i % 3) for i in range(12)}
@@ -129,17 +118,6 @@ def test_halves_share_no_set_and_are_all_sets_together():
     assert (choosing[5:], confirming[5:]) == (tuple(marked[::2]), tuple(marked[1::2]))
 
 
-def test_kinds_of_outliers_are_of_one_half_each_and_every_set_gets_five():
-    assert not set(KINDS["choosing"]) & set(KINDS["confirming"])
-    each = {}
-    for job in jobs_of("spoiled"):
-        each.setdefault(job.dataset, set()).add(job.contamination)
-    assert set(each) == set(SPOILED)
-    for name, kinds in each.items():
-        third = "images" if name in PICTURES else "heavy-tailed"
-        assert kinds == {"uniform", "columns", "far", "shuffled", third}, name
-
-
 def test_a_case_is_of_a_half_if_its_set_and_its_outliers_are():
     assert quality.half_of(("digits", "far", 1.0, 280, 30)) == "choosing"
     assert quality.half_of(("usps", "images", 1.0, 280, 30)) == "confirming"
@@ -179,22 +157,6 @@ def test_separable_looks_at_the_very_draws_of_spoiled():
     np.testing.assert_array_equal(one.is_outlier, other.is_outlier)
 
 
-def test_unspoilt_sets_have_no_outliers_and_only_the_share_flagged_is_judged():
-    jobs = jobs_of("unspoilt")
-    assert len(jobs) == 10 * 5 * len(DECIDING)
-    assert {job.n for job in jobs if job.dataset not in ("orl", "olivetti")} == {600}
-    record = run_job(Job("unspoilt", "detect as is", "LOF", "digits", None, 0.0, 60, None, 0))
-    judged = {name for name, value in record["verdict"].items() if value is not None}
-    assert judged - {"seconds"} == {"flagged_share"}
-
-
-def test_detectors_that_decide_are_those_that_flag():
-    pytest.importorskip("pyod")
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    flags = {name: all_detectors()[name].run(X, 0).flagged is not None for name in (*DECIDING, "kNN distance", "CoP")}
-    assert flags == {**dict.fromkeys(DECIDING, True), "kNN distance": False, "CoP": False}
-
-
 def test_ablation_runs_variants_and_ours_on_the_same_cases():
     jobs = jobs_of("ablation")
     spoilt = 4 * 3 * 2 + 4 * 2 * 2  # sets, kinds and ratios of either half; natural images are for pictures only
@@ -214,13 +176,6 @@ def test_ablation_runs_variants_and_ours_on_the_same_cases():
         assert all(found == each["MOSAIC"] for found in each.values())
 
 
-def test_variants_are_no_contestants():
-    assert not set(all_selector_variants()) & {*all_selectors(), *SELECTORS}
-    assert not set(all_detector_variants()) & set(all_detectors())
-    assert ["MOSAIC", *all_selector_variants()] == list(ablation.SELECTION_RULES)
-    assert ["MOSAIC", *all_detector_variants()] == list(ablation.DETECTION_RULES)
-
-
 def scaled_or_skip(name, model):
     if name == "unscaled" and "scale" not in inspect.signature(model).parameters:
         pytest.skip("this version does not scale features")
@@ -238,13 +193,6 @@ def test_variants_detect_on_a_small_case(name):
     scaled_or_skip(name, MOSAICOutlierDetector)
     record = run_job(Job("ablation", "detect as is", name, "swiss_roll/5", "repetitive", 1.0, 100, None, 0))
     assert 0.5 < record["verdict"]["auc"] <= 1.0
-
-
-def test_greedy_picks_are_not_exchanged():
-    X = np.random.default_rng(0).normal(size=(120, 4))
-    greedy, ours = (m.run(X, 8, 0).indices for m in (all_selector_variants()["greedy"], all_selectors()["MOSAIC"]))
-    assert len(set(greedy)) == len(set(ours)) == 8
-    assert set(greedy) != set(ours)
 
 
 def hand_made():
@@ -300,9 +248,3 @@ def test_section_has_every_table_with_the_numbers_of_the_lines(tmp_path):
     assert "| no rejection | 0.700 | 0.350 | 0.300 | outliers are not looked for |" in text
     assert "| one program | 0.800 | 0.600 | one program |" in text
     assert "Missing" not in text
-
-
-def test_section_of_nothing_names_the_items_to_run():
-    text = quality.section([])
-    for item in ("clean", "spoiled", "separable", "adbench", "ablation"):
-        assert f"`{item}` yet" in text

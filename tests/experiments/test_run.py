@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import Future
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ import pytest
 import experiments.methods as methods
 from experiments.items import ITEMS, jobs_of
 from experiments.job import Job
-from experiments.methods import CannotRun, Picks, Scores, Selector, all_detectors, all_selectors
-from experiments.run import _stopped, _timed, _work, choose_settings, read, run_all, run_job
-from experiments.tasks import TASKS, settings_key
+from experiments.methods import CannotRun, Picks, Selector
+from experiments.run import _timed, _work, choose_settings, read, run_all, run_job
+from experiments.tasks import TASKS
 
 pytestmark = pytest.mark.slow
 
@@ -71,18 +70,6 @@ def test_a_file_that_comes_later_is_used_and_a_torn_line_is_no_obstacle(monkeypa
     assert run_all([job], workers=1, folder=tmp_path, quiet=True) == 1
 
 
-def test_who_took_too_long_before_a_stop_is_remembered():
-    lines = [{"task": "time", "method": "m", "dataset": "d", "n": n, "cannot": "took more than 60 s"} for n in (40, 20)]
-    assert _stopped(lines) == {("m", "d"): "took more than 60 s with n = 20"}
-
-
-def test_missing_data_is_said(monkeypatch, tmp_path):
-    monkeypatch.setenv("MOSAIC_DATA", str(tmp_path))
-    record = run_job(Job("test", "select", "random", "usps", None, 0.0, 40, 5, 0))
-    assert "usps" in record["missing"]
-    assert "verdict" not in record
-
-
 def test_settings_are_chosen_on_another_draw(monkeypatch):
     """The validation case is not the one that is reported, and the best of the grid wins."""
     seen = []
@@ -107,15 +94,6 @@ def test_a_method_without_an_answer_on_the_validation_case_is_not_asked_again(mo
     assert choice["cannot"].endswith("validation case: too many points")
     stand_in(monkeypatch, lambda X, k, seed: pytest.fail("was asked"))
     assert _work(QUICK, choice)["cannot"] == choice["cannot"]
-
-
-def test_settings_of_a_split_are_chosen_for_every_seed_on_its_validation_part(monkeypatch):
-    job = Job("test", "classify", "random", "digits", None, 0.0, 60, 20, 3)
-    tests = [TASKS["classify"].case(job, validation).X_test for validation in (True, False)]
-    assert [len(part) for part in tests] == [180, 359]
-    assert not {part.tobytes() for part in tests[0]} & {part.tobytes() for part in tests[1]}
-    assert settings_key(job) != settings_key(replace(job, seed=4))
-    assert settings_key(QUICK) == settings_key(replace(QUICK, seed=4))
 
 
 def test_who_took_too_long_is_not_asked_for_more():
@@ -163,12 +141,3 @@ def test_items_name_methods_that_exist_and_the_slice_is_part_of_all(item):
         seeds.setdefault(job.dataset, set()).add(job.seed)
     least = {"ablation": 2, "running_time": 3}.get(item, 5)  # the first compares no contestants
     assert all(len(found) >= least for found in seeds.values())
-
-
-def test_contestants_are_told_apart_by_name():
-    assert "MOSAIC" in all_selectors()
-    assert "MOSAIC (paper)" in all_selectors()
-    surrogates = [d.name for d in all_detectors().values() if d.tier == "surrogate"]
-    assert all(name.endswith("(surrogate)") for name in surrogates)
-    result = all_detectors()["MOSAIC"].run(np.random.default_rng(0).normal(size=(60, 2)), 0)
-    assert isinstance(result, Scores)

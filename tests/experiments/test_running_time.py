@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from experiments.methods import solvers as so
 from experiments.paper import rules
 from experiments.paper import running_time as rt
 from experiments.paper._figures import LARGEST
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Paper
 from oracles import lasso_solution, objective
 
 pytestmark = pytest.mark.slow
@@ -47,7 +46,7 @@ def crowded(rng):
 
 def solution_of(X):
     """K, lam and R by scikit-learn, at the settings of the paper's mode."""
-    model = MOSAIC(3, mode="paper", alpha=10.0).fit(X)
+    model = MOSAIC(3, algorithm=Paper(alpha=10.0)).fit(X)
     K = rbf_kernel(X, gamma=model.gamma_)
     return K, model.lam_, lasso_solution(K, model.lam_)
 
@@ -64,7 +63,7 @@ def test_solvers_are_those_that_the_page_knows_and_no_selectors():
 def test_program_is_the_one_of_the_papers_mode_copies_included(crowded):
     K, lam, R = solution_of(crowded)
     program = so.program_of(crowded)
-    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, mode="paper").fit(crowded).gamma_, rel=1e-12)
+    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, algorithm="paper").fit(crowded).gamma_, rel=1e-12)
     assert program.lam == pytest.approx(lam, rel=1e-3)  # the library computes the critical strength from a factor
     assert program.bounds(R).primal == pytest.approx(objective(K, R, program.lam), rel=1e-9)
 
@@ -89,28 +88,11 @@ def test_every_solver_is_within_the_gap_of_the_optimum(monkeypatch, crowded, nam
     assert sorted(eta[picks.indices]) == sorted(eta)[-3:]
 
 
-@pytest.mark.parametrize("name", list(rt.SOLVERS))
-def test_solvers_refuse_more_points_than_they_can_take(name):
-    method = all_solvers()[name]
-    with pytest.raises(CannotRun, match="at most"):
-        method.run(np.zeros((method.largest + 1, 1)), 3, 0)
-
-
 def test_answer_above_the_gap_is_no_answer():
     with pytest.raises(CannotRun, match=r"reached a gap of 2\.0e-03, not 0\.001"):
         so.largest_rows(np.ones(4), 2, 2e-3)
     with pytest.raises(CannotRun):
         so.largest_rows(np.ones(4), 2, float("nan"))
-
-
-def test_zero_rows_are_not_picked():
-    assert so.largest_rows(np.array([0.0, 2.0, 0.0, 3.0]), 3, 0.0).indices.tolist() == [3, 1]
-
-
-def test_without_cvxpy_the_generic_solver_says_so(monkeypatch, crowded):
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(CannotRun, match="cvxpy is not installed"):
-        all_solvers()["CVX reference"].run(crowded, 3, 0)
 
 
 # Table
@@ -120,14 +102,6 @@ def test_table_has_medians_over_seeds_and_the_exponent_of_the_last_three_sizes()
     lines = [line("SMRS", n, s, seed) for n in (10, 100, 200, 400) for seed, s in enumerate((n**2, n**2, 9.0 * n**2))]
     lines[0] = line("SMRS", 10, 1e6)
     assert row_of(rt.parts(lines)[1], "SMRS") == ["900", "10000", "40000", "160000", "2.0"]
-
-
-def test_exponent_is_the_least_squares_slope():
-    sizes, seconds = [50, 100, 300], [0.2, 0.9, 4.0]
-    assert rt.growth(dict(zip(sizes, seconds, strict=True))) == pytest.approx(
-        np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
-    )
-    assert rt.growth({50: 0.2, 100: 0.9, 300: None}) is None
 
 
 def test_reasons_are_footnotes_and_one_for_all_sizes():
@@ -170,17 +144,8 @@ def test_stopped_rival_is_slower_if_its_limit_says_so_and_open_if_not():
     stopped += [line("DS3", 400, cannot="not tried: took more than 60 s with n = 200")]
     fast = [line("MOSAIC (paper)", 200, 2.0), line("MOSAIC (paper)", 400, 50.0)]
     found = of([*fast, *stopped], rivals=["DS3"])
-    assert (found.status, found.words) == ("reproduced", "DS3 > 30 times (n = 200)")
+    assert (found.status, found.words) == ("reproduced", "DS3 takes > 30 times as long (n = 200)")
     assert of([line("MOSAIC (paper)", 200, 30.0), *stopped], rivals=["DS3"]).status == "cannot be told"
-
-
-def test_stopped_hero_is_not_the_faster_one():
-    hero = [line("MOSAIC (paper)", 100, 1.0), line("MOSAIC (paper)", 200, cannot="took more than 60 s")]
-    found = of([*hero, line("SMRS", 100, 9.0), line("SMRS", 200, 9.0)])
-    assert (found.status, found.words) == ("not reproduced", "SMRS < 0.15 times (n = 200)")
-    # Where both were stopped nothing is known; the size below decides.
-    both = [line("SMRS", 100, 9.0), line("SMRS", 200, cannot="took more than 60 s")]
-    assert of([*hero, *both]).words == "SMRS 9.0 times (n = 100)"
 
 
 def test_all_others_must_be_slower_and_a_fast_surrogate_leaves_the_claim_open():
@@ -190,11 +155,6 @@ def test_all_others_must_be_slower_and_a_fast_surrogate_leaves_the_claim_open():
     assert rules.all_slower(more, [SCALABLE], rt.RIVALS).status == "cannot be told"
     more += [line("DS3", 100, 0.5), line(rt.ADMM, 100, 0.01)]
     assert rules.all_slower(more, [SCALABLE, rt.ADMM], rt.RIVALS).status == "in 1 of 2 readings"
-
-
-@pytest.mark.parametrize(("seconds", "status"), [(2.9, "reproduced"), (3.1, "not reproduced"), (0.3, "not reproduced")])
-def test_similar_times_are_within_a_factor_of_three(seconds, status):
-    assert rules.as_fast([line(SCALABLE, 100, 1.0), line("SSM", 100, seconds)], [SCALABLE], "SSM").status == status
 
 
 # The scalable variant
@@ -246,14 +206,3 @@ def test_figure_is_small_and_the_same_each_time(tmp_path):
     assert first == rt.figure(lines, tmp_path / "second.png").read_bytes()
     assert first.startswith(b"\x89PNG")
     assert len(first) <= LARGEST
-
-
-def test_names_of_peers_do_not_overlap():
-    from matplotlib.figure import Figure
-
-    axes = Figure().add_subplot()
-    axes.set(yscale="log", ylim=(0.001, 100.0))
-    rt._name_ends(axes, {f"peer {i}": (100.0, 99.0 + 0.01 * i) for i in range(6)}, least=0.04)
-    places = [text.get_position()[1] for text in axes.texts]
-    assert np.diff(places).min() >= 0.04 - 1e-12
-    assert max(places) <= 1.0

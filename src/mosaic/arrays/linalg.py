@@ -1,4 +1,4 @@
-"""Linear algebra with positive definite matrices, where they are: LAPACK for NumPy arrays, their own library for others."""
+"""Linear algebra with positive definite matrices, on their device: LAPACK for NumPy arrays, their own library for others."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import get_blas_funcs
-from scipy.linalg.lapack import get_lapack_funcs
+from scipy.linalg.blas import dtrsm, strsm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, spotrf, spotri, spotrs
 
-from mosaic.arrays.xp import is_on_device, namespace, to_device_of
+from mosaic.arrays.xp import asarray_like, namespace
 
 #: Columns of a triangle that are multiplied with at a time.
 COLUMNS_OF_A_TRIANGLE = 64
+#: Rows and columns of a square that is transposed at a time.
+TILE = 128
 
 
 def cholesky(A: Any) -> Any:
-    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are arbitrary."""
-    if not is_on_device(A):
-        (potrf,) = get_lapack_funcs(("potrf",), (A,))
-        L, info = potrf(A.T, lower=1, overwrite_a=1, clean=0)
+    """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are 0 on a CPU and arbitrary elsewhere."""
+    if isinstance(A, np.ndarray):
+        L, info = (spotrf if A.dtype == np.float32 else dpotrf)(A.T, lower=1, overwrite_a=1)
         if info != 0:
             raise np.linalg.LinAlgError("matrix is not positive definite")
         return np.asarray(L)
@@ -34,17 +35,15 @@ def cholesky(A: Any) -> Any:
 
 def solve_lower(L: Any, B: Any) -> Any:
     """L⁻¹ B for a lower triangle L; the entries of L above the diagonal are not used."""
-    if not is_on_device(L):
-        (trsm,) = get_blas_funcs(("trsm",), (L,))
-        return np.asarray(trsm(1.0, L, B, lower=1))
+    if isinstance(L, np.ndarray):
+        return np.asarray((strsm if L.dtype == np.float32 else dtrsm)(1.0, L, B, lower=1))
     return _solve_triangle(L, B, upper=False)
 
 
 def solve_with(L: Any, b: Any) -> Any:
     """(L Lᵀ)⁻¹ b for a lower triangle L."""
-    if not is_on_device(L):
-        (potrs,) = get_lapack_funcs(("potrs",), (L,))
-        return potrs(L, b, lower=1)[0]
+    if isinstance(L, np.ndarray):
+        return (spotrs if L.dtype == np.float32 else dpotrs)(L, b, lower=1)[0]
     columns = b[:, None] if b.ndim == 1 else b
     found = _solve_triangle(L.T, _solve_triangle(L, columns, upper=False), upper=True)
     return found[:, 0] if b.ndim == 1 else found
@@ -67,38 +66,42 @@ def _solve_triangle(L: Any, B: Any, *, upper: bool) -> Any:
 
 def inverse(B: NDArray[Any]) -> NDArray[Any]:
     """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case."""
-    (potri,) = get_lapack_funcs(("potri",), (B,))
-    found, info = potri(cholesky(B), lower=1, overwrite_c=1)
+    found, info = (spotri if B.dtype == np.float32 else dpotri)(cholesky(B), lower=1, overwrite_c=1)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
-    _mirror(found)
+    # The upper triangle is 0. It is filled in tiles, so that both sides of a tile stay in the cache.
+    for start in range(0, len(found), TILE):
+        rows = slice(start, start + TILE)
+        for below in range(start + TILE, len(found), TILE):
+            found[rows, below : below + TILE] = found[below : below + TILE, rows].T
+        found[rows, rows] += found[rows, rows].T
+    found[np.diag_indices_from(found)] *= 0.5
     return np.asarray(found)
 
 
-def _mirror(A: NDArray[Any], tile: int = 128) -> None:
-    """Copy the lower triangle of A over the upper one, in tiles, so that both sides of a tile stay in the cache."""
-    for start in range(0, len(A), tile):
-        rows = slice(start, start + tile)
-        lower = np.tril(A[rows, rows])
-        A[rows, rows] = lower + np.tril(lower, -1).T
-        for below in range(start + tile, len(A), tile):
-            columns = slice(below, below + tile)
-            A[rows, columns] = A[columns, rows].T
+def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[np.float64]:
+    """F with F Fᵀ = A for a semi-definite A, by Cholesky with pivoting, until no diagonal entry left is above ``tol``.
+
+    Without ``tol``, entries are rounding below n · eps of the largest.
+    """
+    c, pivots, rank, _ = dpstrf(A, tol=tol, lower=1)
+    F = np.zeros((len(A), rank))
+    F[pivots - 1] = np.tril(c)[:, :rank]
+    return F
 
 
 def with_diagonal(A: Any, values: Any) -> Any:
-    """A + diag(values), in the memory of A where that is possible; ``values`` is a number or a NumPy array."""
-    if not is_on_device(A):
+    """A + diag(values), in place for NumPy arrays; ``values`` is a number or a NumPy array."""
+    if isinstance(A, np.ndarray):
         A[np.diag_indices_from(A)] += values
         return A
-    entries = to_device_of(A, np.broadcast_to(np.asarray(values), A.shape[0]))
-    xp = namespace(A)
-    return A + xp.eye(A.shape[0], dtype=A.dtype, device=A.device) * xp.astype(entries, A.dtype)
+    entries = asarray_like(A, np.broadcast_to(np.asarray(values), A.shape[0]))
+    return A + namespace(A).eye(A.shape[0], dtype=A.dtype, device=A.device) * entries
 
 
 def sum_of_squares(A: Any) -> float:
     """‖A‖²."""
-    return float(np.vdot(A, A)) if not is_on_device(A) else float(namespace(A).sum(A * A))
+    return float(np.vdot(A, A)) if isinstance(A, np.ndarray) else float(namespace(A).sum(A * A))
 
 
 def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, rescale_weights, subsample
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes

@@ -20,29 +20,23 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from scipy.optimize import brentq
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
+    astype_like,
     at_least_zero,
-    block_entries,
     empty_on_device_of,
     exponential,
-    in_precision_of,
     is_on_device,
-    largest_of,
     namespace,
     numpy_dtype,
     on_host,
     rows_of,
-    square_root,
     with_entries,
-    zeros_on_device_of,
 )
 from mosaic.choosing.budget import MOST_IN_DOUBLE
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, decay_rate
 
 #: Points that the reach of a cover is found with, and those among them whose resemblances are counted.
 REACH_POINTS, REACH_CENTRES = 1024, 128
@@ -166,28 +160,12 @@ class Cover:
         D = kernel.distances(others[centres], others)
         if kernel.order == 2:
             D = np.sqrt(D, out=D)
-        share = (share / share.sum()).astype(np.float32)
-        apart = D[D > 0]
-        if not len(apart):
+        if not D.any():
             return cls(kernel, 1.0)
-        unit = float(np.median(apart))
-        with np.errstate(over="ignore"):  # exp(−∞) = 0
-            D = (D / -unit).astype(np.float32)
-        values = np.empty_like(D)
-
-        def excess(log_rate: float) -> float:
-            counts = np.exp(np.multiply(D, 2.0 * np.exp(log_rate), out=values), out=values) @ share
-            return float(np.log(np.median(counts) * max(k, 2.0)))
-
-        # Beyond these every row resembles all others, or itself alone.
-        low, high = np.log(1e-6), np.log(30.0 * unit / float(apart.min()))
-        if excess(low) < 0:
-            rate = low
-        elif excess(high) >= 0:
-            rate = high
-        else:
-            rate = brentq(excess, low, high, xtol=1e-6)
-        return cls(kernel, unit / float(np.exp(rate)))
+        rate = decay_rate(D.T, share / share.sum(), 0.5, 1.0 / max(k, 2.0))
+        return cls(
+            kernel, 1.0 / rate if rate < np.inf else float(D[D > 0].min()) / 30.0
+        )  # ∞: each row resembles copies alone
 
     def between(self, rows: IntArray, columns: IntArray) -> Any:
         """s_ij, rows × columns, where the points are. Columns are contiguous."""
@@ -195,13 +173,13 @@ class Cover:
         S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
         def fill(part: slice) -> None:
-            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows))
+            D = astype_like(S, self.kernel.device_distances(columns[part], rows))
             if self.kernel.order == 2:
-                D = square_root(D)
+                D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
             D *= -1.0 / self.reach
             S[part, ...] = exponential(D)
 
-        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, serial=self.kernel.on_device)
+        in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
         return S.T
 
 
@@ -265,7 +243,8 @@ class Similar:
         for candidate in slots.forced:
             yield choose(candidate, float(_gains(S.T, np.array([candidate]), weights, best)[0]))
         at_once = S.shape[1] if is_on_device(S) else GAINS_AT_ONCE
-        gains = _gains(S.T, slice(None), weights, best)  # now, or before the last picks
+        # Gains now, or before the last picks; S ≥ 0.
+        gains = _gains(S.T, slice(None), weights, best) if slots.forced else on_host(S.T @ weights).astype(np.float64)
         steps = np.rint(gains / grain)
         is_known = np.ones(len(gains), dtype=bool)
         while (free := openings.free()).any():
@@ -277,7 +256,7 @@ class Similar:
             least = steps[free & is_known].max(initial=-np.inf)
             asked = np.flatnonzero(free & ~is_known & (steps >= least))
             if len(asked) > at_once:
-                asked = asked[largest_of(steps[asked], at_once)]
+                asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
             gains[asked] = _gains(S.T, asked, weights, best)
             steps[asked] = np.rint(gains[asked] / grain)
             is_known[asked] = True
@@ -333,7 +312,7 @@ def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> Flo
         rows = part if isinstance(candidates, slice) else candidates[part]
         gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
 
-    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), serial=is_on_device(C))
+    in_blocks(gain, count, C.shape[1], on=C)
     return gains
 
 
@@ -360,7 +339,7 @@ class _Nearest(NamedTuple):
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
         indicator = None
         if is_on_device(weights) or count <= FEW_PICKS:
-            indicator = with_entries(zeros_on_device_of(weights, (weights.shape[0], count)), place, weights)
+            indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)
         else:
@@ -397,8 +376,7 @@ class _Nearest(NamedTuple):
                 self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
             )
 
-        entries = block_entries(C, CACHED_SIMILARITIES)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, serial=is_on_device(C))
+        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:
@@ -433,8 +411,7 @@ def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
         place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
-    entries = block_entries(chosen, CACHED_SIMILARITIES)
-    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, serial=on_device), strict=True)
+    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T), strict=True)
     place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     return place, first, second
 

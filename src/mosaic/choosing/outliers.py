@@ -35,7 +35,7 @@ Two outliers are linked if each is among the five nearest rows of the other; out
 Notes
 -----
 1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` do what the paper does.
+   every point, the cut and the groups are ours; ``mosaic.solve`` and ``algorithm="paper"`` do what the paper does.
 """
 
 from __future__ import annotations
@@ -46,12 +46,20 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.codes import BoolArray
-from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
+from mosaic.arrays.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_blocks,
+    subsample,
+    subsample_of_weights,
+)
+from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
+from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
@@ -189,7 +197,7 @@ class EffectiveCounts:
         def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), kernel.block_entries, serial=kernel.on_device)
+        in_blocks(count, len(members), len(self.places), on=kernel.points)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -200,8 +208,7 @@ class EffectiveCounts:
             new = rows_of(Y, rows)
             counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        entries, serial = self.reference.block_entries, self.reference.on_device
-        in_blocks(count, Y.shape[0], self.reference.n, entries, serial=serial)
+        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
@@ -214,7 +221,15 @@ class EffectiveCounts:
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
         known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
         # The similarity to itself, which a given kernel need not hold.
-        Q = with_some_entries(xp.reshape(absolute(left), (programs * rows, size)), known, place, itself[known])
+        Q = xp.reshape(
+            np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size)
+        )
+        if isinstance(Q, np.ndarray):
+            Q[known, place] = itself[known]
+        else:  # rows without such a place have column -1, which is none
+            columns, values = np.full(programs * rows, -1), np.zeros(programs * rows)
+            columns[known], values[known] = place, itself[known]
+            Q = with_entries(Q, to_device_of(Q, columns), to_device_of(Q, values))
         is_new = np.ones(programs * rows)
         is_new[known] = 0.0
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
@@ -247,25 +262,29 @@ def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
     """Lam η and R of the program on some of the reference points."""
-    kernel = reference.take(members)
+    everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
-    everyone = np.arange(len(members))
     K = kernel.block(everyone, everyone)
-    F = _factor(K)
-    problem = DesignProblem(F, weighted_gram(F, weights), lam)
+    F = _factor(0.5 * (K + K.T))
+    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.allclose(weights, 1.0, 0.0, 1e-12)))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
     support, R = np.flatnonzero(eta), np.zeros_like(K)
     if len(support):
-        R[support] = np.linalg.solve(K[np.ix_(support, support)] + np.diag(1.0 / (lam * eta[support])), K[support])
+        inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
+        R[support] = solve_with(cholesky(inner), K[support])
     return lam * eta, R
 
 
 def _factor(K: FloatArray) -> FloatArray:
-    """F with F Fᵀ = K, from the eigenvalues above rounding; for few points this costs little."""
-    values, vectors = np.linalg.eigh(0.5 * (K + K.T))
-    kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+    """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
+    try:
+        cholesky(with_diagonal(K.copy(), -EIGENVALUE_ROUNDING * float(np.abs(K).sum(axis=1).max())))
+        return np.asarray(cholesky(K.copy()))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(K)
+        kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
+        return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
@@ -351,7 +370,7 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         in_window = np.searchsorted(u, u + w, "right") - np.arange(n)
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
-        p = np.maximum(binom.cdf(B, A + B, 0.5), binom.cdf(B, B + C, 0.5))
+        p = np.maximum(bdtr(B, A + B, 0.5), bdtr(B, B + C, 0.5))
         p[n - far < SMALLEST_REST * n] = 1.0
         at = int(np.argmin(p))
         if p[at] < best_p:

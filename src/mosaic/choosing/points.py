@@ -14,26 +14,17 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import (
-    BLOCK_ENTRIES,
     FloatArray,
     IntArray,
     in_blocks,
-    row_blocks,
     row_norms_squared,
 )
 from mosaic.arrays.codes import equal_rows, row_codes, row_priorities
 from mosaic.arrays.xp import (
     as_double,
-    as_unsigned,
-    block_entries,
-    inverse_order,
     is_on_device,
-    namespace,
     on_host,
-    ordered,
     rows_of,
-    sortable,
-    squares_of_rows,
     to_device_of,
 )
 from mosaic.choosing.outliers import EffectiveCounts
@@ -90,8 +81,9 @@ class Points:
         else:
             priority = row_priorities(distinct)
             order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
-        number = inverse_order(order)
-        priority, order = as_unsigned(rows_of(priority, order)), np.asarray(on_host(order), np.intp)
+        number = np.empty(len(order), np.intp)
+        number[order] = np.arange(len(order))
+        priority = priority[order]
         if equal.is_trivial and len(rows) == n:  # at many points every step counts
             return cls(order, number, total if sample_weight is None else total[order], priority)
         group = np.full(n, -1, np.intp)
@@ -155,15 +147,16 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
-def _centre_distances(X: Any, weights: FloatArray) -> Any:
-    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
+def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
     if is_on_device(X):
-        parts = list(row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)))
-        centre = sum(to_device_of(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(
-            weights.sum()
-        )
-        return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
-    centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
+
+        def add(part: slice) -> FloatArray:
+            return on_host(to_device_of(X, weights[part]) @ as_double(rows_of(X, part)))
+
+        centre = np.sum(in_blocks(add, X.shape[0], X.shape[1], on=X), axis=0) / weights.sum()
+    else:
+        centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
 
     def measure(part: slice) -> None:
@@ -171,9 +164,9 @@ def _centre_distances(X: Any, weights: FloatArray) -> Any:
             block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
-            distances[part] = row_norms_squared(X[part] - centre)
+            distances[part] = row_norms_squared(rows_of(X, part) - to_device_of(X, centre))
 
-    in_blocks(measure, X.shape[0], X.shape[1])
+    in_blocks(measure, X.shape[0], X.shape[1], on=X)
     return distances
 
 
@@ -185,24 +178,22 @@ def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> Float
     return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 
-def _in_steps(distances: Any) -> Any:
+def _in_steps(distances: FloatArray) -> FloatArray:
     """Distances as whole numbers of steps that are larger than rounding."""
-    xp = namespace(distances)
-    lowest = float(xp.min(distances))
-    spread = float(xp.max(distances)) - lowest or 1.0
-    return xp.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
+    lowest = float(distances.min())
+    spread = float(distances.max()) - lowest or 1.0
+    return np.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
 
 
-def _by_centrality(X: Any, steps: Any, priority: Any) -> Any:
-    """Order by distance from the centre, then by priority, where the points are; in the rare case that both are equal, by the
-    bits of the rows.
-    """
-    take = namespace(steps).take
-    order = ordered(steps, sortable(priority))
-    values, numbers = take(steps, order), take(priority, order)
-    tied = (values[1:] == values[:-1]) & (numbers[1:] == numbers[:-1])
-    if bool(namespace(steps).any(tied)):
-        return to_device_of(steps, np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps))))
+def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> IntArray:
+    """Order by distance from the centre, then by priority, then, where both are equal, by the bits of the rows."""
+    order = np.argsort(steps)
+    values = steps[order]
+    same = values[1:] == values[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):  # few
+        among = order[tied]
+        order[tied] = among[np.lexsort((row_codes(rows_of(X, among)), priority[among], steps[among]))]
     return order
 
 

@@ -107,7 +107,7 @@ def _detector(run: Run) -> Any:
         )
         if settings.pop("max_samples", None) is not None:
             run.notes.append("--max-samples is for data in memory; it was not used.")
-        model = MOSAIC(strategy="sketch", **settings)
+        model = MOSAIC(algorithm="sketch", **settings)
     else:
         model = MOSAICOutlierDetector(**settings)
     return model.fit(run.table, **({} if weights is None else {"sample_weight": weights}))

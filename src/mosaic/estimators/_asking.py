@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic._frames import column_names
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, explain_rows, odd_columns, oddities

@@ -12,8 +12,7 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic.arrays.blocks import FloatArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray
 from mosaic.arrays.xp import as_user_array
 from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_row
 from mosaic.estimators._asking import NewRows, explain_new
@@ -210,7 +209,7 @@ class FittedAttributes:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import numpy_dtype
+from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.checks import whole_number
 from mosaic.choosing import (
     CERTIFIED_GAP,
@@ -189,8 +189,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
     strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
-        sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
-        plan = Plan.of(checked, data.n, data.n_features, **sizes)
+        plan = Plan.of(checked, data.n, data.n_features)
         proof, least = (
             held + data.buffers + memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=promised)
             for promised in (True, False)
@@ -213,10 +212,10 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
         geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
         memory = memory_of_fit(n, itemsize, d, size)
-    max_rank = rank_for(checked, strategy, n, matrix)
+    max_rank = rank_for(checked, n, matrix)
     rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
-    if geometry.kernel.on_device:
+    if is_on_device(geometry.kernel.points):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
         return Estimate(how, n, rank_expected, fit, 0, proof, proof)
     fewest, most = span_of_members(n, rank_expected)

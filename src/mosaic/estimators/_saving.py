@@ -36,9 +36,10 @@ from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
+from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
 from mosaic.kernels.precomputed import Whole
+from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.loop import Status
@@ -52,16 +53,16 @@ from mosaic.rows.rules import Category, Moment, Number, Text
 from mosaic.rows.written import Dates, Numbers
 
 #: The format that is written and read.
-FORMAT = 3
+FORMAT = 4
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
+        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
         EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
         Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
+        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 

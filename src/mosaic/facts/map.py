@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing import Selection
-from mosaic.kernels import Diffusion, Kernel, StationaryKernel, make_kernel
+from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
 #: Share of the points of a thinned map with the lowest counts.
 LOW_COUNT_SHARE = 0.25
@@ -73,8 +72,8 @@ def plane_of(
     rng : draws further landmarks
     """
     kernel, chosen = selection.kernel, selection.chosen
-    if isinstance(kernel, StationaryKernel | Diffusion):
-        X = (kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X)[points]
+    if isinstance(kernel, StationaryKernel | DiffusionKernel):
+        X = (kernel.graph.points if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
         if X.shape[1] == 2:
             undone = selection.material.geometry.prepare.undone
             return Plane("features", names or ["x0", "x1"], undone(in_double(X)))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from mosaic.choosing import Selection, rank, without_rounding
 from mosaic.kernels import Kernel
 from mosaic.metrics import unexplained_along

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,30 +12,31 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from mosaic.arrays.blocks import FloatArray, IntArray, Seed, subsample
-from mosaic.arrays.xp import can_be_changed, has_double, is_on_device, on_host
+from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels.diffusion import Diffusion
+from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import (
     POINT_KERNELS,
     STATIONARY_KERNELS,
     Cosine,
     FromCallable,
     Kernel,
-    Polynomial,
+    PolynomialKernel,
     StationaryKernel,
     in_range,
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
+from mosaic.parameters import Diffusion, Polynomial, name_of
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
 #: ``EffectiveCount`` counts for the first number of points, each compared with the second: at most 8 MB of distances.
 COUNTING_POINTS, COUNTED_POINTS = 512, 2048
-#: Logarithm of the largest γ that is tried, times the typical distance; it fits into single precision.
-LARGEST_LOG_GAMMA = 80.0
+#: Logarithm of the largest rate that is tried, times a typical distance.
+LARGEST_LOG_RATE = 64.0
 #: Distances below this are taken for 0 where a bandwidth is computed: their inverse is hardly a float, and they have few digits.
 SMALLEST_DISTANCE = 1e-300
 
@@ -69,13 +71,9 @@ Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 
 def make_kernel(
     X: Any,
-    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
     *,
     gamma: Gamma = "scale",
-    degree: int = 3,
-    coef0: float = 1.0,
-    n_neighbors: int = 10,
-    time: int = 2,
     random_state: Seed = 0,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
@@ -83,12 +81,10 @@ def make_kernel(
     Parameters
     ----------
     X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
-    kernel : one of ``mosaic.kernels.KERNELS``, or a function of two sets of points
+    kernel : one of ``mosaic.kernels.KERNELS``, ``Polynomial`` or ``Diffusion``, or a function of two sets of points
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
         ``"median"`` is 1 / median distance, both in the distance of the kernel.
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
 
     Examples
@@ -100,41 +96,30 @@ def make_kernel(
     """
     check_kernel(kernel)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    if callable(kernel):
-        return FromCallable(X, kernel)
     match kernel:
         case "precomputed":
             return Precomputed(X)
         case "cosine":
             return Cosine(normalised_rows(X))
-        case "diffusion":
-            return Diffusion.over(X, n_neighbors, time)
+        case "diffusion" | Diffusion():
+            graph = Diffusion() if isinstance(kernel, str) else kernel
+            return DiffusionKernel.over(X, graph.n_neighbors, graph.time)
+        case "polynomial" | Polynomial():
+            formula = Polynomial() if isinstance(kernel, str) else kernel
+            return in_range(PolynomialKernel(X, _polynomial_gamma(X, gamma), formula.degree, formula.coef0))
         case str() if kernel in STATIONARY_KERNELS:
             wide = STATIONARY_KERNELS[kernel](X)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
-        case "polynomial" | "poly":
-            return in_range(Polynomial(X, _polynomial_gamma(X, gamma), degree, coef0))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
-    raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+    assert callable(kernel)
+    return FromCallable(X, kernel)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
-    """X as given, or as a NumPy array if it is on a device and cannot stay there.
-
-    It can if the kernel is computed there, the library can change entries, and the device has double precision, which
-    certificates need.
-
-    Examples
-    --------
-    >>> X = [[0.0], [1.0]]
-    >>> where_compared(X, "rbf") is X
-    True
-    """
-    if not is_on_device(X):
-        return X
-    stays = isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X) and has_double(X)
-    return X if stays else on_host(X)
+    """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
+    there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
+    return on_host(X) if is_on_device(X) and not there else X
 
 
 def _polynomial_gamma(X: Any, gamma: Any) -> float:
@@ -185,38 +170,52 @@ def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> F
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
-    """Solve quantile_j(1 + Σ_{i≠j} f(γ d_ij)²) = m0 for γ; sums over a subsample are scaled up to n."""
+    """Solve quantile_j(1 + Σ_{i≠j} exp(−2γ d_ij)) = m0 for γ; sums over a subsample are scaled up to n."""
     n = kernel.n
     if rule.m0 >= n:
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
     D = _distances(kernel, others, others[centres])
-    D[centres, np.arange(len(centres))] = np.inf
-    scale = (n - 1) / (len(others) - 1)
-    positive = D[np.isfinite(D) & (D > 0)]
-    if positive.size == 0:
+    if not D.any():
         return 1.0
-    typical = float(np.median(positive))
-    with np.errstate(over="ignore"):
-        D = (D / typical).astype(np.float32)  # counts need no more digits
-    values = np.empty_like(D)
-
-    def excess(log_gamma: float) -> float:
-        squares = kernel.profile(D, float(np.exp(log_gamma)), power=2, out=values)
-        counts = 1.0 + scale * squares.sum(axis=0, dtype=np.float64)
-        return float(np.log(np.quantile(counts, rule.quantile) / rule.m0))
-
-    low, high = np.log(1e-12), min(np.log(1e3) + np.log(typical / float(positive.min())), LARGEST_LOG_GAMMA)
-    if excess(low) < 0:
-        return float(np.exp(low) / typical)
-    if excess(high) > 0:
+    scale = (n - 1) / (len(others) - 1)
+    rate = decay_rate(D, np.full(len(others), scale), rule.quantile, rule.m0 - 1.0 + scale)
+    if rate == np.inf:
         raise InvalidInputError(
             f"no bandwidth gives an effective count of {rule.m0:g}: at the {rule.quantile:g} quantile there are "
             "at least that many copies of a point",
             "Raise m0 or remove duplicates.",
         )
-    return float(np.exp(brentq(excess, low, high, xtol=1e-6)) / typical)
+    return rate
+
+
+def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rate = decay_rate(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2), 0.5, 1.5)
+    >>> round(float(1.0 + np.exp(-2.0 * rate)), 6)
+    1.5
+    """
+    apart = D[D > 0]
+    unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
+    values = np.empty_like(D)
+
+    @cache
+    def excess(log_rate: float) -> float:
+        sums = weights @ np.exp(np.multiply(D, -2.0 * np.exp(log_rate) / unit, out=values), out=values)
+        return float(np.log(np.quantile(sums, quantile) / target))
+
+    # The excess falls. The rate is near 1 in this unit, so it is looked for from there.
+    before, at = 0.0, float(np.sign(excess(0.0)))
+    while excess(before) * excess(at) > 0 and abs(at) < LARGEST_LOG_RATE:
+        before, at = at, 2.0 * at
+    if excess(before) * excess(at) < 0:
+        at = brentq(excess, min(before, at), max(before, at), xtol=1e-10)
+    return float(np.exp(at)) / unit if at < LARGEST_LOG_RATE or excess(at) <= 0 else np.inf
 
 
 def variance(X: Any) -> float:

@@ -13,15 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, FloatArray, IntArray, row_blocks
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, row_blocks
 from mosaic.arrays.scaling import row_lengths
 from mosaic.arrays.xp import (
     as_double,
     asarray_like,
     at_least_zero,
-    block_entries,
     exponential,
-    highest,
     host_rows,
     is_on_device,
     namespace,
@@ -31,7 +29,6 @@ from mosaic.arrays.xp import (
     squares_of_rows,
     sums_of_differences,
     to_device_of,
-    zeros_on_device_of,
 )
 from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
@@ -77,6 +74,11 @@ class Kernel(ABC):
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """Precision of the data and of the result of ``columns``."""
+
+    @property
+    @abstractmethod
+    def points(self) -> Any:
+        """The array that similarities are computed from: the points, or the similarities themselves."""
 
     @abstractmethod
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -133,16 +135,6 @@ class Kernel(ABC):
             result[rows] = self.block(rows, columns)
         return result
 
-    @property
-    def block_entries(self) -> int:
-        """Similarities that should be computed at once."""
-        return BLOCK_ENTRIES
-
-    @property
-    def on_device(self) -> bool:
-        """Whether the points are an array of another library than NumPy."""
-        return False
-
     def explicit_factor(self) -> Any | None:
         """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
@@ -186,20 +178,15 @@ class PointKernel(Kernel):
     def dtype(self) -> np.dtype[Any]:
         return numpy_dtype(self.X)
 
+    @property
+    def points(self) -> Any:
+        return self.X
+
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return on_host(self.device_block(rows, columns))
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
-
-    @property
-    def block_entries(self) -> int:
-        # On a device the rows of a block, in double precision, are larger than their similarities to few points.
-        return block_entries(self.X, BLOCK_ENTRIES) // (max(self.X.shape[1] // 64, 1) if is_on_device(self.X) else 1)
-
-    @property
-    def on_device(self) -> bool:
-        return is_on_device(self.X)
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
@@ -223,10 +210,7 @@ class PointKernel(Kernel):
 
 @dataclass(frozen=True)
 class StationaryKernel(PointKernel):
-    """k(x, y) = f(γ · d(x, y)) with d = Σ_j |x_j − y_j|^order, and f that falls from f(0) = 1.
-
-    A kind of kernel sets ``order`` and computes d (``_distances``); f is exp(−·) unless it has a ``profile`` of its own.
-    """
+    """k(x, y) = exp(−γ · d(x, y)) with d = Σ_j |x_j − y_j|^order. Subclasses set ``order`` and compute d (``_distances``)."""
 
     gamma: float = 1.0
 
@@ -234,12 +218,11 @@ class StationaryKernel(PointKernel):
     def _distances(self, A: Any, B: Any) -> Any:
         """D between rows, as a new array."""
 
-    @staticmethod
-    def profile(D: Any, gamma: float, power: int = 1, out: FloatArray | None = None) -> Any:
-        """f(γ D)^power, in the precision of D; ``out`` may be D itself."""
-        with np.errstate(over="ignore"):  # f(∞) = 0
-            scaled = np.multiply(D, -power * gamma, out=out) if isinstance(D, np.ndarray) else D * (-power * gamma)
-        return exponential(scaled)
+    def _decayed(self, D: Any) -> Any:
+        """exp(−γ D), in the memory of D where that is possible."""
+        with np.errstate(over="ignore"):  # exp(−∞) = 0
+            D *= -self.gamma
+        return exponential(D)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         """D between own points."""
@@ -250,8 +233,7 @@ class StationaryKernel(PointKernel):
         return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
 
     def _between(self, A: Any, B: Any) -> Any:
-        D = self._distances(A, B)
-        return self.profile(D, self.gamma, out=D)
+        return self._decayed(self._distances(A, B))
 
     def _with_itself(self, A: Any) -> Any:
         return np.ones(A.shape[0])
@@ -295,23 +277,23 @@ class RBF(StationaryKernel):
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
         if is_on_device(D):
-            is_far = self.gamma * max(highest(lengths), highest(others)) > limit
-            return self.profile(sums_of_differences(A, B, 2) if is_far else D, self.gamma)
+            is_far = self.gamma * max(float(on_host(lengths).max()), float(on_host(others).max())) > limit
+            return self._decayed(sums_of_differences(A, B, 2) if is_far else D)
         with np.errstate(over="ignore"):
             far, far_too = (np.flatnonzero(self.gamma * each > limit) for each in (lengths, others))
         if len(far):
             D[far] = _by_coordinates_of(A[far], B)
         if len(far_too):
             D[:, far_too] = _by_coordinates_of(B[far_too], A).T
-        return self.profile(D, self.gamma, out=D)
+        return self._decayed(D)
 
 
 def _certain(D: Any, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
-        return namespace(D).where(share * (lengths[:, None] + others) >= D, zeros_on_device_of(D, ()), D)
-    i, j = np.nonzero(share * (lengths[:, None] + highest(others)) >= D)  # few; the rest is decided
+        return namespace(D).where(share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D)
+    i, j = np.nonzero(share * (lengths[:, None] + others.max(initial=0.0)) >= D)  # few; the rest is decided
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
 
@@ -379,7 +361,7 @@ class Cosine(Linear):
 
 
 @dataclass(frozen=True)
-class Polynomial(Linear):
+class PolynomialKernel(Linear):
     """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
 
     gamma: float = 1.0
@@ -410,7 +392,7 @@ class Polynomial(Linear):
 STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
-    "polynomial": Polynomial,
+    "polynomial": PolynomialKernel,
     "linear": Linear,
     "cosine": Cosine,
 }

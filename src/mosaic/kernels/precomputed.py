@@ -93,6 +93,10 @@ class Precomputed(Kernel):
         dtype: np.dtype[Any] = self.K.dtype
         return dtype
 
+    @property
+    def points(self) -> Any:
+        return self.K
+
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
         return dense(self.K[rows][:, columns]).astype(np.float64, copy=False)
 

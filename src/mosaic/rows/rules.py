@@ -9,8 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.rows.cells import Values
 from mosaic.rows.written import Dates, Numbers
 from mosaic.text import figure
