@@ -58,9 +58,7 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
-    words = (
-        "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
-    )
+    words = "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
     words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --tol 1e-2 --n-jobs -1 -k 0.05 --objective explained "
     words += "--alpha 50 --diversity 0.2 --n-initial 80"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
