@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
+    from mosaic.rows import read
     from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
@@ -49,6 +50,7 @@ __all__ = [
     "load",
     "metrics",
     "path",
+    "read",
     "rows",
     "show",
     "solve",
@@ -71,6 +73,7 @@ _HOMES = {
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
+    "mosaic.rows": ("read",),
     "mosaic.show": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -107,7 +107,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class RowLabels:
-    """What rows are called: names that the fit knows; of an open file (``mosaic.rows.Table``), its row numbers and names."""
+    """What rows are called: names that the fit knows; of an open file (``mosaic.rows.Rows``), its row numbers and names."""
 
     selection: Selection
     file: Any = None
@@ -589,11 +589,6 @@ def _on_number(selection: Selection) -> str:
 def _on_choosing(selection: Selection) -> str:
     if selection.settings.mode == "paper":
         return "Chosen by influence, and thinned by distance."
-    if selection.settings.objective == "explained":
-        return (
-            "Chosen to leave as little as possible unexplained of the rows that belong: of each row, what no weighted sum of the "
-            "representatives reproduces, where large weights have a price, as in the certificate."
-        )
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 
 

@@ -6,7 +6,6 @@ import math
 from argparse import Namespace
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,7 @@ from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
 from mosaic.facts.facts import finite
-from mosaic.rows import is_source, open_table
-from mosaic.rows.opening import WITHOUT_COLUMNS, kind_of
+from mosaic.rows import is_source, read
 from mosaic.text import Library
 
 pa = Library("pyarrow")
@@ -70,7 +68,7 @@ def outliers(args: Namespace) -> int:
             "is_outlier": odd[rows].tolist(),
             "reason": [reasons.get(int(row)) for row in rows],
         }
-        columns, facts = run.table.rows(rows), Facts(model, run.table, outliers_only=True)
+        columns, facts = run.table.cells(rows), Facts(model, run.table, outliers_only=True)
         table = with_columns(columns, {f"mosaic_{name}": values for name, values in judged.items()})
         run.write_rows("outliers", args.output, lambda: table)
         run.save(model, args.save)
@@ -180,10 +178,10 @@ def _open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Any:
     if "embeddings" in options:
         options.pop("embedding", None)
     elsewhere = "embedding" in options or "embeddings" in options
-    if names is not None and not elsewhere and kind_of(Path(args.file)) not in WITHOUT_COLUMNS:
+    if names is not None and not elsewhere:
         options["columns"] = [str(name) for name in names]
     plain = model.table_ is None and not elsewhere
-    return open_table(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
+    return read(args.file, **options, encoder=model.table_, numbers_only=plain, progress=bar.on_read)
 
 
 def _placed_table(rows: list[PlacedRow]) -> Any:

@@ -22,9 +22,9 @@ from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.estimators import MOSAIC, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.facts import Facts
-from mosaic.rows import check_output, csv_bytes, open_table, write_rows
-from mosaic.rows.kept import KeptRows
-from mosaic.rows.opening import kind_of
+from mosaic.rows import check_output, csv_bytes, read, write_rows
+from mosaic.rows.open import kind_of
+from mosaic.rows.saved import SavedRows
 from mosaic.show import write_report
 
 #: How the names of saved models end.
@@ -40,7 +40,7 @@ class Run:
     ----------
     args : the options
     bar : the progress bar
-    table : ``mosaic.rows.Table``
+    table : ``mosaic.rows.Rows``
     notes : assumptions about the file, then warnings of the library, as sentences
     outputs : paths of written files, by what they are
     """
@@ -192,7 +192,7 @@ def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -
     with ProgressBar(args.quiet or args.json) as bar:
         run = Run(args, bar)
         with run.warnings_as_notes(), bar.listening():
-            table = open_(bar) if open_ is not None else open_table(args.file, **options, progress=bar.on_read)
+            table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
             with table:
                 run.begin(table)
                 try:
@@ -226,8 +226,8 @@ def rows_of_model(model: Any, path: str) -> Any:
     kept = getattr(model, "kept_rows_", None)
     if kept is None:
         names = getattr(model, "feature_names_in_", None)
-        kept = KeptRows.bare(Path(path).name, model.selection_.n_rows, model.n_features_in_, names)
-    return kept.table()
+        kept = SavedRows.bare(Path(path).name, model.selection_.n_rows, model.n_features_in_, names)
+    return kept.as_rows()
 
 
 def _check_options(args: Namespace) -> None:

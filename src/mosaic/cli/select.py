@@ -59,7 +59,7 @@ def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[SelectAnswer, Any
     certificate = facts.certificate if bound and not facts.detects else facts.known_certificate
     if facts.scaled:
         run.notes.append(SCALED)
-    columns = run.table.rows([] if facts.detects else facts.selection.rows)
+    columns = run.table.cells([] if facts.detects else facts.selection.rows)
     answer = SelectAnswer(
         run.file,
         facts.sentence,

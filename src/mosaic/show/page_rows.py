@@ -74,7 +74,8 @@ def cells_of(rows_of: Any, rows: IntArray) -> Cells:
     """The text of each row's cells; columns that rows are compared by come first, otherwise in the order of the file."""
     columns: dict[str, list[Any]] = {}
     if len(rows):
-        columns = rows_of.cells(rows) if isinstance(rows_of, GivenRows) else rows_of.rows(rows).to_pydict()
+        found = rows_of.cells(rows)
+        columns = found if isinstance(found, dict) else found.to_pydict()
     columns.pop(rows_of.id_name or "", None)
     columns = {name: values for name, values in columns.items() if not any(isinstance(v, list) for v in values)}
     compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
