@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import InvalidInputError, SelectionWarning
-from mosaic.rows import FileFault
+from mosaic.rows import FileFault, read
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
