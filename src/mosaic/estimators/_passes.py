@@ -41,7 +41,7 @@ from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spe
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
 from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
-from mosaic.sketch.engine import Passes, Source
+from mosaic.sketch.sources import Passes, Source
 
 
 def select_by_passes(
