@@ -37,7 +37,7 @@ from mosaic.rows.frames import (
 )
 from mosaic.rows.names import RowNames, names_of_frame
 from mosaic.rows.source import is_stream, owner_of
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
 #: What a column is for that an argument of ``fit`` names.

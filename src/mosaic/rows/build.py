@@ -31,7 +31,7 @@ from mosaic.rows.roles import (
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
 from mosaic.rows.text_values import MISSING_CELLS, number_pattern
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library, listed
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")
