@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from mosaic.door import check_entries
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
+from mosaic.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
 
 PEOPLE = {
     "name": ["Ada", "Max", "Eva"],
@@ -538,7 +538,7 @@ import numpy as np
 import sklearn.base, sklearn.utils.validation  # which may load them for purposes of its own
 theirs = set(sys.modules)
 from mosaic.door import check_entries
-from mosaic.rows.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
+from mosaic.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
 before = "narwhals" in sys.modules
 X = numeric_part(np.eye(3))
 check_entries(to_matrix(X), column_names(X))

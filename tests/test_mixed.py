@@ -24,9 +24,9 @@ from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
 from mosaic.estimators import explain_model
+from mosaic.frames import cells_of
 from mosaic.rows import read
 from mosaic.rows.encoder import TableEncoder, encoder_of
-from mosaic.rows.frames import cells_of
 from mosaic.rows.kinds import Category, Moment, Number, Text, quantiles
 from mosaic.show import write_report
 

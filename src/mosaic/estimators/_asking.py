@@ -16,9 +16,9 @@ from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, expla
 from mosaic.door import check_entries
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import cells_of, column_names
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.encoder import TableEncoder
-from mosaic.rows.frames import cells_of, column_names
 from mosaic.sketch.sources import Source
 
 

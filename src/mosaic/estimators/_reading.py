@@ -21,11 +21,7 @@ from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
-from mosaic.kernels import where_compared
-from mosaic.rows import Rows, is_source, open_source, read
-from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
-from mosaic.rows.faults import close_to
-from mosaic.rows.frames import (
+from mosaic.frames import (
     cells_of,
     column_names,
     id_columns,
@@ -35,6 +31,10 @@ from mosaic.rows.frames import (
     to_matrix,
     without_empty,
 )
+from mosaic.kernels import where_compared
+from mosaic.rows import Rows, is_source, open_source, read
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
+from mosaic.rows.faults import close_to
 from mosaic.rows.names import RowNames, names_of_frame
 from mosaic.rows.source import is_stream, owner_of
 from mosaic.sketch.sources import LocalSource

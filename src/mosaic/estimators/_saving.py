@@ -36,6 +36,7 @@ from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.frames import Values
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
@@ -45,7 +46,6 @@ from mosaic.program.loop import Status
 from mosaic.rows.archive import as_fault, read_archive, write_archive
 from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
 from mosaic.rows.faults import FileFault
-from mosaic.rows.frames import Values
 from mosaic.rows.kinds import Category, Moment, Number, Text
 from mosaic.rows.names import RowNames
 from mosaic.rows.saved import SavedRows

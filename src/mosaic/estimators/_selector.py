@@ -30,9 +30,9 @@ from mosaic.estimators._reading import Asked, read_named, without_scaling
 from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
-from mosaic.rows.frames import n_rows, take_rows
 from mosaic.rows.names import as_rows
 
 #: Parameters that ``rethreshold`` takes.

@@ -30,10 +30,10 @@ from mosaic.choosing.budget import (
 from mosaic.door import refuse_masked
 from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
+from mosaic.frames import numeric_part
 from mosaic.kernels import POINT_KERNELS
 from mosaic.parameters import Sketch
 from mosaic.rows import is_source, open_source
-from mosaic.rows.frames import numeric_part
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
 from mosaic.sketch.sources import LocalSource, Source
 from mosaic.text import readable_size

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
+from mosaic.frames import Cells, Values, cells_of, frame_columns, is_feature_name, row_major
 from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, rule_of
 from mosaic.rows.faults import FileFault
-from mosaic.rows.frames import Cells, Values, cells_of, frame_columns, is_feature_name, row_major
 from mosaic.rows.roles import (
     Request,
     Roles,

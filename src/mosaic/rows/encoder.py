@@ -32,7 +32,7 @@ import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.frames import Values, is_feature_name
+from mosaic.frames import Values, is_feature_name
 from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
 from mosaic.rows.text_values import Dates, Numbers
 from mosaic.text import listed
@@ -93,7 +93,7 @@ class TableEncoder:
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.rows.frames import cells_of
+    >>> from mosaic.frames import cells_of
     >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
     >>> encoder = TableEncoder.of(cells_of(people))
     >>> encoder.blocks
@@ -244,7 +244,7 @@ def encoder_of(
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.rows.frames import cells_of
+    >>> from mosaic.frames import cells_of
     >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
     True
     >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names

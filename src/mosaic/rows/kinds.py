@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.rows.frames import Values
+from mosaic.frames import Values
 from mosaic.rows.text_values import Dates, Numbers
 from mosaic.text import figure
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import frame_columns, id_names_among, index_names
 from mosaic.rows.faults import close_to
-from mosaic.rows.frames import frame_columns, id_names_among, index_names
 from mosaic.rows.roles import LONGEST_NAME
 from mosaic.text import NO_NAMES
 

@@ -19,7 +19,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows.frames import numeric_part, to_matrix
+from mosaic.frames import numeric_part, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
