@@ -574,33 +574,6 @@ def test_progress_tells_pass_share_and_speed(capsys):
     assert "bound: 27 %" in told
 
 
-def test_callbacks_are_told_of_passes():
-    callback = pytest.importorskip("sklearn.callback")
-    events = []
-
-    class Listener:
-        def setup(self, estimator, context):
-            events.append("setup")
-
-        def on_fit_task_begin(self, estimator, context):
-            events.append(("begin", context.task_name))
-
-        def on_fit_task_end(self, estimator, context, *, metadata=None):
-            events.append(("end", context.task_name, metadata))
-
-        def teardown(self, estimator, context):
-            events.append("teardown")
-
-    assert isinstance(Listener(), callback.FitCallback)
-    model = MOSAIC(5, **PLAIN).set_callbacks(Listener()).fit(X)
-    assert (events[0], events[-1]) == ("setup", "teardown")
-    passes = [event[1] for event in events if event[0] == "begin" and not event[1].startswith("part")]
-    assert passes == ["fit", "look"]
-    assert sum(event[:2] == ("end", "part of look") for event in events) == 100
-    model.labels_  # noqa: B018 - a pass after the fit is none of theirs
-    assert events[-1] == "teardown"
-
-
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest = []
