@@ -83,7 +83,6 @@ def problems():
     yield "knee", X, MOSAIC(), {}
     yield "coverage", X, MOSAIC(coverage=0.9), {}
     yield "support", X, MOSAIC(min_support=15), {}
-    yield "explained", X, MOSAIC(20, objective="explained"), {}
     yield "kept groups", X, MOSAIC(15, min_group=3), {}
     yield "contamination", X, MOSAIC(15, contamination=0.05), {}
     yield "outliers kept", X, MOSAIC(15, outliers="keep"), {}

@@ -191,7 +191,7 @@ def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(text, tmp_
     np.save(tmp_path / "x.npy", X)
     budget = size(text)
     assert Settings.of(MOSAIC(5, memory_budget=text)).memory_budget == budget
-    with mosaic.rows.open_table(tmp_path / "x.npy", memory_budget=text) as table:
+    with mosaic.read(tmp_path / "x.npy", memory_budget=text) as table:
         assert table.n == 60
 
 
@@ -203,4 +203,4 @@ def test_what_is_no_size_is_refused_alike(text, tmp_path):
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
         MOSAIC(2, memory_budget=text).fit(np.eye(3))
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        mosaic.rows.open_table(tmp_path / "x.npy", memory_budget=text)
+        mosaic.read(tmp_path / "x.npy", memory_budget=text)

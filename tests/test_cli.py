@@ -61,13 +61,13 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
     words = (
         "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
     )
-    words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --tol 1e-2 --n-jobs -1 -k 0.05 --objective explained "
+    words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --tol 1e-2 --n-jobs -1 -k 0.05 "
     words += "--alpha 50 --diversity 0.2 --n-initial 80"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
     given = {
         "kernel": Polynomial(2, -0.5), "gamma": 0.3, "scale": True, "outliers": "report",
         "contamination": 0.1, "min_group": 4.0, "memory_budget": 1.5 * 2**30, "random_state": 7,
-        "objective": "explained", "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
+        "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
         "algorithm": Paper(alpha=50.0, diversity=0.2, sketch=Sketch(80)),
     }  # fmt: skip
     assert {name: seen[name] for name in given} == given

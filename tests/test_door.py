@@ -21,7 +21,6 @@ UNIT_FREE = [
     {"gamma": "scale"},
     {"gamma": "median"},
     {"scale": True},
-    {"objective": "explained"},
     {"algorithm": "sketch"},
 ]
 POWERS = [-320, -60, -3, 1, 51, 320]

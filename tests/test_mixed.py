@@ -26,7 +26,7 @@ from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial,
 from mosaic.estimators import explain_rows
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
-from mosaic.rows import open_table
+from mosaic.rows import read
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder, encoder_of
 from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
@@ -553,7 +553,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
-    with open_table(path, memory_budget=1e5) as table:
+    with read(path, memory_budget=1e5) as table:
         model = MOSAIC(8, algorithm="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
         rare = next(row for row, columns in oddities if columns == {"city"})
@@ -563,7 +563,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with open_table(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
         assert not isinstance(table.X, np.ndarray)
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
@@ -634,7 +634,7 @@ def test_command_writes_reasons_in_columns(tmp_path, capsys):
 def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
     frame = customers(3000, missing=0.1)
     path = write(frame, tmp_path, kind)
-    with open_table(path, memory_budget=1e5) as table:
+    with read(path, memory_budget=1e5) as table:
         assert not isinstance(table.X, np.ndarray)
         assert table.feature_names == ["age", "income", "segment", "city", "signup", "active", "note"]
         expected = TableEncoder.of(cells_of(frame))
@@ -649,7 +649,7 @@ def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monke
     monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
-    with open_table(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
+    with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
         assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
         np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
         whole = TableEncoder.of(cells_of(frame))
@@ -662,7 +662,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
     frame.loc[8000, "x"] = np.nan
-    with open_table(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
+    with read(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
         X = table.X.read(0, 9000)
     assert table.encoder.blocks["x"] == slice(0, 2)
     assert np.flatnonzero(X[:, 1]).tolist() == [8000]
@@ -696,7 +696,7 @@ def test_rows_with_missing_numbers_are_dropped_if_asked_for(tmp_path):
     frame = customers(500).drop(columns="age_months")
     frame.loc[[3, 7], "age"] = None
     frame.loc[9, "city"] = None
-    with open_table(write(frame, tmp_path, "csv"), drop_missing=True) as table:
+    with read(write(frame, tmp_path, "csv"), drop_missing=True) as table:
         assert table.n == 498
         assert table.numbers([2, 3, 7]).tolist() == [2, 4, 9]
         np.testing.assert_allclose(table.X, table.encoder.encode(cells_of(frame.drop(index=[3, 7]))), atol=1e-12)
@@ -707,7 +707,7 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
     days = pd.date_range("2020-01-01", periods=200).strftime("%d.%m.%Y")
     frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
-    with open_table(write(frame, tmp_path, "csv")) as table:
+    with read(write(frame, tmp_path, "csv")) as table:
         assert table.id_name is None
         assert table.feature_names == ["amount", "day", "kind"]
 

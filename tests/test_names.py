@@ -13,7 +13,7 @@ from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
 from mosaic.inspection import card, explain, summary
 from mosaic.report import report_html
-from mosaic.rows import open_table
+from mosaic.rows import read
 
 N = 120
 
@@ -81,9 +81,9 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
     model = MOSAIC(9).fit(path, **ARGUMENTS)
     np.testing.assert_array_equal(model.representative_indices_, expected)
     assert str(model.explain("C17")).startswith("C17 (row 17): chosen")
-    with open_table(path, group="segment", weight="weight") as table:
+    with read(path, group="segment", weight="weight") as table:
         np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
-    with open_table(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
+    with read(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
         MOSAIC(9).fit(table, groups="segment")
     with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
         MOSAIC(9).fit(path, must_include=["C999"])

@@ -531,12 +531,12 @@ def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeyp
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.rows import open_table
+    from mosaic.rows import read
 
     X = datasets.swiss_roll(100).astype(str).tolist()
     X[0][1] = X[5][2] = ""
     (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
-    with open_table(tmp_path / "holes.csv", drop_missing=True) as table:
+    with read(tmp_path / "holes.csv", drop_missing=True) as table:
         model = MOSAIC(5).fit(table.X)
         facts = facts_of(model, table=table, certificate=False)
     rows = [entry["row"] for entry in facts["ranking"][:5]]

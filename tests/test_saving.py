@@ -367,15 +367,15 @@ def test_names_and_cells_of_a_table_are_kept(tmp_path):
     data = datasets.blobs_with_gross_outliers()
     lines = [f"p{i},{x},{y},note {i}" for i, (x, y) in enumerate(data.X.tolist())]
     (tmp_path / "points.csv").write_text("\n".join(["id,x,y,note", *lines]))
-    with mosaic.rows.open_table(tmp_path / "points.csv", columns=["x", "y"]) as table:
+    with mosaic.read(tmp_path / "points.csv", columns=["x", "y"]) as table:
         model = MOSAIC(5).fit(table)
         model.save(tmp_path / "points.mosaic", table=table)
     loaded = mosaic.load(tmp_path / "points.mosaic")
-    kept = loaded.kept_rows_.table()
+    kept = loaded.kept_rows_.as_rows()
     assert kept.names([7, 399]) == ["p7", "p399"]
     assert kept.find("p42") == 42
     row = int(model.representative_indices_[0])
-    assert kept.rows([row]).to_pylist() == [
+    assert kept.cells([row]).to_pylist() == [
         {"id": f"p{row}", "x": data.X[row, 0], "y": data.X[row, 1], "note": f"note {row}"}
     ]
     loaded.save(tmp_path / "again.mosaic")

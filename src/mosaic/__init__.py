@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
+    from mosaic.rows import read
 
 __version__ = "0.1.0.dev0"
 
@@ -50,6 +51,7 @@ __all__ = [
     "load",
     "metrics",
     "path",
+    "read",
     "report",
     "rows",
     "solve",
@@ -73,6 +75,7 @@ _HOMES = {
     "mosaic.kernels": ("EffectiveCount",),
     "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
+    "mosaic.rows": ("read",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -20,7 +20,6 @@ KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "p
 CHOICES = {
     "algorithm": ("paper", "sketch"),
     "outliers": ("reject", "keep", "report"),
-    "objective": ("similar", "explained"),
 }
 
 

@@ -50,8 +50,6 @@ CONFIGURATIONS = [
     MOSAIC(kernel="cosine", outliers="report"),
     MOSAIC(kernel="precomputed"),
     MOSAIC(contamination=0.1),
-    MOSAIC(3, objective="explained"),
-    MOSAIC(coverage=0.8, objective="explained"),
     MOSAIC(algorithm="sketch"),
     MOSAICSampler(),
     MOSAICOutlierDetector(),

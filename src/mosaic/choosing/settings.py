@@ -73,7 +73,6 @@ class Settings:
     outliers: str = "reject"
     contamination: Any = "auto"
     diversity: Any = "auto"
-    objective: str = "similar"
     min_group: float | None = None
     op_threshold: float | None = None
     mode: str = "auto"
@@ -92,8 +91,7 @@ class Settings:
     sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
-        for name in ("outliers", "objective"):
-            one_of(name, getattr(self, name), CHOICES[name])
+        one_of("outliers", self.outliers, CHOICES["outliers"])
         one_of("solver", self.solver, get_args(SolverName))
         k = self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
@@ -130,9 +128,6 @@ class Settings:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
         if self.mode != "paper":
             return
-        if self.objective != "similar":
-            fault = "is not for `algorithm='paper'`, which chooses by influence"
-            raise InvalidInputError(fault, "Leave `algorithm` at None.", parameter="objective", value=self.objective)
         for name in ("min_group", "coverage", "min_support"):
             value = getattr(self, name)
             if value is not None:

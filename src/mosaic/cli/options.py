@@ -188,10 +188,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "choice": (
         _option(
-            "--objective", choices=CHOICES["objective"],
-            help="similar: every row is close to a pick (default); explained: all picks together explain most",
-        ),
-        _option(
             "--algorithm", choices=CHOICES["algorithm"],
             help="paper: Algorithm 1 of the paper as written; sketch: by passes over the rows",
         ),
@@ -284,7 +280,7 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
 
 PAPER, SKETCH = _names_in("the paper's algorithm", but=()), ("n_initial", "n_added", "n_rounds")
 _OF_BOTH = ("outliers", "similarity", "size and speed")
-#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.rows.open_table``.
+#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
 SETTINGS = (*_names_in("how many", "choice", *_OF_BOTH, but=("max_samples",)), *PAPER)
 DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", "tol", *SKETCH))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")

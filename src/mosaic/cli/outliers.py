@@ -48,7 +48,7 @@ def outliers(args: Namespace) -> int:
             row: f"an outlier: {told.reason.partition(': ')[2]}"
             for row, told in zip(found.tolist(), explained, strict=True)
         }
-        columns = session.table.rows(rows)
+        columns = session.table.cells(rows)
         judged = {
             "row": session.numbers(rows),
             "score": np.log(counts[rows]),

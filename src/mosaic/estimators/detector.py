@@ -110,7 +110,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMi
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.rows.open_table`` reads; it is loaded into memory
+            path of any file that ``mosaic.read`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
 

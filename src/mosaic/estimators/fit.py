@@ -63,7 +63,7 @@ from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import Narrator
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import POINT_KERNELS, PointKernel
-from mosaic.rows import Table, is_source, open_source
+from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.naming import as_rows
 from mosaic.sketch.engine import Passes, Source
 from mosaic.sketch.local import LocalSource
@@ -403,7 +403,7 @@ def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
-    if isinstance(X, Table) and X.encoder is not None:
+    if isinstance(X, Rows) and X.encoder is not None:
         fault = "is a model whose picks cannot be found in an open table without ids"
         raise InvalidInputError(fault, f"Pass the path of the file. {GIVE_ROWS}", parameter="start")
     Y = selection.material.geometry.prepare(read_rows(start, X, reset=False))

@@ -42,7 +42,7 @@ class FittedAttributes:
         Parameters
         ----------
         path : of the file, by custom ending in .mosaic
-        table : the table of ``fit``, from ``mosaic.rows.open_table``. Names of its rows and cells of picks and outliers are kept
+        table : the table of ``fit``, from ``mosaic.read``. Names of its rows and cells of picks and outliers are kept
             for ``mosaic explain`` and ``mosaic report``
         force : replace what is there
 

@@ -34,7 +34,7 @@ from mosaic.rows.naming import as_row
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "objective", "tol",
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
     "algorithm__diversity", "algorithm__op_threshold",
 )  # fmt: skip
 
@@ -55,7 +55,6 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, B
         outliers: str = "reject",
         contamination: Any = "auto",
         min_group: float | None = None,
-        objective: str = "similar",
         algorithm: Any = None,
         tol: float | None = None,
         memory_budget: Any = None,
@@ -72,7 +71,6 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, B
         self.outliers = outliers
         self.contamination = contamination
         self.min_group = min_group
-        self.objective = objective
         self.algorithm = algorithm
         self.tol = tol
         self.memory_budget = memory_budget
@@ -98,7 +96,7 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, B
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.rows.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
             AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
@@ -198,7 +196,7 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, B
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, objective, tol;
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
             of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
 
         Returns
@@ -344,10 +342,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
     min_group : float, optional
         At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
-    objective : "similar" or "explained", default "similar"
-        What the choice optimises. "similar": every row that belongs is as similar as possible to its nearest pick. "explained":
-        all picks together leave as little as possible unexplained, by least squares in which coefficients have a price, the
-        quantity that ``certificate_`` bounds; such picks are a little nearer to the proven bound, and less like single rows.
     algorithm : None, Paper, Sketch, "paper" or "sketch", default None
         ``Paper(alpha=…)`` is the paper's Algorithm 1 as written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done
         by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
@@ -391,7 +385,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
        is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
     3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
-       that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
+       that belong more similar to their nearest pick, then ranked by their gain.
        So the set for m need not be part of the set for k > m. If no number is given ("auto", coverage,
        min_support), nothing is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
@@ -411,9 +405,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> len(model.representative_indices_), int(data.is_outlier[model.representative_indices_].sum())
     (20, 0)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
-    True
-    >>> explained = MOSAIC(n_representatives=20, objective="explained").fit(data.X)
-    >>> explained.certificate_.error < model.certificate_.error
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
     Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
