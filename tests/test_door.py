@@ -162,7 +162,7 @@ def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
 def test_explanations_have_the_numbers_of_the_data(X):
     for power in (0, 300, -300):
         frame = pd.DataFrame(X * 2.0**power, columns=["a", "b", "c"])
-        reasons = mosaic.inspection.explain(MOSAIC(5, scale=False).fit(frame), 7)
+        reasons = mosaic.explain(MOSAIC(5, scale=False).fit(frame), 7)
         assert f"{60.0 * 2.0**power:.4g}" in str(reasons).replace(",", "")
 
 

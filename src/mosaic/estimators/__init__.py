@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from mosaic.estimators._detected import DETECTOR_RULES, OutlierExplanation, count_threshold
-from mosaic.estimators.asking import explain_rows
+from mosaic.estimators.asking import explain_model
 from mosaic.estimators.curve import CoverageCurve, estimate, path
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.progress import listening
@@ -12,16 +11,13 @@ from mosaic.estimators.saving import load
 from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
-    "DETECTOR_RULES",
     "MOSAIC",
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
-    "OutlierExplanation",
     "PyODDetector",
-    "count_threshold",
     "estimate",
-    "explain_rows",
+    "explain_model",
     "listening",
     "load",
     "path",
