@@ -41,7 +41,7 @@ from mosaic.sketch import (
     triangle,
 )
 from mosaic.sketch import Sketch as SolvedSketch
-from mosaic.sketch.engine import Passes
+from mosaic.sketch.sources import Passes
 from mosaic.text import readable_size
 
 #: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.

@@ -65,8 +65,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import POINT_KERNELS, PointKernel
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.naming import as_rows
-from mosaic.sketch.engine import Passes, Source
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource, Passes, Source
 
 #: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
