@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mosaic._frames import numeric_part
 from mosaic.arrays.blocks import FloatArray
-from mosaic.arrays.codes import KnownRows, row_codes, row_priorities
+from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
 from mosaic.choosing import (
@@ -343,7 +343,7 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     numbers = np.concatenate([sampled[points.first], new[first]])
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, group, weights, row_priorities(rows)), replace(geometry, kernel=kernel.over(rows))
+    return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
 def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] | None) -> Material:
@@ -354,7 +354,7 @@ def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] |
     order = np.argsort(sample.first)
     return Material(
         n_rows=proof.n,
-        points=Points(np.argsort(order), order, sample.standing_for(proof.n), row_priorities(sample.rows)),
+        points=Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows))),
         geometry=replace(geometry, kernel=geometry.kernel.over(sample.rows)),
         constraints=Constraints.read(len(sample)),
         counting=None,
