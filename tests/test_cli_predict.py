@@ -209,7 +209,7 @@ def test_python_models_without_names_are_explained_by_number(folder, capsys):
 
 
 def test_fit_by_passes_is_saved_with_its_certificate(folder, capsys):
-    assert line(capsys, "select points.csv -k 5 --columns x,y --strategy sketch --save model.mosaic").code == 0
+    assert line(capsys, "select points.csv -k 5 --columns x,y --algorithm sketch --save model.mosaic").code == 0
     assert mosaic.load("model.mosaic").certificate_.excess >= 0
     found = json.loads(line(capsys, "report model.mosaic -o a.html --json").out)
     assert found["certificate"]["excess"] is not None

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, metrics, solve
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, metrics, solve
 from mosaic.kernels import RBF, make_kernel
 
 UNIT_FREE = [
@@ -21,8 +21,7 @@ UNIT_FREE = [
     {"gamma": "scale"},
     {"gamma": "median"},
     {"scale": True},
-    {"objective": "explained"},
-    {"strategy": "sketch"},
+    {"algorithm": "sketch"},
 ]
 POWERS = [-320, -60, -3, 1, 51, 320]
 
@@ -77,7 +76,7 @@ def test_any_unit_gives_the_same_answer(X, factor):
 @pytest.mark.parametrize("factor", [1e-20, 1e20])
 def test_any_unit_gives_the_same_answer_in_single_precision(X, factor):
     single = (X * factor).astype(np.float32)
-    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"strategy": "sketch"}):
+    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"algorithm": "sketch"}):
         model, other = MOSAIC(5, **settings).fit(X), MOSAIC(5, **settings).fit(single)
         assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
     assert MOSAIC(5, scale=True).fit(sp.csr_array(single)).n_representatives_ == 5
@@ -87,7 +86,7 @@ CALLS = {
     "MOSAIC": MOSAIC(5).fit,
     "cosine": MOSAIC(5, kernel="cosine").fit,
     "precomputed": lambda X: MOSAIC(5, kernel="precomputed").fit(np.diag(abs(X[:, 0]))),
-    "sketch": MOSAIC(5, strategy="sketch").fit,
+    "sketch": MOSAIC(5, algorithm="sketch").fit,
     "sparse": lambda X: MOSAIC(5).fit(sp.csr_array(X)),
     "detector": MOSAICOutlierDetector().fit,
     "solve": solve,
@@ -112,7 +111,7 @@ def test_the_row_and_column_of_a_number_that_is_too_large_are_named(X):
     rows = np.array(X)
     rows[31, 2], rows[33, 1] = 1e101, -1e205
     fault = r"X has numbers larger than 1e\+100, .* 2 entries, the first is X\[31, 2\] = 1e\+101, in row 31, column 2"
-    for call in (MOSAIC(5).fit, MOSAIC(5, strategy="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
+    for call in (MOSAIC(5).fit, MOSAIC(5, algorithm="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
         with pytest.raises(InvalidInputError, match=fault):
             call(rows)
     with pytest.raises(InvalidInputError, match="column 'c'"):
@@ -179,21 +178,21 @@ def test_kernels_compare_new_points_in_the_unit_of_their_own(X, kernel):
         )
 
 
-@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"mode": "paper"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"algorithm": "paper"}], ids=str)
 @pytest.mark.parametrize("size", [1e10, 1e50, 1e100])
 def test_new_rows_far_outside_are_outliers(X, settings, size):
     far = np.array([[size, 0.0, -size], [size, size, size]])
     model = MOSAIC(5, **settings).fit(X)
     assert np.isfinite(model.score_samples(far)).all()
     assert not model.transform(far).any()
-    if settings.get("mode") != "paper":
+    if settings.get("algorithm") != "paper":
         assert model.predict(far).tolist() == [-1, -1]
     wide = np.hstack([X, np.zeros((120, 40))])  # distances by products
     assert MOSAICOutlierDetector().fit(wide).predict(np.full((2, 43), size)).tolist() == [-1, -1]
 
 
 def test_new_rows_far_outside_are_outliers_for_passes(X):
-    model = MOSAIC(5, strategy="sketch").fit(X)
+    model = MOSAIC(5, algorithm="sketch").fit(X)
     assert model.predict(np.full((1, 3), 1e100)).tolist() == [-1]
 
 
@@ -246,14 +245,14 @@ def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_ar
 
 
 def test_powers_that_are_no_floats_are_refused(X):
-    for settings in ({"gamma": 1e200}, {"gamma": 1.0, "degree": 200}, {"coef0": 1e200}):
+    for kernel, gamma in ((Polynomial(), 1e200), (Polynomial(200), 1.0), (Polynomial(coef0=1e200), "auto")):
         with pytest.raises(InvalidInputError, match="similarities"):
-            MOSAIC(5, kernel="polynomial", **settings).fit(X)
+            MOSAIC(5, kernel=kernel, gamma=gamma).fit(X)
 
 
 def test_similarities_of_new_rows_that_are_no_floats_are_refused(X):
     with pytest.raises(InvalidInputError, match="leave the range"):
-        MOSAIC(5, kernel="polynomial", degree=5).fit(X).predict(np.full((1, 3), 1e99))
+        MOSAIC(5, kernel=Polynomial(degree=5)).fit(X).predict(np.full((1, 3), 1e99))
 
 
 def test_single_precision_is_left_where_it_is_too_narrow_for_similarities(X):

@@ -342,7 +342,7 @@ def test_curve_is_at_least_twenty_long_and_never_shorter_than_the_choice() -> No
 
 
 def test_paper_mode_that_rejects_nobody_has_a_curve() -> None:
-    model = MOSAIC(mode="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
+    model = MOSAIC(algorithm="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
     assert not model.is_outlier_.any()  # so narrow a kernel that everybody stands alone
     facts = summary(model)
     assert len(facts.curve.k) >= 20
@@ -718,7 +718,9 @@ def test_outlier_display_without_a_threshold_has_no_line() -> None:
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["400 belong"]
 
 
-@pytest.mark.parametrize("settings", [{"contamination": 0.1}, {"mode": "paper", "gamma": 1.0}, {"outliers": "report"}])
+@pytest.mark.parametrize(
+    "settings", [{"contamination": 0.1}, {"algorithm": "paper", "gamma": 1.0}, {"outliers": "report"}]
+)
 def test_outlier_display_marks_the_threshold_of_every_rule(settings: dict[str, object]) -> None:
     facts = summary(MOSAIC(**settings).fit(BLOBS.X), certificate=False)
     display = OutlierDisplay(facts).plot()

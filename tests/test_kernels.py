@@ -10,7 +10,7 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+from mosaic import Diffusion, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError, Polynomial
 from mosaic.kernels import heat_features, make_kernel
 
 
@@ -119,10 +119,10 @@ def test_rbf_does_not_cancel_far_from_the_origin(rng):
         ({"kernel": "gauss"}, "got 'gauss'"),
         ({"gamma": -1.0}, r"gamma must be a finite number > 0 \(or a rule: .*\); got -1\.0"),
         ({"gamma": "wide"}, "got 'wide'"),
-        ({"kernel": "polynomial", "degree": 0}, "degree must be a whole number >= 1; got 0"),
-        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be a finite number >= 0"),
+        ({"kernel": Polynomial(degree=0)}, "degree must be a whole number >= 1; got 0"),
+        ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a finite number >= 0"),
         ({"kernel": "polynomial", "gamma": "median"}, "a number or 'scale' for a polynomial kernel; got 'median'"),
-        ({"kernel": "diffusion", "n_neighbors": 0}, "n_neighbors must be a whole number >= 1; got 0"),
+        ({"kernel": Diffusion(n_neighbors=0)}, "n_neighbors must be a whole number >= 1; got 0"),
         ({"gamma": EffectiveCount(50.0)}, "m0 must be smaller than the number of points 20; got 50"),
     ],
 )

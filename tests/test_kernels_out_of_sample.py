@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels import FEW_FEATURES, Cosine, Diffusion, Linear, Precomputed, heat_features, make_kernel
+from mosaic.kernels import FEW_FEATURES, Cosine, DiffusionKernel, Linear, Precomputed, heat_features, make_kernel
 
 GAMMA = 0.05
 ORACLES = {
@@ -204,7 +204,7 @@ def mean_of_neighbours(G, X, Y, k):
 def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y, k):
     X, Y = some_points(rng, 40, 4), some_points(rng, 9, 4)
     kernel = make_kernel(FORMATS[of_X](X), "diffusion", n_neighbors=k, time=3)
-    assert isinstance(kernel, Diffusion)
+    assert isinstance(kernel, DiffusionKernel)
     G = heat_features(X, n_neighbors=k, time=3).toarray()
     H = mean_of_neighbours(G, X, Y, k)
     new, own = FORMATS[of_Y](Y), np.array([33, 2])

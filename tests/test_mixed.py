@@ -22,11 +22,11 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
 from mosaic.estimators import explain_rows
 from mosaic.inspection import explain, summary
 from mosaic.report import write_report
-from mosaic.rows import open_table
+from mosaic.rows import read
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder, encoder_of
 from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
@@ -383,7 +383,7 @@ def test_detector_has_the_scores_of_the_selector():
 
 def test_table_is_read_in_passes_as_in_memory():
     frame = customers(3000).drop(columns="age_months")
-    by_passes = MOSAIC(8, strategy="sketch", n_initial=100).fit(frame)
+    by_passes = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(frame)
     in_memory = MOSAIC(8).fit(frame)
     assert by_passes.table_ == in_memory.table_
     assert by_passes.gamma_ == pytest.approx(in_memory.gamma_, rel=1e-6)
@@ -553,8 +553,8 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
-    with open_table(path, memory_budget=1e5) as table:
-        model = MOSAIC(8, strategy="sketch").fit(table)
+    with read(path, memory_budget=1e5) as table:
+        model = MOSAIC(8, algorithm="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
         rare = next(row for row, columns in oddities if columns == {"city"})
         (told,) = explain_rows(model, [rare], table)
@@ -563,7 +563,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with open_table(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
         assert not isinstance(table.X, np.ndarray)
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
@@ -634,7 +634,7 @@ def test_command_writes_reasons_in_columns(tmp_path, capsys):
 def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
     frame = customers(3000, missing=0.1)
     path = write(frame, tmp_path, kind)
-    with open_table(path, memory_budget=1e5) as table:
+    with read(path, memory_budget=1e5) as table:
         assert not isinstance(table.X, np.ndarray)
         assert table.feature_names == ["age", "income", "segment", "city", "signup", "active", "note"]
         expected = TableEncoder.of(cells_of(frame))
@@ -649,7 +649,7 @@ def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monke
     monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
-    with open_table(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
+    with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
         assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
         np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
         whole = TableEncoder.of(cells_of(frame))
@@ -662,7 +662,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
     frame.loc[8000, "x"] = np.nan
-    with open_table(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
+    with read(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
         X = table.X.read(0, 9000)
     assert table.encoder.blocks["x"] == slice(0, 2)
     assert np.flatnonzero(X[:, 1]).tolist() == [8000]
@@ -671,7 +671,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
 def test_large_file_is_fitted_in_passes_and_answers_for_new_files(tmp_path):
     frame = customers(4000, missing=0.1).drop(columns="age_months")
     path = write(frame, tmp_path, "csv")
-    model = MOSAIC(8, strategy="sketch", n_initial=100).fit(path)
+    model = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(path)
     np.testing.assert_array_equal(model.predict(path), model.labels_)
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
     new = frame.drop(columns="customer_id").head(50).assign(city="Reykjavík", signup=None)
@@ -696,7 +696,7 @@ def test_rows_with_missing_numbers_are_dropped_if_asked_for(tmp_path):
     frame = customers(500).drop(columns="age_months")
     frame.loc[[3, 7], "age"] = None
     frame.loc[9, "city"] = None
-    with open_table(write(frame, tmp_path, "csv"), drop_missing=True) as table:
+    with read(write(frame, tmp_path, "csv"), drop_missing=True) as table:
         assert table.n == 498
         assert table.numbers([2, 3, 7]).tolist() == [2, 4, 9]
         np.testing.assert_allclose(table.X, table.encoder.encode(cells_of(frame.drop(index=[3, 7]))), atol=1e-12)
@@ -707,7 +707,7 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
     days = pd.date_range("2020-01-01", periods=200).strftime("%d.%m.%Y")
     frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
-    with open_table(write(frame, tmp_path, "csv")) as table:
+    with read(write(frame, tmp_path, "csv")) as table:
         assert table.id_name is None
         assert table.feature_names == ["amount", "day", "kind"]
 
@@ -801,4 +801,4 @@ def test_a_table_without_a_column_that_says_something_is_refused_with_the_reason
 
 def test_parameters_of_other_kernels_are_checked_too():
     with pytest.raises(InvalidInputError, match="coef0 must be a finite number"):
-        MOSAIC(2, coef0=[]).fit(np.eye(4))
+        MOSAIC(2, kernel=Polynomial(coef0=[])).fit(np.eye(4))

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
 from mosaic.inspection import card, explain, summary
 from mosaic.report import report_html
-from mosaic.rows import open_table
+from mosaic.rows import read
 
 N = 120
 
@@ -81,9 +81,9 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
     model = MOSAIC(9).fit(path, **ARGUMENTS)
     np.testing.assert_array_equal(model.representative_indices_, expected)
     assert str(model.explain("C17")).startswith("C17 (row 17): chosen")
-    with open_table(path, group="segment", weight="weight") as table:
+    with read(path, group="segment", weight="weight") as table:
         np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
-    with open_table(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
+    with read(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
         MOSAIC(9).fit(table, groups="segment")
     with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
         MOSAIC(9).fit(path, must_include=["C999"])
@@ -92,7 +92,7 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
 def test_a_fit_by_passes_keeps_the_names_of_the_rows_that_it_keeps(tmp_path):
     path = tmp_path / "people.csv"
     by_column(people()).to_csv(path, index=False)
-    model = MOSAIC(5, strategy="sketch", n_initial=50, scale=False).fit(path, must_include=["C17"])
+    model = MOSAIC(5, algorithm=Sketch(n_initial=50), scale=False).fit(path, must_include=["C17"])
     row = int(model.representative_indices_[0])
     assert row == 17
     assert model.explain("C17").name == "C17"

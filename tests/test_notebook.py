@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, Sketch, datasets
 from mosaic.estimators import listening
 from mosaic.inspection import card, summary
 
@@ -91,7 +91,7 @@ def test_names_of_columns_are_escaped_in_the_map():
 
 def test_fit_by_passes_is_shown_too():
     X = datasets.swiss_roll(3000).astype(np.float32)
-    html = card(MOSAIC(10, strategy="sketch", n_initial=100).fit(X))
+    html = card(MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X))
     assert "10 representatives cover" in html
     assert "of 3,000 points" in html
     assert "; about " in html or "no outliers" in html
@@ -122,7 +122,7 @@ def test_a_listener_hears_every_stage_and_nothing_is_written(capsys):
 def test_a_listener_hears_how_much_of_a_pass_is_done():
     shares = []
     with listening(lambda stage, text, share: shares.append(share)):
-        MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(20_000).astype(np.float32))
+        MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(20_000).astype(np.float32))
     known = [share for share in shares if share is not None]
     assert all(0 <= share <= 1 for share in known)
     assert len(set(known)) > 2

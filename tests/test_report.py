@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Sketch, datasets
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
 from mosaic.inspection import card
@@ -200,7 +200,7 @@ def test_must_include_rows_are_never_outliers_of_the_page(blobs):
 
 
 def test_paper_mode_ranks_only_the_representatives(blobs):
-    facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), certificate=False)
+    facts = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(blobs.X), certificate=False)
     assert len(facts["ranking"]) == facts["k"]
     assert facts["suggested"] is None
 
@@ -237,7 +237,7 @@ def test_gross_outliers_do_not_flatten_the_map():
 
 def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
     X = datasets.swiss_roll(3000).astype(np.float32)
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
     facts = facts_of(model)
     assert facts["scaled"]
     assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
@@ -377,12 +377,12 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
 
 
 def test_paper_mode_in_a_narrow_kernel_has_a_report(blobs):
-    facts = facts_of(MOSAIC(5, mode="paper", gamma=1e6).fit(blobs.X), certificate=False)
+    facts = facts_of(MOSAIC(5, algorithm="paper", gamma=1e6).fit(blobs.X), certificate=False)
     assert facts["n_outliers"] == 0
 
 
 def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(3000).astype(np.float32))
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
     facts = facts_of(pickle.loads(pickle.dumps(model)))
     assert facts["certificate"]["excess"] is None
     assert any("There is no certificate" in note for note in facts["settings"]["notes"])
@@ -494,7 +494,7 @@ def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
 def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
     X = datasets.swiss_roll(3000).astype(np.float32)
     X[7] = 900.0
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
     page = report_html(model, representatives=False)
     found = facts_in(page)
     assert (found["scaled"], found["k"]) == (True, 0)
@@ -531,12 +531,12 @@ def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeyp
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.rows import open_table
+    from mosaic.rows import read
 
     X = datasets.swiss_roll(100).astype(str).tolist()
     X[0][1] = X[5][2] = ""
     (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
-    with open_table(tmp_path / "holes.csv", drop_missing=True) as table:
+    with read(tmp_path / "holes.csv", drop_missing=True) as table:
         model = MOSAIC(5).fit(table.X)
         facts = facts_of(model, table=table, certificate=False)
     rows = [entry["row"] for entry in facts["ranking"][:5]]

@@ -35,7 +35,7 @@ PATIENCE = 60.0
 
 
 def gamma_of(X: FloatArray) -> float:
-    """γ = 1/σ², σ² = 10·s², s the mean over features of the variance of the distinct rows, as in ``mode="paper"``."""
+    """γ = 1/σ², σ² = 10·s², s the mean over features of the variance of the distinct rows, as in ``algorithm="paper"``."""
     distinct = X[equal_rows(X).first]
     s = float(distinct.var(axis=0).mean()) if len(distinct) > 1 else 0.0
     return 0.1 / s**2 if s > 0 else 1.0

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     )
     from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
+    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
     from mosaic.program.solve import solve
+    from mosaic.rows import read
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +29,7 @@ __all__ = [
     "MOSAIC",
     "Certificate",
     "ConvergenceWarning",
+    "Diffusion",
     "EffectiveCount",
     "Encoding",
     "InvalidInputError",
@@ -36,8 +39,11 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
+    "Paper",
+    "Polynomial",
     "Selection",
     "SelectionWarning",
+    "Sketch",
     "datasets",
     "estimate",
     "explain",
@@ -45,6 +51,7 @@ __all__ = [
     "load",
     "metrics",
     "path",
+    "read",
     "report",
     "rows",
     "solve",
@@ -66,7 +73,9 @@ _HOMES = {
     ),
     "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
+    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
     "mosaic.program.solve": ("solve",),
+    "mosaic.rows": ("read",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -136,7 +136,7 @@ SETTINGS = {
     "groups": {"contamination": 0.1, "min_group": 3},
     "laplacian": {"kernel": "laplacian"},
     "linear": {"kernel": "linear"},
-    "paper": {"mode": "paper"},
+    "paper": {"algorithm": "paper"},
 }
 
 
@@ -278,7 +278,6 @@ def test_order_of_rows_does_not_matter(X):
         {"contamination": 0.1, "min_group": 3},
         {"outliers": "keep"},
         {"outliers": "report"},
-        {"diversity": 0.3},
     ],
     ids=str,
 )

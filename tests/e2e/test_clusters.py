@@ -8,11 +8,11 @@ import signal
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Sketch
 from mosaic.sketch.dask import DaskSource
 
 N = 60_000
-SETTINGS = {"strategy": "sketch", "n_initial": 100, "gamma": 0.02, "n_rounds": 2, "tol": 1e-9}
+SETTINGS = {"algorithm": Sketch(n_initial=100, n_rounds=2), "gamma": 0.02, "tol": 1e-9}
 
 
 def data():

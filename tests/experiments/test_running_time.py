@@ -14,7 +14,7 @@ from experiments.methods import solvers as so
 from experiments.paper import rules
 from experiments.paper import running_time as rt
 from experiments.paper._figures import LARGEST
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Paper
 from oracles import lasso_solution, objective
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def crowded(rng):
 
 def solution_of(X):
     """K, lam and R by scikit-learn, at the settings of the paper's mode."""
-    model = MOSAIC(3, mode="paper", alpha=10.0).fit(X)
+    model = MOSAIC(3, algorithm=Paper(alpha=10.0)).fit(X)
     K = rbf_kernel(X, gamma=model.gamma_)
     return K, model.lam_, lasso_solution(K, model.lam_)
 
@@ -63,7 +63,7 @@ def test_solvers_are_those_that_the_page_knows_and_no_selectors():
 def test_program_is_the_one_of_the_papers_mode_copies_included(crowded):
     K, lam, R = solution_of(crowded)
     program = so.program_of(crowded)
-    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, mode="paper").fit(crowded).gamma_, rel=1e-12)
+    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, algorithm="paper").fit(crowded).gamma_, rel=1e-12)
     assert program.lam == pytest.approx(lam, rel=1e-3)  # the library computes the critical strength from a factor
     assert program.bounds(R).primal == pytest.approx(objective(K, R, program.lam), rel=1e-9)
 

@@ -184,7 +184,7 @@ def test_pyod_and_explanation_know_of_protection(crowded):
 
 def test_paper_mode_knows_no_groups(crowded):
     with pytest.raises(InvalidInputError, match="min_group"):
-        MOSAIC(5, mode="paper", min_group=5).fit(crowded[0])
+        MOSAIC(5, algorithm="paper", min_group=5).fit(crowded[0])
 
 
 def test_rethreshold_protects_without_solving_again(crowded):

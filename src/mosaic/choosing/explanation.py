@@ -382,11 +382,6 @@ def _on_number(selection: Selection) -> str:
 def _on_choosing(selection: Selection) -> str:
     if selection.settings.mode == "paper":
         return "Chosen by influence, and thinned by distance."
-    if selection.settings.objective == "explained":
-        return (
-            "Chosen to leave as little as possible unexplained of the rows that belong: of each row, what no weighted sum of the "
-            "representatives reproduces, where large weights have a price, as in the certificate."
-        )
     return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
 
 

@@ -288,16 +288,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
                 return kind(rows, gamma)
-    return make_kernel(
-        rows,
-        name,
-        gamma=gamma,
-        degree=settings.degree,
-        coef0=settings.coef0,
-        n_neighbors=settings.n_neighbors,
-        time=settings.diffusion_time,
-        random_state=seed,
-    )
+    return make_kernel(rows, settings.formula or name, gamma=gamma, random_state=seed)
 
 
 def bandwidth(kernel: StationaryKernel) -> float:

@@ -17,7 +17,7 @@ from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
-from mosaic.kernels import Diffusion, Kernel, PointKernel
+from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.program.encoding import Certificate, Encoding
 
@@ -278,7 +278,7 @@ class Selection:
     def _known(self) -> KnownRows | None:
         """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
         kernel = self.chosen_kernel
-        if isinstance(kernel, Diffusion) or not isinstance(kernel, PointKernel):
+        if isinstance(kernel, DiffusionKernel) or not isinstance(kernel, PointKernel):
             return None
         return KnownRows.of(row_codes(kernel.X))
 

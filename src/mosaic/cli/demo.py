@@ -23,7 +23,7 @@ from mosaic.estimators import MOSAIC
 from mosaic.report import write_report
 from mosaic.rows import check_output, write_rows
 from mosaic.rows.images import thumbnail
-from mosaic.rows.table import InMemory, Table
+from mosaic.rows.rows import InMemory, Rows
 
 #: Number of representatives, and how many of them a terminal shows as pictures.
 K, DRAWN = 20, 6
@@ -41,7 +41,7 @@ OWN = {
 HEAD_SIZE = 1 << 14
 
 
-class Digits(Table):
+class Digits(Rows):
     """Pictures of 8 × 8 pixels in memory, as if they were a file."""
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
@@ -60,7 +60,9 @@ def digits_with_noise() -> Digits:
     X = np.vstack([digits.data, noise])
     records = InMemory(pa.table({"image": names, "digit": what}))
     kind = "handwritten digits and noise"
-    return Digits(Path("digits"), kind, X, records, id_name="image", groups=np.array(what), group_name="digit")
+    found = Digits(Path("digits"), kind, X, records, id_name="image", group_name="digit")
+    found.groups = np.array(what)
+    return found
 
 
 def draw(images: Any) -> str:

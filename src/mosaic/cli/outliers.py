@@ -48,7 +48,7 @@ def outliers(args: Namespace) -> int:
             row: f"an outlier: {told.reason.partition(': ')[2]}"
             for row, told in zip(found.tolist(), explained, strict=True)
         }
-        columns = session.table.rows(rows)
+        columns = session.table.cells(rows)
         judged = {
             "row": session.numbers(rows),
             "score": np.log(counts[rows]),
@@ -115,7 +115,7 @@ def _fit(session: Session) -> Any:
         )
         if settings.pop("max_samples", None) is not None:
             session.notes.append("--max-samples is for data in memory; it was not used.")
-        model = MOSAIC(strategy="sketch", **settings)
+        model = MOSAIC(algorithm="sketch", **settings)
     else:
         model = MOSAICOutlierDetector(**settings)
     model.fit(session.table, **({} if weights is None else {"sample_weight": weights}))

@@ -104,7 +104,7 @@ COMMANDS = {
         ),
         "mosaic.cli.outliers:outliers",
         output=("outliers.csv", f"the rows: {ENDINGS}"),
-        groups=(OUTPUT, "outliers", "similarity", "program", "size and speed", "file", "constraints"),
+        groups=(OUTPUT, "outliers", "similarity", "size and speed", "file", "constraints"),
         known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
     ),
     "predict": Command(

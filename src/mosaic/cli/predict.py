@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from mosaic.cli.saved import rows_of
 from mosaic.cli.session import Session, check_outputs, opened
 from mosaic.cli.terminal import MOST_ROWS, ProgressBar, write, write_end, write_table, write_wrapped
 from mosaic.estimators import load
-from mosaic.rows import Table, open_table, write_rows
-from mosaic.rows.opening import WITHOUT_COLUMNS, kind_of
+from mosaic.rows import Rows, read, write_rows
 
 
 def predict(args: Namespace) -> int:
@@ -60,7 +58,7 @@ def predict(args: Namespace) -> int:
     return 0
 
 
-def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Table:
+def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Rows:
     """The file of new rows, read as that of the fit was: the same columns, in the same order, with the same rules."""
     kept = getattr(model, "kept_rows_", None)
     options = {} if kept is None else dict(kept.options)
@@ -69,9 +67,9 @@ def open_new_rows(model: Any, args: Namespace, bar: ProgressBar) -> Table:
     if "embeddings" in options:
         options.pop("embedding", None)
     elsewhere = "embedding" in options or "embeddings" in options
-    if names is not None and not elsewhere and kind_of(Path(args.file)) not in WITHOUT_COLUMNS:
+    if names is not None and not elsewhere:
         options["columns"] = [str(name) for name in names]
-    return open_table(
+    return read(
         args.file,
         **options,
         encoder=model.table_,

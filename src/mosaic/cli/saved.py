@@ -12,18 +12,18 @@ from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.session import MODEL_ENDING, Session, opened
 from mosaic.estimators import load
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import Table
-from mosaic.rows.kept import KeptRows
+from mosaic.rows import Rows
+from mosaic.rows.saved import SavedRows
 
 
-def rows_of(model: Any, path: str) -> Table:
+def rows_of(model: Any, path: str) -> Rows:
     """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
     kept = getattr(model, "kept_rows_", None)
     if kept is None:
         names = getattr(model, "feature_names_in_", None)
         selection = model.selection_
-        kept = KeptRows.bare(Path(path).name, selection.n_rows, model.n_features_in_, names)
-    found: Table = kept.table()
+        kept = SavedRows.bare(Path(path).name, selection.n_rows, model.n_features_in_, names)
+    found: Rows = kept.as_rows()
     return found
 
 

@@ -79,7 +79,7 @@ def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswe
     if facts.scaled:
         session.notes.append(SCALED)
     chosen, odd = facts.representatives or [], facts.outliers.lowest
-    columns = session.table.rows([each.row for each in chosen])
+    columns = session.table.cells([each.row for each in chosen])
     picks = [
         Pick(
             row.row,

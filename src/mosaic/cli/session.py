@@ -18,15 +18,14 @@ import scipy.sparse as sp
 
 from mosaic.cli.answers import File, Row, Settings
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
-from mosaic.cli.options import FILE_OPTIONS, SETTINGS
+from mosaic.cli.options import FILE_OPTIONS, SETTINGS, as_parameters
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.estimators import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
 from mosaic.inspection import Summary
 from mosaic.report import write_report
-from mosaic.rows import check_output, csv_bytes, is_source, open_table
-from mosaic.rows.faults import there_to_the_end
-from mosaic.rows.opening import kind_of
+from mosaic.rows import check_output, csv_bytes, is_source, read
+from mosaic.rows.open import kind_of
 
 #: How the names of saved models end.
 MODEL_ENDING = ".mosaic"
@@ -39,7 +38,7 @@ class Session:
     ----------
     args : the options
     bar : the progress bar
-    table : ``mosaic.rows.Table``
+    table : ``mosaic.rows.Rows``
     notes : assumptions about the file, then warnings of the library, as sentences
     """
 
@@ -101,7 +100,7 @@ class Session:
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
+        given = as_parameters({name: getattr(self.args, name) for name in names if hasattr(self.args, name)})
         return given | {"verbose": True} if self.bar.verbose else given
 
     def fit(self) -> MOSAIC:
@@ -199,15 +198,14 @@ def opened(
             session.begin(table)
             try:
                 _check_kind(args, table)
-                with there_to_the_end(table.path):
-                    yield session
+                yield session
             except MosaicError as error:
                 raise RefusedError(fault_of(error, session.wording, getattr(args, "file", None))) from error
 
 
 def _open_file(args: Namespace) -> Callable[[ProgressBar], AbstractContextManager[Any]]:
     options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
-    return lambda bar: open_table(args.file, **options, progress=bar.on_read)
+    return lambda bar: read(args.file, **options, progress=bar.on_read)
 
 
 def _check_options(args: Namespace) -> None:

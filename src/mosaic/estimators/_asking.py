@@ -17,7 +17,7 @@ from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, od
 from mosaic.door import check_entries
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import Table, is_source, open_source
+from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder
 from mosaic.sketch.engine import Source
@@ -46,14 +46,14 @@ def ask(model: Any, X: Any, question: str) -> Any:
 
 def prepared(model: Any, X: Any) -> Any:
     """Rows in memory as the model compares them."""
-    if isinstance(X, Table) and model.table_ is None:
+    if isinstance(X, Rows) and model.table_ is None:
         _check_width(X.n_features, model.n_features_in_)
     return model.selection_.material.geometry.prepare(read_rows(model, X, reset=False))
 
 
 def source_of(model: Any, X: Any) -> Source | None:
     """The source of rows that are read in passes, None for rows in memory. Its columns must be those of fit."""
-    if isinstance(X, Table):
+    if isinstance(X, Rows):
         if not is_source(X.X):
             return None
         source, names = open_source(X.X, getattr(model, "n_jobs", None)), X.feature_names
@@ -140,7 +140,7 @@ def explain_new(model: Any, X: Any) -> NewRows:
     return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 
 
-def explain_rows(model: Any, rows: Sequence[int], file: Table | None = None) -> list[Any]:
+def explain_rows(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Any]:
     """What ``model.explain`` says about some rows of fit. Rows that a fit by passes did not keep are read in one pass.
 
     Parameters
@@ -171,12 +171,12 @@ def _reasons(
     return [f"{each}. " if each else "" for each in told]
 
 
-def with_cells(table: TableEncoder | None, file: Table, rows: IntArray) -> TableEncoder | None:
+def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableEncoder | None:
     """How columns become numbers, with the cells of some rows of a file that cannot be read from their code."""
     if table is None or not table.unreadable or not len(rows):
         return table
     rows = np.unique(rows)
-    return table.with_texts_of(rows, cells_of(file.rows(rows), table.unreadable))
+    return table.with_texts_of(rows, cells_of(file.cells(rows), table.unreadable))
 
 
 def _texts(model: Any, X: Any, source: Source | None, odd: IntArray) -> TableEncoder | None:
@@ -184,9 +184,9 @@ def _texts(model: Any, X: Any, source: Source | None, odd: IntArray) -> TableEnc
     table: TableEncoder | None = model.table_
     if table is None:
         return None
-    if source is not None and isinstance(X, Table):
+    if source is not None and isinstance(X, Rows):
         return with_cells(replace(table, texts={}), X, odd)
-    if source is None and isinstance(X, Table):
+    if source is None and isinstance(X, Rows):
         return X.encoder  # type: ignore[no-any-return]
     if source is None and column_names(X) is not None:
         return table.with_texts(cells_of(X, table.names))

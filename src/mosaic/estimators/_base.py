@@ -72,7 +72,7 @@ class FittedAttributes:
         Parameters
         ----------
         path : of the file, by custom ending in .mosaic
-        table : the table of ``fit``, from ``mosaic.rows.open_table``. Names of its rows and cells of picks and outliers are kept
+        table : the table of ``fit``, from ``mosaic.read``. Names of its rows and cells of picks and outliers are kept
             for ``mosaic explain`` and ``mosaic report``
         force : replace what is there
 
@@ -172,7 +172,7 @@ class FittedAttributes:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
 

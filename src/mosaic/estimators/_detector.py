@@ -20,11 +20,12 @@ from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_named, read_rows
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
 
 
 @computing_in_threads
-class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
@@ -40,10 +41,9 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
     min_group : float, optional
         At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers. Their score
         is the threshold.
-    kernel, gamma, scale, degree, coef0, n_neighbors, diffusion_time : the similarity, as in ``MOSAIC``
+    kernel, gamma, scale : the similarity, as in ``MOSAIC``
     max_samples : int, optional
         Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
-    alpha, lam, solver, tol, max_iter, max_rank : the program of all rows, which ``certificate_`` certifies, as in ``MOSAIC``
     memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
 
     Attributes
@@ -87,17 +87,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         kernel: Any = "rbf",
         gamma: Any = "auto",
         scale: Any = "auto",
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_neighbors: int = 10,
-        diffusion_time: int = 2,
-        alpha: float | None = None,
-        lam: float | None = None,
         max_samples: int | None = None,
-        solver: Any = "auto",
-        tol: float | None = None,
-        max_iter: int = 10_000,
-        max_rank: int | None = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -108,17 +98,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         self.kernel = kernel
         self.gamma = gamma
         self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_neighbors = n_neighbors
-        self.diffusion_time = diffusion_time
-        self.alpha = alpha
-        self.lam = lam
         self.max_samples = max_samples
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_rank = max_rank
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -130,7 +110,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.rows.open_table`` reads; it is loaded into memory
+            path of any file that ``mosaic.read`` reads; it is loaded into memory
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
 
@@ -147,9 +127,7 @@ class MOSAICOutlierDetector(FittedAttributes, ShownInNotebooks, OutlierMixin, Ba
             read = read_named(self, X, settings.memory_budget, Asked(sample_weight=sample_weight))
             sample_weight, told = (sample_weight, ()) if read is None else (read.asked.sample_weight, read.told)
             settings = settings if read is None else read.rest(settings)
-            material = read_material(
-                self, X if read is None else read, settings, "auto", sample_weight, {}, narrator, told
-            )
+            material = read_material(self, X if read is None else read, settings, sample_weight, {}, narrator, told)
             selection = flag_only(material, settings)
             self.selection_ = selection
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.

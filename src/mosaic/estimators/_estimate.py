@@ -189,8 +189,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
     strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
-        sizes = {name: getattr(model, name) for name in ("n_initial", "n_added", "n_rounds")}
-        plan = Plan.of(checked, data.n, data.n_features, **sizes)
+        plan = Plan.of(checked, data.n, data.n_features)
         proof, least = (
             held + data.buffers + memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=promised)
             for promised in (True, False)
@@ -213,7 +212,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
         points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
         geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
         memory = memory_of_fit(n, itemsize, d, size)
-    max_rank = rank_for(checked, strategy, n, matrix)
+    max_rank = rank_for(checked, n, matrix)
     rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
     if is_on_device(geometry.kernel.points):

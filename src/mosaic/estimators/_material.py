@@ -27,9 +27,9 @@ from mosaic.choosing import (
 )
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.estimators._base import Narrator
-from mosaic.estimators._proof import InMemory, Known
+from mosaic.estimators._proof import InMemory
 from mosaic.estimators._reading import NamedRows, prepare_for, read_rows, seed_of, with_table, without_scaling
-from mosaic.estimators._strategy import Strategy, is_sampled, rank_for, sample_size
+from mosaic.estimators._strategy import is_sampled, rank_for, sample_size
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
 from mosaic.rows.naming import RowNames
@@ -39,7 +39,6 @@ def read_material(
     estimator: Any,
     X: Any,
     settings: Settings,
-    strategy: Strategy,
     sample_weight: ArrayLike | None,
     constraints: dict[str, Any],
     narrator: Narrator,
@@ -50,7 +49,7 @@ def read_material(
     Parameters
     ----------
     estimator : provides the seed; its attributes for the names and the number of features are set
-    X, settings, strategy, sample_weight : arguments of the fit
+    X, settings, sample_weight : arguments of the fit
     constraints : arguments of ``Constraints.read``
     narrator : reports the progress
     told : what is told of columns that are not compared, in sentences
@@ -62,11 +61,10 @@ def read_material(
     names = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
     whole = Constraints.read(n, **constraints)
     row_names = X.names_of_rows() if isinstance(X, NamedRows) else None
-    known = Known.of(estimator) if getattr(estimator, "warm_start", False) else None
     if is_sampled(settings, n, matrix.shape[1]):
         weights = None if sample_weight is None else copies_of_rows(sample_weight, n)
-        max_rank = rank_for(settings, strategy, n, matrix)
-        proof = InMemory(settings, max_rank, known, matrix, weights)
+        max_rank = rank_for(settings, n, matrix)
+        proof = InMemory(settings, max_rank, matrix, weights)
         _refuse_without_weight(whole, weights)
         drawn = draw_in_memory(matrix, sample_size(settings, n, matrix.shape[1]), whole, weights)
         return material_of_sample(drawn, n, settings, whole, seed, proof, narrator, names, table, told, row_names)
@@ -74,7 +72,7 @@ def read_material(
     matrix = prepare(matrix)
     points = Points.of(matrix, sample_weight, pairwise=settings.kernel == "precomputed")
     geometry = with_table(geometry_of(matrix, points, settings, prepare, names, seed), table, told)
-    proof = InMemory(settings, rank_for(settings, strategy, points.n, matrix), known)
+    proof = InMemory(settings, rank_for(settings, points.n, matrix))
     return Material(
         n_rows=n,
         points=points,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,33 +40,6 @@ def strength(settings: Settings) -> tuple[float | None, float | None]:
     return settings.alpha, settings.lam
 
 
-class Known(NamedTuple):
-    """A solved program of an earlier fit: where a new one may start, if its points and kernel are the same."""
-
-    encoding: Encoding
-    points: Points
-    kernel: tuple[Any, ...]
-    program: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, estimator: Any) -> Known | None:
-        """Of the last fit of an estimator, if its program was solved in memory."""
-        last: Selection | None = estimator.__dict__.get("selection_")
-        encoding = None if last is None else last.material.__dict__.get("encoding")
-        if last is None or encoding is None or not isinstance(last.material.proof, InMemory):
-            return None
-        material, proof = last.material, last.material.proof
-        points, _ = proof.everyone(material)
-        return cls(encoding, points, same_kernel(last.settings, material.geometry.gamma), proof.program(material))
-
-    def is_of(self, points: Points, kernel: tuple[Any, ...]) -> bool:
-        """Whether points and kernel are the same."""
-        names = ("first", "weights", "priority")
-        return kernel == self.kernel and all(
-            np.array_equal(getattr(self.points, name), getattr(points, name)) for name in names
-        )
-
-
 @dataclass(frozen=True)
 class InMemory:
     """The program over all distinct points, whose rows are in memory.
@@ -75,14 +48,12 @@ class InMemory:
     ----------
     settings : settings of the fit
     max_rank : largest number of columns of the factor
-    known : a solved program of an earlier fit
     X, weights : if choosing has a sample only, all rows as they were given, and how often each counts, None for once
     cache : holds all points of these
     """
 
     settings: Settings
     max_rank: int
-    known: Known | None = field(default=None, repr=False)
     X: Any = field(default=None, repr=False)
     weights: FloatArray | None = field(default=None, repr=False)
     cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
@@ -90,7 +61,7 @@ class InMemory:
     by_passes: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "known": None, "cache": {}}  # a copy starts anew
+        return {**self.__dict__, "cache": {}}  # a copy starts anew
 
     @property
     def is_possible(self) -> bool:
@@ -112,26 +83,9 @@ class InMemory:
             self.cache["everyone"] = points, material.kernel.over(rows_of(matrix, points.first))
         return self.cache["everyone"]
 
-    def program(self, material: Material) -> tuple[Any, ...]:
-        """What the solution depends on besides points and kernel."""
-        settings = self.settings
-        return strength(settings), settings.solver, settings.gap, settings.max_iter, self.max_rank, material.seed
-
     def encoding(self, material: Material) -> Encoding:
-        """The certified encoding; warns if the solver did not finish or the certificate is weak.
-
-        An earlier solution of the same program is returned: a new one would differ only within tolerance.
-        """
-        known = self._known(material)
-        if known is not None and known.program == self.program(material):
-            return known.encoding
+        """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
-
-    def _known(self, material: Material) -> Known | None:
-        """The program of an earlier fit, if its points and kernel are the same."""
-        kernel = same_kernel(self.settings, material.geometry.gamma)
-        same = self.known is not None and self.known.is_of(self.everyone(material)[0], kernel)
-        return self.known if same else None
 
     def _solve(
         self,
@@ -142,7 +96,6 @@ class InMemory:
         lam: float | Callable[[PosedProblem], float] | None,
     ) -> Encoding:
         points, kernel = self.everyone(material)
-        known = None if callable(lam) else self._known(material)
         encoding = encode(
             kernel,
             alpha=alpha,
@@ -152,7 +105,6 @@ class InMemory:
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
             roles=Roles.read(points.n, points.weights),
-            warm=None if known is None else known.encoding,
             thin=not callable(lam),
             random_state=material.seed,
         )
@@ -162,7 +114,7 @@ class InMemory:
     def certificate(self, selection: Selection) -> SelectionCertificate:
         """A bound for every choice of k points, from the program at the strength for k, and the gap of the program.
 
-        If a strength was set, or rows were chosen by the program, the gap is that of this program and not of the one for k.
+        If rows were chosen by the program, the gap is that of this program and not of the one for k.
         """
         material, settings, k = selection.material, selection.settings, len(selection.chosen)
         points, kernel = self.everyone(material)
@@ -174,7 +126,7 @@ class InMemory:
         def lam(posed: PosedProblem) -> float:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
-        is_set = settings.mode == "paper" or settings.alpha is not None or settings.lam is not None
+        is_set = settings.mode == "paper"
         quick = replace(settings, solver="auto") if is_set else settings
         program = self._solve(material, quick, settings.tol or CERTIFIED_GAP, None, lam)
         given = selection.encoding if is_set else program
@@ -233,8 +185,3 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
                 f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}"
             )
         )
-
-
-def same_kernel(settings: Settings, gamma: Any) -> tuple[Any, ...]:
-    """All settings that the similarity of given points depends on."""
-    return settings.kernel, gamma, settings.degree, settings.coef0, settings.n_neighbors, settings.diffusion_time

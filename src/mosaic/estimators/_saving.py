@@ -36,32 +36,33 @@ from mosaic.estimators._sampler import MOSAICSampler
 from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.kernels import POINT_KERNELS, Diffusion, EffectiveCount, Precomputed
+from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.diffusion import Graph
 from mosaic.kernels.precomputed import Whole
+from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.loop import Status
 from mosaic.rows.archive import as_fault, read_archive, write_archive
 from mosaic.rows.cells import Values
 from mosaic.rows.faults import FileFault
-from mosaic.rows.kept import KeptRows
 from mosaic.rows.mixed import LeftOut, SomeTexts, TableEncoder
 from mosaic.rows.naming import RowNames
 from mosaic.rows.rules import Category, Moment, Number, Text
+from mosaic.rows.saved import SavedRows
 from mosaic.rows.written import Dates, Numbers
 
 #: The format that is written and read.
-FORMAT = 3
+FORMAT = 4
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, Diffusion,
-        EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, KeptRows, KnownRows, Largest, LeftOut, Material,
+        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
+        EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material,
         Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(),
+        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 
@@ -73,7 +74,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
     path : of the file, by custom ending in .mosaic
-    table : table of the fitted rows, from ``mosaic.rows.open_table``: names of rows and cells of picks and outliers are kept
+    table : table of the fitted rows, from ``mosaic.read``: names of rows and cells of picks and outliers are kept
     force : replace what is there
     """
     name = type(model).__name__
@@ -91,7 +92,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
         parameters["random_state"] = model.selection_.material.seed
     fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and not key.startswith("_")}
     if table is not None:
-        fitted["kept_rows_"] = KeptRows.of(table, model.selection_)
+        fitted["kept_rows_"] = SavedRows.of(table, model.selection_)
     header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
     try:
         write_archive(path, {**header, "parameters": parameters, "fitted": fitted}, CLASSES, force=force)

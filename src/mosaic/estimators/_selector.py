@@ -31,19 +31,19 @@ from mosaic.estimators._reading import Asked, read_named, without_scaling
 from mosaic.estimators._start import GIVE_ROWS, found_again
 from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 from mosaic.rows.naming import as_row, as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
-    "n_representatives", "coverage", "min_support", "outliers", "contamination", "diversity", "objective", "min_group",
-    "op_threshold",
-    "tol",
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
+    "algorithm__diversity", "algorithm__op_threshold",
 )  # fmt: skip
 
 
 @computing_in_threads
-class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
+class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def __init__(
@@ -52,32 +52,15 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         *,
         coverage: float | None = None,
         min_support: float | None = None,
-        alpha: float | None = None,
-        lam: float | None = None,
         kernel: Any = "rbf",
         gamma: Any = "auto",
         scale: Any = "auto",
-        degree: int = 3,
-        coef0: float = 1.0,
-        n_neighbors: int = 10,
-        diffusion_time: int = 2,
         outliers: str = "reject",
         contamination: Any = "auto",
         min_group: float | None = None,
-        diversity: Any = "auto",
-        objective: str = "similar",
-        mode: str = "auto",
-        op_threshold: float | None = None,
-        solver: Any = "auto",
+        algorithm: Any = None,
         tol: float | None = None,
-        max_iter: int = 10_000,
-        warm_start: bool = False,
-        max_rank: int | None = None,
         memory_budget: Any = None,
-        strategy: str = "auto",
-        n_initial: int | None = None,
-        n_added: int | None = None,
-        n_rounds: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: bool | int = False,
@@ -85,32 +68,15 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         self.n_representatives = n_representatives
         self.coverage = coverage
         self.min_support = min_support
-        self.alpha = alpha
-        self.lam = lam
         self.kernel = kernel
         self.gamma = gamma
         self.scale = scale
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_neighbors = n_neighbors
-        self.diffusion_time = diffusion_time
         self.outliers = outliers
         self.contamination = contamination
         self.min_group = min_group
-        self.diversity = diversity
-        self.objective = objective
-        self.mode = mode
-        self.op_threshold = op_threshold
-        self.solver = solver
+        self.algorithm = algorithm
         self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.max_rank = max_rank
         self.memory_budget = memory_budget
-        self.strategy = strategy
-        self.n_initial = n_initial
-        self.n_added = n_added
-        self.n_rounds = n_rounds
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -134,7 +100,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         Parameters
         ----------
         X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
-            path of any file that ``mosaic.rows.open_table`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
             AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
         y : ignored
         sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
@@ -170,8 +136,8 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         settings = Settings.of(self)
         rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
         if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
-            fault = "`mode='paper'` is Algorithm 1 as written, which knows no constraints"
-            raise InvalidInputError(fault, "Use `mode='auto'`.")
+            fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
+            raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with Narrator(self) as narrator:
             read = read_named(self, X, settings.memory_budget, Asked(groups, sample_weight))
             if read is not None:
@@ -186,15 +152,14 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
             constraints |= {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
             if strategy == "sketch":
                 settings = without_scaling(settings, self.table_)
-                sizes = {name: getattr(self, name) for name in ("n_initial", "n_added", "n_rounds")}
-                plan = Plan.of(settings, data.n, data.n_features, **sizes)
+                plan = Plan.of(settings, data.n, data.n_features)
                 data.most_threads = plan.threads(settings, data.n, data.n_features)
                 selection = select_by_passes(data, settings, plan, self.random_state, constraints, narrator, read)
                 if read is not None and read.file is not None:
                     odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))
                     self.table_ = with_cells(read.table, read.file, np.append(selection.rows, odd))
             else:
-                material = read_material(self, data, settings, strategy, sample_weight, constraints, narrator, told)
+                material = read_material(self, data, settings, sample_weight, constraints, narrator, told)
                 narrator.say("choosing")
                 selection = choose(material, settings)
             self.selection_ = selection
@@ -250,8 +215,8 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Parameters
         ----------
-        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, diversity,
-            objective, op_threshold, tol
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
 
         Returns
         -------
@@ -259,7 +224,7 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
 
         Notes
         -----
-        1. The answer is that of a fresh fit with these parameters; in paper mode, ``tol`` refines the certificate only.
+        1. The answer is that of a fresh fit with them; for the paper's algorithm ``tol`` refines the certificate only.
 
         Examples
         --------
@@ -277,11 +242,12 @@ class Representatives(FittedAttributes, ShownInNotebooks, CallbackSupport, Clust
         if {"coverage", "min_support", "n_representatives"} & set(changes):
             reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
             changes = {**reset, **changes}
-        last = self.selection_
-        selection = choose(last.material, replace(last.settings, **changes))
         other = copy(self)
+        other.algorithm = copy(self.algorithm)
         other.set_params(**changes)
-        other.selection_ = selection
+        last, new = self.selection_, Settings.of(other)
+        names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
+        other.selection_ = choose(last.material, replace(last.settings, **{name: getattr(new, name) for name in names}))
         other._warn()
         return other
 
@@ -378,12 +344,9 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Instead of a number: choose as many as needed to explain this share of the points that belong.
     min_support : float, optional
         Instead of a number: choose as many as possible such that each is the nearest one of at least this number of points.
-    alpha, lam : float, optional
-        Strength of the program, as a multiple of the critical one (alpha) or directly (lam). By default alpha = 100, in paper
-        mode 10.
-    kernel : str or function of two sets of points, default "rbf"
+    kernel : str, Polynomial, Diffusion or function of two sets of points, default "rbf"
         "precomputed" if X is the matrix of similarities, "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all
-        names.
+        names. Kernels with settings are objects: ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``.
     gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
         Bandwidth. "auto": a point in a denser place than three quarters of all points resembles a fifth of them. It does not
         depend on the number of representatives, so that numbers of different fits can be compared.
@@ -391,8 +354,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         Whether columns are divided by their spread (the interquartile range; for sparse data the deviation). "auto" does so if
         kernel and bandwidth are left to the library and a few columns would otherwise dominate all distances, as when units
         differ. It also recognises word counts and embeddings, and divides their rows by their length; ``explain()`` says so.
-    degree, coef0 : parameters of the polynomial kernel
-    n_neighbors, diffusion_time : parameters of the diffusion kernel
     outliers : "reject", "keep" or "report", default "reject"
         Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
     contamination : "auto" or float, default "auto"
@@ -400,38 +361,16 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
     min_group : float, optional
         At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
-    diversity : "auto" or float, default "auto"
-        Smallest shared information distance 1 − 2k_ij/(k_ii + k_jj) between two representatives; "auto" forbids copies only,
-        since near neighbours add little. In paper mode the share of distances that pruning keeps, 0.95.
-    objective : "similar" or "explained", default "similar"
-        What the choice optimises. "similar": every row that belongs is as similar as possible to its nearest pick. "explained":
-        all picks together leave as little as possible unexplained, by least squares in which coefficients have a price, the
-        quantity that ``certificate_`` bounds; such picks are a little nearer to the proven bound, and less like single rows.
-    mode : "auto" or "paper", default "auto"
-        "paper" is Algorithm 1 as written: non-zero rows by influence, pruning by distance, outliers by their probability.
-    op_threshold : float, optional
-        In paper mode, rows with a higher outlier probability are rejected; by default those with an effective count below 2.
-    solver : "auto", or the name of an algorithm (``mosaic.program.algorithms.SolverName``)
+    algorithm : None, Paper, Sketch, "paper" or "sketch", default None
+        ``Paper(alpha=…)`` is the paper's Algorithm 1 as written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done
+        by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
+        for their default settings.
     tol : float, optional
         Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
-        0.001 for ``influence_`` and for the program of paper mode.
-    max_iter : int
-        Steps of first-order solvers.
-    warm_start : bool, default False
-        Start the program from the solution of the previous fit, if that was for the same points and kernel.
-    max_rank : int, optional
-        Columns of the kernel's factor. By default one for each point up to 1000 points, and at most 500 for more. A
-        higher rank gives a finer kernel and a tighter certificate, and costs its cube.
+        0.001 for ``influence_`` and for the program of the paper's algorithm.
     memory_budget : float or str, optional
         Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
         container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
-    strategy : "auto", "exact", "low-rank" or "sketch", default "auto"
-        How the program of all points is solved when ``certificate_`` is asked for: all points at full rank, all points at a lower
-        rank, or few candidates for all points by passes over the rows (the paper's Algorithm 3), for data that is not in memory.
-        "auto" decides by size, memory and type of X; see ``docs/scale.md``. The picks do not depend on it.
-    n_initial, n_added, n_rounds : int, optional
-        For passes: candidates at first (the paper's r; by default 500, fewer beyond four million rows), candidates that a round
-        adds (r̂; a tenth of them), and rounds (I; by default up to three, while they are likely to lower the gap).
     n_jobs : int, optional
         Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
         would use, and one for passes over files.
@@ -465,15 +404,15 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
        is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
     3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
-       that belong more similar to their nearest pick (or better explained, see ``objective``), then ranked by their gain.
+       that belong more similar to their nearest pick, then ranked by their gain.
        So the set for m need not be part of the set for k > m. If no number is given ("auto", coverage,
-       min_support), or if diversity is, nothing is exchanged; ``mosaic.path`` has nested sets.
+       min_support), nothing is exchanged; ``mosaic.path`` has nested sets.
     4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
        rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
        on a seed, their order, or where they are; 10 000 of its points are to be covered.
     5. The program of all rows that ``influence_``, ``alpha_``, ``lam_`` and ``n_iter_`` tell of is solved once, on first access
-       to one of them; in paper mode, which chooses by it, it is solved in ``fit``. ``certificate_`` solves one of its own, at the
-       strength for k.
+       to one of them; ``algorithm="paper"``, which chooses by it, solves it in ``fit``. ``certificate_`` solves one of its own,
+       at the strength for k.
     6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
        ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
 
@@ -485,9 +424,6 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     >>> len(model.representative_indices_), int(data.is_outlier[model.representative_indices_].sum())
     (20, 0)
     >>> bool((model.is_outlier_ == data.is_outlier).all())
-    True
-    >>> explained = MOSAIC(n_representatives=20, objective="explained").fit(data.X)
-    >>> explained.certificate_.error < model.certificate_.error
     True
     >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
     Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...

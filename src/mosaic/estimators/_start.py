@@ -13,7 +13,7 @@ from mosaic.choosing import Selection
 from mosaic.estimators._reading import NamedRows, read_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import PointKernel
-from mosaic.rows import Table
+from mosaic.rows import Rows
 from mosaic.rows.naming import as_rows
 
 #: What to do where picks cannot be found.
@@ -57,7 +57,7 @@ def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
     if not isinstance(kernel, PointKernel):
         fault = "is a model whose picks cannot be found by their values, since it was given similarities"
         raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
-    if isinstance(X, Table) and X.encoder is not None:
+    if isinstance(X, Rows) and X.encoder is not None:
         fault = "is a model whose picks cannot be found in an open table without ids"
         raise InvalidInputError(fault, f"Pass the path of the file. {GIVE_ROWS}", parameter="start")
     Y = selection.material.geometry.prepare(read_rows(start, X, reset=False))

@@ -14,7 +14,6 @@ from sklearn.utils.validation import validate_data
 from mosaic._frames import numeric_part
 from mosaic.arrays.passes import BLOCK_ROWS, TakeRows
 from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype
-from mosaic.checks import CHOICES, check_optional_whole_number, one_of
 from mosaic.choosing import Settings
 from mosaic.choosing.budget import (
     DECISION_SAMPLE,
@@ -33,13 +32,14 @@ from mosaic.door import refuse_masked
 from mosaic.estimators._reading import NamedRows
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import POINT_KERNELS
+from mosaic.parameters import Sketch
 from mosaic.rows import is_source, open_source
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
 from mosaic.sketch.engine import Source
 from mosaic.sketch.local import LocalSource
 from mosaic.text import readable_size
 
-Strategy: TypeAlias = Literal["auto", "exact", "low-rank", "sketch"]
+Strategy: TypeAlias = Literal["in memory", "sketch"]
 #: Solvers for the programs of passes.
 SOLVERS_BY_PASSES = ("auto", "interior-point")
 #: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
@@ -62,38 +62,30 @@ def read_for(
     ``read`` are the rows of a file or a data frame (``read_named``).
 
     By default, passes are for data that does not fit into memory or is on a cluster, and for arrays whose certificate would not
-    fit into the budget. If the strategy stays "auto", only the rank remains to be decided (``rank_for``).
+    fit into the budget.
     """
-    asked: Strategy = estimator.strategy
-    one_of("strategy", asked, CHOICES["strategy"], "Leave it at 'auto'.")
     X = X if read is None else read.rows
-    outside = is_source(X)
-    if outside and asked in ("exact", "low-rank"):
-        raise InvalidInputError(
-            f"`strategy={asked!r}` loads all points into memory; X is a {type(X).__name__}, which is read in passes",
-            "Use `strategy='sketch'` (or 'auto'), or load it.",
-        )
-    if not outside and (
-        asked in ("exact", "low-rank") or (asked == "auto" and not _is_large(settings, X, sample_weight))
-    ):
-        return asked, X if read is None else read
+    outside, asked = is_source(X), settings.sketch is not None
+    if not outside and not asked and not _is_large(settings, X, sample_weight):
+        return "in memory", X if read is None else read
     source = _source(estimator, X, read)
-    if outside and asked == "auto" and _fits(settings, source):
+    if outside and not asked and _fits(settings, source):
         rows = source.run(TakeRows(np.arange(source.n)))["rows"]
         names = None if source.names is None else list(source.names)
-        return asked, NamedRows(rows, names) if read is None else read._replace(rows=rows)
-    instead = "Use `strategy='low-rank'` on an array in memory."
+        return "in memory", NamedRows(rows, names) if read is None else read._replace(rows=rows)
+    instead = "Pass an array in memory, and no Sketch."
     if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
         raise InvalidInputError(
-            f"`strategy='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
+            f"`algorithm='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
             f"points; got {settings.kernel!r}, which needs all points at once",
             instead,
         )
     if sample_weight is not None:
-        raise InvalidInputError("`strategy='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
+        raise InvalidInputError("`algorithm='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
     if settings.solver not in SOLVERS_BY_PASSES:
         raise InvalidInputError(
-            f"`strategy='sketch'` is solved by interior point; got `solver={settings.solver!r}`", "Use `solver='auto'`."
+            f"`algorithm='sketch'` is solved by interior point; got `solver={settings.solver!r}`",
+            "Use `solver='auto'`.",
         )
     return "sketch", source
 
@@ -141,22 +133,12 @@ def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
     return source
 
 
-def rank_for(settings: Settings, strategy: Strategy, n: int, matrix: Any) -> int:
+def rank_for(settings: Settings, n: int, matrix: Any) -> int:
     """Columns of the factor, for n distinct points in memory."""
-    itemsize, d, size = numpy_dtype(matrix).itemsize, matrix.shape[1], size_of(matrix)
-    if strategy == "exact":
-        rank = affordable_rank(n, itemsize, d, settings.memory_budget, n, size)
-        if rank < n:
-            raise MemoryBudgetError(
-                f"`strategy='exact'` needs a factor of full rank {n:,}, about "
-                f"{readable_size(memory_needed(n, n, itemsize, d, size))}; the budget holds a rank of {rank:,}",
-                "Raise `memory_budget`, or use `strategy='low-rank'`.",
-            )
-        return rank
     if is_on_device(matrix):
         return _rank_on_device(settings, n, matrix)
-    rank = affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size)
-    return min(rank, LARGEST_RANK) if strategy == "low-rank" and settings.max_rank is None else rank
+    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
+    return affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size_of(matrix))
 
 
 def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
@@ -215,22 +197,13 @@ class Plan:
     n_rounds: int | None
 
     @classmethod
-    def of(
-        cls,
-        settings: Settings,
-        n: int,
-        n_features: int,
-        *,
-        n_initial: int | None = None,
-        n_added: int | None = None,
-        n_rounds: int | None = None,
-    ) -> Plan:
+    def of(cls, settings: Settings, n: int, n_features: int) -> Plan:
         """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget.
 
         To fit the budget, first the points in memory are halved, down to ``SMALLEST_SAMPLE``, then candidates are left out.
         """
-        for name, value, least in (("n_initial", n_initial, 2), ("n_added", n_added, 1), ("n_rounds", n_rounds, 1)):
-            check_optional_whole_number(name, value, least, "Leave it at None.")
+        asked = settings.sketch or Sketch()
+        n_initial, n_added, n_rounds = asked.n_initial, asked.n_added, asked.n_rounds
         budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
         usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
         r = min(int(usual) if n_initial is None else int(n_initial), n)

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing import Selection
 from mosaic.inspection.facts import CurvePart, PointMap
-from mosaic.kernels import Diffusion, Kernel, StationaryKernel, make_kernel
+from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
 #: Share of the points of a thinned map with the lowest counts.
 LOW_COUNT_SHARE = 0.25
@@ -118,8 +118,8 @@ def plane_of(
     rng : draws further landmarks
     """
     kernel, chosen = selection.kernel, selection.chosen
-    if isinstance(kernel, StationaryKernel | Diffusion):
-        features = kernel.graph.points if isinstance(kernel, Diffusion) else kernel.X
+    if isinstance(kernel, StationaryKernel | DiffusionKernel):
+        features = kernel.graph.points if isinstance(kernel, DiffusionKernel) else kernel.X
         plane = plane_of_features(features[points], belongs, names, rng)
         undone = selection.material.geometry.prepare.undone
         return plane if plane.method != "features" else plane._replace(points=undone(plane.points))

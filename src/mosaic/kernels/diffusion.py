@@ -46,7 +46,7 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
 
 
 @dataclass(frozen=True)
-class Diffusion(Linear):
+class DiffusionKernel(Linear):
     """k(x, y) = g(x)ᵀ g(y), the heat kernel on a neighbour graph; ``X`` holds rows g of ``heat_features``.
 
     A new point's row is g(y) = v / ‖v‖, v = mean of g over the ``n_neighbors`` points of the graph that are nearest to

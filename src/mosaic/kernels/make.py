@@ -16,19 +16,20 @@ from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels.diffusion import Diffusion
+from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import (
     POINT_KERNELS,
     STATIONARY_KERNELS,
     Cosine,
     FromCallable,
     Kernel,
-    Polynomial,
+    PolynomialKernel,
     StationaryKernel,
     in_range,
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
+from mosaic.parameters import Diffusion, Polynomial, name_of
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -70,13 +71,9 @@ Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 
 def make_kernel(
     X: Any,
-    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
     *,
     gamma: Gamma = "scale",
-    degree: int = 3,
-    coef0: float = 1.0,
-    n_neighbors: int = 10,
-    time: int = 2,
     random_state: Seed = 0,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
@@ -84,12 +81,10 @@ def make_kernel(
     Parameters
     ----------
     X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
-    kernel : one of ``mosaic.kernels.KERNELS``, or a function of two sets of points
+    kernel : one of ``mosaic.kernels.KERNELS``, ``Polynomial`` or ``Diffusion``, or a function of two sets of points
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
         ``"median"`` is 1 / median distance, both in the distance of the kernel.
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
 
     Examples
@@ -101,28 +96,30 @@ def make_kernel(
     """
     check_kernel(kernel)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    if callable(kernel):
-        return FromCallable(X, kernel)
     match kernel:
         case "precomputed":
             return Precomputed(X)
         case "cosine":
             return Cosine(normalised_rows(X))
-        case "diffusion":
-            return Diffusion.over(X, n_neighbors, time)
+        case "diffusion" | Diffusion():
+            graph = Diffusion() if isinstance(kernel, str) else kernel
+            return DiffusionKernel.over(X, graph.n_neighbors, graph.time)
+        case "polynomial" | Polynomial():
+            formula = Polynomial() if isinstance(kernel, str) else kernel
+            return in_range(PolynomialKernel(X, _polynomial_gamma(X, gamma), formula.degree, formula.coef0))
         case str() if kernel in STATIONARY_KERNELS:
             wide = STATIONARY_KERNELS[kernel](X)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
-        case "polynomial" | "poly":
-            return in_range(Polynomial(X, _polynomial_gamma(X, gamma), degree, coef0))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
-    raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+    assert callable(kernel)
+    return FromCallable(X, kernel)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
     """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
-    return on_host(X) if is_on_device(X) and not (isinstance(kernel, str) and kernel in POINT_KERNELS) else X
+    there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
+    return on_host(X) if is_on_device(X) and not there else X
 
 
 def _polynomial_gamma(X: Any, gamma: Any) -> float:

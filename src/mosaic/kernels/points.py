@@ -361,7 +361,7 @@ class Cosine(Linear):
 
 
 @dataclass(frozen=True)
-class Polynomial(Linear):
+class PolynomialKernel(Linear):
     """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
 
     gamma: float = 1.0
@@ -392,7 +392,7 @@ class Polynomial(Linear):
 STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
-    "polynomial": Polynomial,
+    "polynomial": PolynomialKernel,
     "linear": Linear,
     "cosine": Cosine,
 }

@@ -22,6 +22,7 @@ from mosaic.checks import check_kernel, check_seed, check_strength, one_of, real
 from mosaic.door import as_points
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
+from mosaic.parameters import Diffusion, Polynomial, name_of
 from mosaic.program import SolverName
 from mosaic.program.certify import CertifiedRun
 from mosaic.program.encoding import Encoding
@@ -43,12 +44,8 @@ LARGEST_VALUE = 2.0**500
 def solve(
     X: Any,
     *,
-    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
     gamma: Gamma = "scale",
-    degree: int = 3,
-    coef0: float = 1.0,
-    n_neighbors: int = 10,
-    time: int = 2,
     alpha: float | None = None,
     lam: float | None = None,
     row_norm: RowNorm = "l2",
@@ -67,10 +64,8 @@ def solve(
     Parameters
     ----------
     X : array or CSR matrix of points, or the similarity matrix when ``kernel="precomputed"``
-    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, or a function f(A, B) of two sets of points
+    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, ``Polynomial(…)``, ``Diffusion(…)``, or a function f(A, B) of points
     gamma : bandwidth, or a rule for it: "scale", "median", EffectiveCount(m0)
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, time : of the diffusion kernel
     alpha : strength as a multiple of the critical one, below which nothing is selected (default 10)
     lam : strength itself, instead of alpha
     row_norm : "l2" (the paper's program) or "linf" (the program of its coverage theorem, with an n×n unknown)
@@ -125,17 +120,9 @@ def solve(
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     roles = Roles.read(X.shape[0], sample_weight, cost, candidates)
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
-    groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or kernel == "diffusion" else equal_rows(X)
-    similarity = make_kernel(
-        X,
-        kernel,
-        gamma=gamma,
-        degree=degree,
-        coef0=coef0,
-        n_neighbors=n_neighbors,
-        time=time,
-        random_state=random_state,
-    )  # bandwidth rules count all points, copies included
+    groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
+    # Bandwidth rules count all points, copies included.
+    similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with work_on_devices(), using_threads():
         encoding = encode(
             similarity if groups.is_trivial else similarity.take(groups.first),

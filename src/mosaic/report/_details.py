@@ -59,10 +59,10 @@ class RowDetails:
 
     @classmethod
     def of_table(cls, table: Any) -> RowDetails:
-        """Details from a ``mosaic.rows.Table``."""
+        """Details from a ``mosaic.rows.Rows``."""
 
         def columns(rows: IntArray) -> dict[str, list[Any]]:
-            found: dict[str, list[Any]] = table.rows(rows).to_pydict()
+            found: dict[str, list[Any]] = table.cells(rows).to_pydict()
             found.pop(table.id_name or "", None)
             return found
 

@@ -47,7 +47,7 @@ def report_html(
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    table : table from ``mosaic.rows.open_table``, with names, cells, pictures and groups of the rows
+    table : table from ``mosaic.read``, with names, cells, pictures and groups of the rows
     names, columns, images, groups : instead of a table, one entry for each row: names, a frame or a mapping from column names to
         values, pictures as arrays, labels
     title : title of the page

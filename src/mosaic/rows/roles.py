@@ -23,14 +23,14 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of :func:`mosaic.rows.open_table`, with the kind of file and the memory in bytes.
+    """The arguments of :func:`mosaic.read`, with the kind of file and the memory in bytes.
 
     Attributes
     ----------
-    path, kind : of the file or folder; its kind as a person would say it
+    path, kind, ending : of the file or folder; its kind as a person would say it; the ending that says how it is read
     budget : bytes of memory
     elsewhere : whether the numbers come from another file, so that no column is needed for them
-    encoder : how columns become numbers, if that is known (``mosaic.rows.mixed``)
+    encoder : how columns become numbers, if that is known
     numbers_only : columns of numbers are compared and no others, and none of them may be missing
     stream : what rows are got from, if it is no file; ``path`` then is what it is called
     """
@@ -38,6 +38,7 @@ class Request:
     path: Path
     budget: float
     kind: str = ""
+    ending: str = ""
     id: str | None = None
     columns: Sequence[str] | None = None
     exclude_columns: Sequence[str] | None = None
@@ -56,36 +57,35 @@ class Request:
     stream: Any = None
 
     @property
-    def roles(self) -> dict[str, str]:
+    def named(self) -> dict[str, str]:
         """Columns that have a role of their own, and the parameter that names it."""
         given = {"id": self.id, "group": self.group, "weight": self.weight, "embedding": self.embedding}
         return {column: parameter for parameter, column in given.items() if column is not None}
 
 
 @dataclass
-class Layout:
+class Roles:
     """What is done with the columns of a table.
 
     Attributes
     ----------
     features : columns of numbers to compare rows by, in their order; the column of lists, if an embedding is asked for
     compared : all columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone
-    keep : those that are asked for by name
+    forced : those that are asked for by name
     levels : those that stand for categories whatever they hold
-    found_id : the column of text that names the rows, if that was found by its values and not by its name; one at most
-    schema : of all columns
+    found_id : the column of text that names the rows, if that was found by its values and not by its name
     id_name : column that names the rows, None without one
     ids : columns of numbers that are no features because they are called as ids are
     notes : what was assumed
     """
 
-    features: list[str]
+    schema: Any
+    features: list[str] = field(default_factory=list)
     id_name: str | None = None
     compared: list[str] = field(default_factory=list)
-    keep: list[str] = field(default_factory=list)
+    forced: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
-    found_id: list[str] = field(default_factory=list)
-    schema: Any = None
+    found_id: str | None = None
     ids: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -103,7 +103,6 @@ def is_text(kind: Any) -> bool:
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a type of pyarrow holds lists."""
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
@@ -124,11 +123,7 @@ def all_different(column: Any) -> bool:
     return bool(pc.count_distinct(column).as_py() == len(column))
 
 
-def lay_out(
-    request: Request,
-    schema: Any,
-    distinct: Callable[[str], bool] | None = None,
-) -> Layout:
+def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
     """Decide what every column is for.
 
     Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
@@ -139,77 +134,68 @@ def lay_out(
     ----------
     request : what the user says of the columns
     schema : ``pyarrow.Schema``
-    distinct : whether all values of a column are there and different; None where not all rows can be looked at
+    names_rows : whether all values of a column are there and different; None where not all rows can be looked at
     """
     names = list(schema.names)
     check_names(request, names)
-    index, categories = _pandas_columns(schema)
+    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
+    levels = [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
     exact, chosen = _matching(request, "columns", names)
     _, left_out = _matching(request, "exclude_columns", names)
     kinds = {column.name: column.type for column in schema}
-    stored = {*index, *categories}
-    numbers = {name for name in names if is_number(kinds[name]) and name not in stored}
-    wanted, others = exact - left_out, {*left_out, *request.roles}
-    free = [name for name in names if name in wanted or name not in others]
+    numbers = {name for name in names if is_number(kinds[name]) and name not in {*index, *levels}}
+    others = {*left_out, *request.named}
+    free = [name for name in names if name in exact - left_out or name not in others]
     added = [name for name in free if is_added(name) and name not in exact]
-    free = [name for name in free if not is_added(name) or name in exact]
-    layout = Layout([], request.id, schema=schema)
+    free = without(free, added)
+    roles = Roles(schema, id_name=request.id)
     if request.id is None:
-        _choose_id(layout, [name for name in free if name not in exact], kinds, distinct, index)
-    _check_kinds(request, exact, kinds)
+        _choose_id(roles, [name for name in free if name not in exact], kinds, names_rows, index)
+    if request.embedding is None and not request.elsewhere:
+        _refuse_lists(request, exact, kinds)
+    check_weight(request, kinds)
     if request.elsewhere:
-        return layout
+        return roles
     if request.embedding is not None:
-        layout.features = [request.embedding]
-        return layout
+        roles.features = [request.embedding]
+        return roles
     inside = free if request.columns is None else [name for name in free if name in chosen]
     # Numbers that are called as ids are say nothing about a point, even if they repeat.
     ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
-    inside = [name for name in inside if name in exact or name != layout.id_name]
+    inside = [name for name in inside if name in exact or name != roles.id_name]
     features = numbers.intersection(inside).difference(ids)
     # New rows for a model are in the order of its columns.
     ordered = inside if not request.numbers_only or request.columns is None else request.columns
-    layout.features = [name for name in ordered if name in features]
-    layout.ids = [name for name in ids if is_number(kinds[name])]
+    roles.features = [name for name in ordered if name in features]
+    roles.ids = [name for name in ids if is_number(kinds[name])]
     if not request.numbers_only:
-        layout.compared = without(inside, ids)
-        layout.keep, layout.levels = [name for name in inside if name in exact], list(categories)
-    elif not layout.features:
-        raise nothing_left(request, layout)
-    ids = [name for name in ids if name != layout.id_name]
+        roles.compared = without(inside, ids)
+        roles.forced, roles.levels = [name for name in inside if name in exact], levels
+    elif not roles.features:
+        raise nothing_left(request, schema)
+    ids = without(ids, [roles.id_name])
     if added:
-        layout.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
+        roles.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
     if ids:
-        layout.notes.append(
-            f"Not computed with, since they are called as ids are: {listed(ids)}. To compute with numbers among them, name "
-            "them in `columns`."
-        )
-    return layout
+        remedy = "To compute with numbers among them, name them in `columns`."
+        roles.notes.append(f"Not computed with, since they are called as ids are: {listed(ids)}. {remedy}")
+    return roles
 
 
-def without(names: Sequence[str], others: Collection[str]) -> list[str]:
+def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
     """The names that are not among others, in their order."""
     gone = set(others)
     return [name for name in names if name not in gone]
-
-
-def _pandas_columns(schema: Any) -> tuple[list[str], list[str]]:
-    """Columns that pandas has written as the index of a frame, and those that are categories in it."""
-    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
-    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
-    return index, [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
 
 
 def check_names(request: Request, names: list[str], what: str = "column") -> None:
     """Refuse two columns of one name, and columns in the request that are not there; ``what`` is one of them called."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise FileFault(
-            request.path,
-            f"has more than one column called {twice[0]!r}",
-            "Rename them or leave out all but one when the file is written.",
-        )
-    for name, parameter in request.roles.items():
+        fault = f"has more than one column called {twice[0]!r}"
+        raise FileFault(request.path, fault, "Rename them or leave out all but one when the file is written.")
+    for name, parameter in request.named.items():
         if name not in names:
             raise unknown_name(request.path, what, name, names, parameter)
 
@@ -217,23 +203,18 @@ def check_names(request: Request, names: list[str], what: str = "column") -> Non
 def check_weight(request: Request, kinds: dict[str, Any]) -> None:
     """Refuse weights that are no numbers."""
     if request.weight is not None and not is_number(kinds[request.weight]):
-        raise FileFault(
-            request.path,
-            f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)",
-            "Name another column.",
-            column=request.weight,
-        )
+        fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
+        raise FileFault(request.path, fault, "Name another column.", column=request.weight)
 
 
 def refuse_columns(request: Request, what: str = "is an array, whose columns have no names") -> None:
     """Refuse names of columns where columns have none, as in arrays and pictures."""
-    given = {parameter: column for column, parameter in request.roles.items()}
+    given = {parameter: column for column, parameter in request.named.items()}
     given |= {name: getattr(request, name) for name in ("columns", "exclude_columns")}
     for parameter, value in given.items():
         if value is not None:
-            raise FileFault(
-                request.path, f"{what} (`{parameter}`)", "Save it with names, as CSV or Parquet, or leave this out."
-            )
+            remedy = "Save it with names, as CSV or Parquet, or leave this out."
+            raise FileFault(request.path, f"{what} (`{parameter}`)", remedy)
 
 
 def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[str], set[str]]:
@@ -259,67 +240,56 @@ def column_is_gone(request: Request, name: str) -> FileFault:
 
 
 def _choose_id(
-    layout: Layout,
+    roles: Roles,
     free: list[str],
     kinds: dict[str, Any],
-    distinct: Callable[[str], bool] | None,
+    names_rows: Callable[[str], bool] | None,
     index: Sequence[str],
 ) -> None:
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
     by_name = [name for name in index if name in single]
     by_name += without(id_names_among(single), by_name)
-    if distinct is None:
+    if names_rows is None:
         for name in by_name[:1]:
-            layout.id_name = name
-            layout.notes.append(
+            roles.id_name = name
+            roles.notes.append(
                 f"Rows are named by column {name!r}, because of what it is called; whether its values are all different was "
                 "not checked in a file of this size. Name another one with `id`."
             )
         return
     texts = without([name for name in free if is_text(kinds[name])], by_name)
     for name in [*by_name, *texts]:
-        if distinct(name):
-            layout.id_name = name
+        if names_rows(name):
+            roles.id_name = name
             why, keep = ", whose values are all different", ""
-            layout.found_id = [] if name in by_name else [name]
             if name in by_name:
                 why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
-            layout.notes.append(f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}.")
+            else:
+                roles.found_id = name
+            roles.notes.append(f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}.")
             return
 
 
-def _check_kinds(request: Request, exact: set[str], kinds: dict[str, Any]) -> None:
-    """Refuse lists and the like among the columns to compare rows by, and weights that are no numbers."""
-    for name in exact if request.embedding is None and not request.elsewhere else ():
+def _refuse_lists(request: Request, exact: set[str], kinds: dict[str, Any]) -> None:
+    for name in exact:
         if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
-            raise FileFault(
-                request.path,
-                f"holds {kinds[name]}, which rows cannot be compared by (`columns`)",
-                "Convert it to numbers first; a column of lists is named with `embedding`.",
-                column=name,
-            )
-    check_weight(request, kinds)
+            fault = f"holds {kinds[name]}, which rows cannot be compared by (`columns`)"
+            remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
+            raise FileFault(request.path, fault, remedy, column=name)
 
 
-def nothing_left(request: Request, layout: Layout) -> FileFault:
+def nothing_left(request: Request, schema: Any) -> FileFault:
     """Refuses a table without a column to compare rows by."""
-    schema = layout.schema
-    numbers = any(is_number(column.type) for column in schema)
     found = listed([f"{column.name} ({column.type})" for column in schema])
     lists = [column.name for column in schema if is_list(column.type)]
     if lists:
-        return FileFault(
-            request.path,
-            f"has no column of numbers to compute with, only {found}",
-            f"Are these embeddings? Use `embedding={lists[0]!r}`.",
-        )
-    if numbers:
-        return FileFault(
-            request.path,
-            f"no column of numbers is left to compute with; it has {found}",
-            "Name some with `columns`, or leave fewer out with `exclude_columns`.",
-        )
+        fault = f"has no column of numbers to compute with, only {found}"
+        return FileFault(request.path, fault, f"Are these embeddings? Use `embedding={lists[0]!r}`.")
+    if any(is_number(column.type) for column in schema):
+        fault = f"no column of numbers is left to compute with; it has {found}"
+        remedy = "Name some with `columns`, or leave fewer out with `exclude_columns`."
+        return FileFault(request.path, fault, remedy)
     return FileFault(
         request.path,
         f"has no column of numbers, only {found}",
