@@ -16,7 +16,6 @@ import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.choosing.drawing import BUCKETS
 from mosaic.estimators import _passes, _strategy
-from mosaic.inspection import summary
 from mosaic.rows import open_source
 
 N = 30_000
@@ -352,7 +351,7 @@ def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypa
         assert found.representative_indices_[rank] == 3000
         assert found.explain(3000).stands_for == pytest.approx(27_000, rel=0.01)
         assert 1.0 - found.representation_error_.mean() == pytest.approx(found.coverage_, abs=0.05)
-        picks = {pick.row: pick.stands_for for pick in summary(found).representatives}
+        picks = {pick.row: pick.stands_for for pick in found.facts_.picks}
         assert picks[3000] == pytest.approx(27_000, rel=0.01)
 
 
@@ -436,7 +435,7 @@ def test_selected_rows_are_those_of_the_data(model, npy):
 def test_explanations_speak_of_rows_of_the_data(model):
     first = int(model.representative_indices_[0])
     told = model.explain(first)
-    assert (told.index, told.rank, told.status) == (first, 0, "representative")
+    assert (told.row, told.rank, told.status) == (first, 1, "representative")
     assert all(model.labels_[row] == 0 for row in told.members)
     known = int(model.selection_.material.row_numbers[0])
     told = model.explain(known)
@@ -456,15 +455,14 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert "the program is that of all rows" in str(model.explain())
 
 
-def test_summary_speaks_of_rows_of_the_data(model):
-    facts = summary(model, names=[f"n{i}" for i in range(N)])
-    assert facts.n_points == N
-    assert [pick.row for pick in facts.representatives] == model.representative_indices_.tolist()
-    assert [pick.name for pick in facts.representatives] == [f"n{i}" for i in model.representative_indices_]
+def test_facts_speak_of_rows_of_the_data(model):
+    facts = model.facts_
+    assert facts.n_rows == N
+    assert [pick.row for pick in facts.picks] == model.representative_indices_.tolist()
     assert set(np.array(facts.map.row)[np.array(facts.map.status) == "representative"]) == set(
         model.representative_indices_
     )
-    assert facts.n_outliers == pytest.approx(len(OUTLIERS), abs=20)
+    assert facts.outliers.n == pytest.approx(len(OUTLIERS), abs=20)
     assert all(outlier.row in OUTLIERS for outlier in facts.outliers.lowest)
     assert facts.certificate.error == pytest.approx(model.certificate_.error)
 

@@ -58,9 +58,7 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
-    words = (
-        "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
-    )
+    words = "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
     words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --tol 1e-2 --n-jobs -1 -k 0.05 "
     words += "--alpha 50 --diversity 0.2 --n-initial 80"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
@@ -176,7 +174,7 @@ def test_outliers_are_those_of_the_detector(folder, capsys, points):
 
 
 def test_outliers_have_a_report(folder, capsys, points):
-    from mosaic.report import report_html
+    from mosaic.show import report_html
 
     ran = run(capsys, "outliers", "points.csv", "--report", "odd.html", "--title", "The odd ones", "--json", "-q")
     assert ran.code == 0
@@ -199,7 +197,7 @@ def small_sample(monkeypatch):
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
@@ -219,7 +217,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
 def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, points, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
     curve = pa.csv.read_csv(folder / "curve.csv")
-    assert curve.column_names == ["k", "row", "id", "similarity", "coverage"]
+    assert curve.column_names == ["k", "row", "name", "similarity", "coverage"]
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
@@ -268,7 +266,7 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
     ran = run(capsys, "explain", "many.npy", row, "--algorithm", "sketch", "-k", "5", "-q")
     by = model.representative_indices_[model.labels_[row]]
-    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it with similarity ")
+    assert ran.out.startswith(f"Row {row}: not chosen: row {by} stands for it with similarity ")
 
 
 def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):

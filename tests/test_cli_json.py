@@ -92,7 +92,7 @@ def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
     assert [pick["rank"] for pick in found["picks"]] == [1, 2, 3, 4, 5]
     first = found["picks"][0]
     assert first["values"]["note"] == f"é, {first['row']}"
-    assert first["id"] == first["values"]["id"] == f"p{first['row']}"
+    assert first["name"] == first["values"]["id"] == f"p{first['row']}"
     assert found["file"]["feature_names"] == ["x", "y"]
     assert found["outliers"]["n"] == 8
     assert {each["row"] for each in found["outliers"]["lowest"]} == set(np.flatnonzero(model.is_outlier_).tolist())
@@ -110,8 +110,8 @@ def test_explanations_are_plain_data(folder, capsys):
     assert (chosen["status"], chosen["rank"], chosen["row"]) == ("representative", 3, pick)
     assert chosen["stands_for"] == int((model.labels_ == 2).sum())
     assert (rejected["status"], rejected["represented_by"]) == ("outlier", None)
-    assert other["represented_by"]["id"] == f"p{model.representative_indices_[model.labels_[0]]}"
-    assert {each["feature"] for each in other["differs_in"]} == {"x", "y"}
+    assert other["represented_by"] == model.representative_indices_[model.labels_[0]]
+    assert {name for name, _ in other["differs_in"]} == {"x", "y"}
 
 
 def test_warnings_are_notes(folder, capsys):

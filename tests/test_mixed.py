@@ -23,13 +23,12 @@ import mosaic
 from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
-from mosaic.estimators import explain_rows
-from mosaic.inspection import explain, summary
-from mosaic.report import write_report
+from mosaic.estimators import explain_model
 from mosaic.rows import read
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder, encoder_of
 from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
+from mosaic.show import write_report
 
 CUSTOMERS = customers(missing=0.25)
 
@@ -431,7 +430,7 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
     found = 0
     for row, columns in oddities:
         told = model.explain(row)
-        other = explain(detector, row)
+        other = detector.explain(row)
         if told.status == "outlier" and other.status == "outlier":
             assert other.columns == told.columns
             found += told.columns[0][0] in columns
@@ -536,7 +535,7 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
 
 def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
-    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     frame, oddities = planted(3, 3000)
     path = write(frame, tmp_path, "csv")
     assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv", "-q").code == 0
@@ -557,7 +556,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         model = MOSAIC(8, algorithm="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
         rare = next(row for row, columns in oddities if columns == {"city"})
-        (told,) = explain_rows(model, [rare], table)
+        (told,) = explain_model(model, [rare], table)
         assert "city 'Atlantis', which is rare" in told.reason
     for one in (model, mosaic.load(tmp_path / "model.mosaic")):
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
@@ -572,7 +571,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
 def test_reasons_are_the_same_in_summary_and_report(tmp_path):
     frame, oddities = planted(2)
     model = MOSAIC(10).fit(frame)
-    facts = summary(model, certificate=False)
+    facts = model.facts_
     by_row = {one.row: one.reason for one in facts.outliers.lowest}
     for row, _ in oddities:
         assert by_row[row] == model.explain(row).reason

@@ -17,8 +17,7 @@ import scipy.sparse as sp
 import mosaic
 from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain
-from mosaic.report import report_html
+from mosaic.show import explain, report_html
 
 X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
 NEW = np.random.default_rng(2).normal(size=(40, 5)) * np.linspace(0.1, 6.0, 40)[:, None]

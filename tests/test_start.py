@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Sketch
 from mosaic.choosing.choose import Chooser
-from mosaic.inspection import summary
 
 RNG = np.random.default_rng(0)
 OLD = RNG.normal(size=(300, 3))
@@ -54,7 +53,7 @@ def test_earlier_picks_go_where_others_are_clearly_better(old):
     assert f"{len(changes.kept)} of 15 earlier picks kept." in told
     first, second, _ = changes.replaced[0]
     assert f"row {first} → row {second} (+" in told
-    assert told in "\n".join(summary(model, certificate=False).settings["sentences"])
+    assert told in "\n".join(model.facts_.decisions)
 
 
 def test_the_same_rows_give_the_same_picks(old):

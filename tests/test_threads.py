@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch, datasets, solve
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
-from mosaic.inspection import summary
+from mosaic.facts import Facts
 from mosaic.metrics import unexplained
 
 
@@ -223,7 +223,7 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
             lambda: model.labels_,
             lambda: model.predict(X),
             lambda: model.explain(3),
-            lambda: summary(model),
+            lambda: Facts(model).to_dict(),
             lambda: unexplained(model.selection_.kernel, model.selection_.chosen),
         ):
             asked = len(seen)

@@ -31,7 +31,7 @@ ELSEWHERE = {
 class Named:
     """A class whose constructor and ``set_params`` answer a name that they do not know with the name that was meant."""
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:  # noqa: D102
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
         cls._refuse_unknown(parameters)
         return super().__new__(cls)
 

@@ -11,7 +11,6 @@ from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing import Settings
 from mosaic.choosing.geometry import column_scale
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import summary
 
 #: Powers of two, so that units add no rounding.
 UNITS = np.array([2.0**13, 1.0, 2.0**-7, 1.0, 1.0, 4.0])
@@ -165,7 +164,7 @@ def test_float32_stays_float32(table):
 def test_map_of_two_columns_is_in_their_units(rng):
     X = rng.normal(size=(200, 2)) @ np.array([[1.0, 0.4], [0.0, 1.0]]) * [1000.0, 1.0]
     for estimator in (MOSAIC(8), MOSAICOutlierDetector()):
-        shown = summary(estimator.fit(X), X).map
+        shown = estimator.fit(X).facts_.map
         assert estimator.column_scale_ is not None
         np.testing.assert_allclose(np.c_[shown.x, shown.y], X[shown.row])
 

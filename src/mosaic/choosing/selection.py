@@ -22,8 +22,7 @@ from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.program.encoding import Certificate, Encoding
 
 if TYPE_CHECKING:
-    from mosaic.choosing.explanation import Decisions
-    from mosaic.choosing.reasons import UsualRows
+    from mosaic.choosing.explain import Decisions, UsualRows
 
 
 class Answers(NamedTuple):
@@ -379,14 +378,14 @@ class Selection:
     @cached_property
     def usual(self) -> UsualRows | None:
         """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
-        from mosaic.choosing.reasons import UsualRows  # it reads selections
+        from mosaic.choosing.explain import UsualRows  # it reads selections
 
         return UsualRows.of(self)
 
     @property
     def decisions(self) -> Decisions:
         """The decisions made for the user, and the reasons, in sentences."""
-        from mosaic.choosing.explanation import decisions  # imported here: that module imports this one
+        from mosaic.choosing.explain import decisions  # imported here: that module imports this one
 
         return decisions(self)
 

@@ -123,20 +123,15 @@ def quotas(text: str) -> Any:
 
 
 class Option(NamedTuple):
-    """The flags of an option, and its settings for argparse."""
+    """The name of a value among the parsed options, which is that of the parameter, its flags, and its settings for argparse."""
 
+    dest: str
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
-    @property
-    def dest(self) -> str:
-        """The name of its value among the parsed options, which is the name of the parameter."""
-        long = next(flag for flag in self.flags if flag.startswith("--"))
-        return str(self.settings.get("dest", long[2:].replace("-", "_")))
-
 
 def _option(*flags: str, **settings: Any) -> Option:
-    return Option(flags, settings)
+    return Option(next(flag for flag in flags if flag.startswith("--"))[2:].replace("-", "_"), flags, settings)
 
 
 SOLVERS = get_args(SolverName)
@@ -202,7 +197,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "--scale", type=yes_or_no, metavar="auto|yes|no",
             help="divide columns by their spread (default auto: if a few columns would dominate)",
         ),
-        _option("--standardize", dest="scale", action="store_const", const=True, help="the same as --scale yes"),
         _option("--degree", type=int, metavar="N", help="of the polynomial kernel"),
         _option("--coef0", type=number, metavar="C", help="of the polynomial kernel"),
         _option("--n-neighbors", type=int, metavar="N", help="of the diffusion kernel"),
@@ -229,7 +223,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
 }  # fmt: skip
 #: Options of which at most one in each group may be given.
-EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+EXCLUSIVE = ("n_representatives", "coverage", "min_support")
 _AS_WRITTEN = _option(
     "--as-written", action="store_true",
     help="csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1",

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from mosaic.estimators._asking import explain_rows
+from mosaic.estimators._asking import explain_model
 from mosaic.estimators._base import listening
-from mosaic.estimators._detected import DETECTOR_RULES, OutlierExplanation, count_threshold
 from mosaic.estimators._detector import MOSAICOutlierDetector
 from mosaic.estimators._estimate import CoverageCurve, estimate, path
 from mosaic.estimators._sampler import MOSAICSampler
@@ -12,16 +11,13 @@ from mosaic.estimators._saving import load
 from mosaic.estimators._selector import MOSAIC
 
 __all__ = [
-    "DETECTOR_RULES",
     "MOSAIC",
     "CoverageCurve",
     "MOSAICOutlierDetector",
     "MOSAICSampler",
-    "OutlierExplanation",
     "PyODDetector",
-    "count_threshold",
     "estimate",
-    "explain_rows",
+    "explain_model",
     "listening",
     "load",
     "path",

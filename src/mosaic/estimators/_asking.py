@@ -13,14 +13,14 @@ from mosaic._frames import column_names
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of
-from mosaic.choosing import Selection, columns_of, explain_point, fetch_rows, odd_columns, oddities
+from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, explain_rows, odd_columns, oddities
 from mosaic.door import check_entries
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder
-from mosaic.sketch.engine import Source
+from mosaic.sketch.sources import Source
 
 
 @dataclass(frozen=True)
@@ -140,22 +140,14 @@ def explain_new(model: Any, X: Any) -> NewRows:
     return NewRows(picks[label.astype(np.intp)], similarity, error, count, is_outlier, reason)
 
 
-def explain_rows(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Any]:
-    """What ``model.explain`` says about some rows of fit. Rows that a fit by passes did not keep are read in one pass.
-
-    Parameters
-    ----------
-    model : fitted
-    rows : by number
-    file : the table of fit, in which rare values and texts of these rows are read
-    """
+def explain_model(model: Any, rows: Sequence[int], file: Rows | None = None) -> list[Explanation]:
+    """What ``model.explain`` says about some rows of fit; ``file`` is their table, which numbers and names them."""
     selection: Selection = model.selection_
-    if not selection.is_sampled:
-        return [model.explain(row) for row in rows]
-    fetched = fetch_rows(selection, rows)
-    names, table = getattr(model, "feature_names_in_", None), model.table_
-    table = table if file is None else with_cells(table, file, np.array(rows, np.intp))
-    return [explain_point(selection, row, names, table, fetched) for row in rows]
+    table = model.table_
+    if selection.is_sampled and file is not None:  # rare values and texts are read from the file
+        table = with_cells(table, file, np.array(rows, np.intp))
+    columns = columns_of(selection, table, getattr(model, "feature_names_in_", None))
+    return explain_rows(selection, rows, columns, RowLabels(selection, file))
 
 
 def _reasons(
@@ -167,8 +159,7 @@ def _reasons(
     if columns is None or selection.usual is None or not len(odd):
         return [""] * len(odd)
     rows = np.asarray(in_double(rows_at(odd)))
-    told = [oddities(odd_columns(selection, columns, row, int(i))) for i, row in zip(odd, rows, strict=True)]
-    return [f"{each}. " if each else "" for each in told]
+    return [f"{oddities(some)}. " if some else "" for some in odd_columns(selection, columns, rows, odd)]
 
 
 def with_cells(table: TableEncoder | None, file: Rows, rows: IntArray) -> TableEncoder | None:

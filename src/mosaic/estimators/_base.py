@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray
 from mosaic.arrays.xp import as_user_array
-from mosaic.choosing import Selection
+from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_row
 from mosaic.estimators._asking import NewRows, explain_new
 from mosaic.estimators._jobs import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
-from mosaic.rows.naming import RowNames
+from mosaic.facts import Facts
+from mosaic.rows.naming import RowNames, as_row
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
@@ -55,6 +56,7 @@ class FittedAttributes:
     selection_: Selection
     table_: Any
     kernel: Any
+    _facts: Facts | None = None
 
     @property
     def _found(self) -> Selection:
@@ -95,6 +97,41 @@ class FittedAttributes:
 
         check_is_fitted(self)
         save(self, path, table=table, force=force)
+
+    @property
+    def facts_(self) -> Facts:
+        """Picks, outliers, certificate, curve, map and decisions as plain data, computed when they are first read."""
+        selection = self._found
+        if self._facts is None or self._facts.selection is not selection:
+            self._facts = Facts(self)
+        return self._facts
+
+    @overload
+    def explain(self, i: None = None) -> Decisions: ...
+
+    @overload
+    def explain(self, i: int | str) -> Explanation: ...
+
+    def explain(self, i: int | str | None = None) -> Decisions | Explanation:
+        """Why row i of the data was chosen, rejected or left out; without a row, the decisions about the data, and the reasons.
+
+        A row is given by its number or, as text, by its name (``row_names_``).
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
+        Columns are taken as they are.
+        Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
+        20 representatives: the number that was given.
+        Chosen so that the rows that belong are as similar as possible to the nearest representative.
+        8 outliers: fewer than ... rows look like them, and their neighbours are far. Of clean rows, about 1 % ...
+        """
+        check_is_fitted(self)
+        if i is None:
+            return self.selection_.decisions
+        columns = columns_of(self.selection_, self.table_, getattr(self, "feature_names_in_", None))
+        return explain_row(self.selection_, as_row(i, self.row_names_), columns)
 
     def explain_new(self, X: Any) -> NewRows:
         """Which representative stands for each new row, how similar it is, whether the row is an outlier, and why.

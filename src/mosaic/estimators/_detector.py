@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
-from mosaic.choosing import Decisions, Settings, flag_only
+from mosaic.choosing import Settings, flag_only
 from mosaic.estimators._base import FittedAttributes, Narrator
-from mosaic.estimators._detected import OutlierExplanation, explain_detected
 from mosaic.estimators._jobs import computing_in_threads
 from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
@@ -166,26 +165,6 @@ class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMi
     def predict(self, X: Any) -> IntArray:
         """1 for rows that belong, -1 for outliers."""
         return np.where(self.decision_function(X) < 0, -1, 1)
-
-    @overload
-    def explain(self, i: None = None) -> Decisions: ...
-
-    @overload
-    def explain(self, i: int | str) -> OutlierExplanation: ...
-
-    def explain(self, i: int | str | None = None) -> Decisions | OutlierExplanation:
-        """Why row i of the data is an outlier or not; without a row, the decisions about the data, and the reasons.
-
-        A row is given by its number or, as text, by its name (``row_names_``).
-
-        Examples
-        --------
-        >>> from mosaic import MOSAICOutlierDetector, datasets
-        >>> print(MOSAICOutlierDetector().fit(datasets.blobs_with_gross_outliers().X).explain()[0])
-        Columns are taken as they are.
-        """
-        check_is_fitted(self)
-        return self.selection_.decisions if i is None else explain_detected(self, i)
 
     def to_pyod(self) -> Any:
         """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""

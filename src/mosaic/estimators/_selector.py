@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from mosaic._frames import n_rows, take_rows
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
-from mosaic.choosing import Decisions, Explanation, SelectionCertificate, Settings, choose, explain_point
+from mosaic.choosing import SelectionCertificate, Settings, choose
 from mosaic.estimators._asking import ask, with_cells
 from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
 from mosaic.estimators._jobs import computing_in_threads
@@ -33,7 +33,7 @@ from mosaic.estimators._strategy import Plan, read_for
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
-from mosaic.rows.naming import as_row, as_rows
+from mosaic.rows.naming import as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
@@ -282,33 +282,6 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport
         mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
         mask[self._found.rows] = True
         return np.flatnonzero(mask) if indices else mask
-
-    @overload
-    def explain(self, i: None = None) -> Decisions: ...
-
-    @overload
-    def explain(self, i: int | str) -> Explanation: ...
-
-    def explain(self, i: int | str | None = None) -> Decisions | Explanation:
-        """Why row i of the data was chosen, rejected or left out; without a row, the decisions about the data, and the reasons.
-
-        A row is given by its number or, as text, by its name (``row_names_``).
-
-        Examples
-        --------
-        >>> from mosaic import MOSAIC, datasets
-        >>> print(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).explain())  # doctest: +ELLIPSIS
-        Columns are taken as they are.
-        Bandwidth ...: so that a point in a dense place resembles 80 of 400 points, a fifth of all.
-        20 representatives: the number that was given.
-        Chosen so that the rows that belong are as similar as possible to the nearest representative.
-        8 outliers: fewer than ... rows look like them, and their neighbours are far. Of clean rows, about 1 % ...
-        """
-        check_is_fitted(self)
-        if i is None:
-            return self.selection_.decisions
-        row = as_row(i, self.row_names_)
-        return explain_point(self.selection_, row, getattr(self, "feature_names_in_", None), self.table_)
 
     def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
         """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.

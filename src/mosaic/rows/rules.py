@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.choosing.reasons import figure
 from mosaic.rows.cells import Values
 from mosaic.rows.written import Dates, Numbers
+from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
 RARE_LEVEL = 0.01

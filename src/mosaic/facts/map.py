@@ -1,4 +1,4 @@
-"""The map: which rows it shows, and their coordinates in the plane.
+"""The map: which points it shows, and their coordinates in the plane.
 
 For kernels that compare distances between features (rbf, laplacian, and diffusion through its graph of neighbours) the map
 shows these features: two as they are, more by their principal axes. For all other kernels it shows the principal axes of the
@@ -6,9 +6,7 @@ kernel's own space, in coordinates a_i = K_LL^(−½) k_L(i) for a few landmarks
 axes are computed without outliers, a few of which would otherwise flatten all other points.
 
 The kernel's own space is not used for all kernels, because under a narrow kernel all distant points are orthogonal: blobs
-become rays of a star, and a swiss roll closes to a ring. The principal axes of the features keep more neighbours together:
-trustworthiness (ten neighbours) 0.95 against 0.89 for a swiss roll, 1.00 against 0.89 for blobs in R¹⁰; under a wide kernel
-there is no difference, 0.83 for digits either way.
+become rays of a star, and a swiss roll closes to a ring.
 
 Two axes cannot keep all neighbours together. The neighbour map begins with the axes and moves points: each is drawn to the twelve
 that are most similar to it, and pushed away from others that are drawn at random, with the forces of UMAP (McInnes, Healy and
@@ -18,7 +16,6 @@ customers in eight columns 0.80 and 0.85; 5000 points take one to two seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +23,6 @@ import scipy.sparse as sp
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double, row_blocks
 from mosaic.choosing import Selection
-from mosaic.inspection.facts import CurvePart, PointMap
 from mosaic.kernels import DiffusionKernel, Kernel, StationaryKernel, make_kernel
 
 #: Share of the points of a thinned map with the lowest counts.
@@ -53,51 +49,9 @@ class Plane(NamedTuple):
     points: FloatArray
 
 
-def point_map(
-    selection: Selection,
-    detects: bool,
-    feature_names: list[str] | None,
-    names: Sequence[Any] | None,
-    curve: CurvePart | None,
-    max_points: int,
-    seed: int,
-) -> PointMap:
-    """The map of the rows in memory, named by their numbers in the data."""
-    rng, material = np.random.default_rng(seed), selection.material
-    counts, is_outlier = selection.counts_of_rows, selection.outlier_rows
-    # All rows of the curve are shown, so that the map is complete for any k.
-    always = np.union1d(selection.rows, [] if curve is None else curve.row)
-    if material.row_numbers is not None:
-        always = np.flatnonzero(np.isin(material.row_numbers, always))
-    usable = material.points.group >= 0
-    rows = np.flatnonzero(usable)
-    if len(rows) > max_points:
-        outliers = np.setdiff1d(np.flatnonzero(usable & is_outlier), always)
-        rows = thinned(always, outliers, np.flatnonzero(usable & ~is_outlier), counts, max_points, rng)
-    status = np.where(is_outlier[rows], "outlier", "belongs" if detects else "represented").astype(object)
-    status[np.isin(rows, selection.members)] = "representative"
-    plane = plane_of(selection, material.points.group[rows], status != "outlier", feature_names, rng)
-    answers = None if detects else selection.answers_in_memory
-    numbers = material.rows_in_data(rows)
-    return PointMap(
-        method=plane.method,
-        axes=list(plane.axes),
-        row=numbers.tolist(),
-        x=plane.points[:, 0].tolist(),
-        y=plane.points[:, 1].tolist(),
-        status=status.tolist(),
-        label=None if answers is None else answers.labels[rows].tolist(),
-        effective_count=counts[rows].tolist(),
-        representation_error=None if answers is None else answers.representation_error[rows].tolist(),
-        name=None if names is None else [str(names[row]) for row in numbers],
-    )
-
-
-def thinned(
-    always: IntArray, low: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator
-) -> IntArray:
-    """``always``, the rows of ``low`` with the lowest counts, and a random part of ``others``: about ``limit`` rows."""
-    lowest = low[np.argsort(counts[low], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
+def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, rng: np.random.Generator) -> IntArray:
+    """About ``limit`` points: ``always``, of the others those with the lowest counts, and a random part of the rest."""
+    lowest = others[np.argsort(counts[others], kind="stable")[: int(LOW_COUNT_SHARE * limit)]]
     kept = np.union1d(always, lowest)
     others = np.setdiff1d(others, kept)
     room = min(max(limit - len(kept), 0), len(others))
@@ -112,47 +66,39 @@ def plane_of(
     Parameters
     ----------
     selection : gives the kernel, and the representatives as first landmarks
-    points : numbers of the points, possibly with copies
+    points : numbers of the points
     belongs : which of ``points`` are not outliers
     names : names of the features
     rng : draws further landmarks
     """
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
-        features = kernel.graph.points if isinstance(kernel, DiffusionKernel) else kernel.X
-        plane = plane_of_features(features[points], belongs, names, rng)
-        undone = selection.material.geometry.prepare.undone
-        return plane if plane.method != "features" else plane._replace(points=undone(plane.points))
+        X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
+        if X.shape[1] == 2:
+            undone = selection.material.geometry.prepare.undone
+            return Plane("features", names or ["x0", "x1"], undone(in_double(X)))
+        return principal_plane(X, belongs, "features", rng)
     others = np.setdiff1d(points[belongs], chosen)
     room = min(max(MOST_LANDMARKS - len(chosen), 0), len(others))
     landmarks = np.concatenate([chosen[:MOST_LANDMARKS], rng.choice(others, room, replace=False)])
-    return plane_of_coordinates(nystroem(kernel, points, landmarks), belongs, "similarity", rng)
+    return principal_plane(nystroem(kernel, points, landmarks), belongs, "similarity", rng)
 
 
-def plane_of_features(X: Any, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator) -> Plane:
-    """Two features as they are; one feature, or more than two, by principal axes."""
-    if X.shape[1] == 2:
-        return Plane("features", names or ["x0", "x1"], in_double(X))
-    return plane_of_coordinates(X, belongs, "features", rng)
+def principal_plane(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
+    """The two principal axes of coordinates, dense or CSR, named with their shares of the variance.
 
-
-def plane_of_coordinates(A: Any, belongs: BoolArray, of: str, rng: np.random.Generator) -> Plane:
-    """The two principal axes of coordinates, dense or CSR, named with their shares of the variance."""
-    points, shares = principal_axes(_narrow(A, belongs, rng), belongs)
-    axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
-    return Plane(f"principal axes of the {of}", axes, points)
-
-
-def _narrow(A: Any, belongs: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Few dense columns with the same inner products; for very many columns, the projection on a sample of the rows."""
+    Of very many columns, the axes of the projection on a sample of the rows.
+    """
     among = np.flatnonzero(belongs) if belongs.any() else np.arange(A.shape[0])
     if not sp.issparse(A):
         A = np.asarray(A, np.float64)
         A = A - A[among].mean(axis=0)  # inner products of points far from 0 would lose digits
-    if A.shape[1] <= MOST_LANDMARKS:
-        return in_double(A)
-    landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
-    return nystroem(make_kernel(A, "linear"), np.arange(A.shape[0]), landmarks)
+    if A.shape[1] > MOST_LANDMARKS:
+        landmarks = rng.choice(among, min(MOST_LANDMARKS, len(among)), replace=False)
+        A = nystroem(make_kernel(A, "linear"), np.arange(A.shape[0]), landmarks)
+    points, shares = principal_axes(in_double(A), belongs)
+    axes = [f"principal axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
+    return Plane(f"principal axes of the {of}", axes, points)
 
 
 def nystroem(kernel: Kernel, points: IntArray, landmarks: IntArray) -> FloatArray:
@@ -258,7 +204,7 @@ def _moved(Y: FloatArray, near: IntArray, apart: FloatArray, rng: np.random.Gene
     return Y
 
 
-class PlotArea(NamedTuple):
+class Frame(NamedTuple):
     """Points as shares of a frame's width and height, the corners of the frame, and which points were moved to its edge."""
 
     shares: FloatArray
@@ -267,7 +213,7 @@ class PlotArea(NamedTuple):
     outside: BoolArray
 
 
-def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
+def framed(points: FloatArray, belongs: BoolArray) -> Frame:
     """A frame with a margin around the points that are not outliers; one distant outlier would flatten all others.
 
     Examples
@@ -285,4 +231,4 @@ def framed(points: FloatArray, belongs: BoolArray) -> PlotArea:
     low, high = np.maximum(low - room, points.min(axis=0)), np.minimum(high + room, points.max(axis=0))
     high = np.where(high > low, high, low + 1.0)
     shares = np.clip((points - low) / (high - low), 0.0, 1.0)
-    return PlotArea(shares, low, high, ((points < low) | (points > high)).any(axis=1))
+    return Frame(shares, low, high, ((points < low) | (points > high)).any(axis=1))

@@ -35,7 +35,8 @@ function paintNumber() {
   byId("k-first").setAttribute("aria-pressed", String(state.k === first.k));
   byId("k-suggested")?.setAttribute("aria-pressed", String(state.k === facts.suggested));
   const beyond = state.k > first.k ? `; ranks beyond ${whole(first.k)} were not chosen` : "";
-  byId("k-text").textContent = `${shareText()}${beyond}.`;
+  const other = ` The ranking is that for ${whole(first.k)}; a fit for ${whole(state.k)} may choose others.`;
+  byId("k-text").textContent = `${shareText()}${beyond}.${state.k === first.k ? "" : other}`;
 }
 
 function paintControls() {

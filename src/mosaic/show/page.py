@@ -13,11 +13,12 @@ from typing import Any
 from mosaic.arrays.threads import one_thread
 from mosaic.choosing import counted
 from mosaic.exceptions import MissingDependencyError
-from mosaic.inspection.explanations import check_estimator
-from mosaic.inspection.facts import alike_text, excess_text, headline, outlier_headline, sentence, share_text
-from mosaic.report._details import RowDetails
-from mosaic.report._facts import MOST_POINTS, facts_of
+from mosaic.facts import Facts
+from mosaic.facts.facts import excess_text, headline, sentence, share_text
 from mosaic.rows import check_output, replacing
+from mosaic.show.ask import facts_of
+from mosaic.show.page_facts import page_facts
+from mosaic.show.page_rows import GivenRows
 
 #: The scripts of the page, in order.
 SCRIPTS = ("data.js", "lists.js", "map.js", "charts.js", "selected.js", "input.js", "page.js")
@@ -31,7 +32,6 @@ ESCAPED = {ord("<"): "\\u003c"}
 def report_html(
     model: Any,
     *,
-    table: Any = None,
     names: Any = None,
     columns: Any = None,
     images: Any = None,
@@ -39,59 +39,42 @@ def report_html(
     title: str | None = None,
     command: str | None = None,
     certificate: bool = True,
-    max_points: int = MOST_POINTS,
-    representatives: bool = True,
+    facts: Facts | None = None,
 ) -> str:
     """The report of a fit as one page of HTML.
 
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    table : table from ``mosaic.read``, with names, cells, pictures and groups of the rows
-    names, columns, images, groups : instead of a table, one entry for each row: names, a frame or a mapping from column names to
-        values, pictures as arrays, labels
+    names, columns, images, groups : one entry for each row: names, a frame or a mapping from column names to values, pictures as
+        arrays, labels
     title : title of the page
     command : command line that writes the page again
     certificate : whether to bound what the best k points would leave unexplained, which solves one more program
-    max_points : points on the map: the ranked points, points with the lowest counts, and others drawn at random
-    representatives : whether the page shows representatives; without them, and for a detector, it is a page about outliers
+    facts : of the fit and of the open file that its rows are in, which has names, cells, pictures and groups
 
     Notes
     -----
-    1. Below the chosen k, the slider shows the first representatives; above it, it adds the rows that add most. A fit for
-       another k can be better, because it exchanges representatives.
-    2. After a fit by passes the page shows the points in memory, and numbers of rows are scaled up from them.
+    1. The page works without a network and without a server. It ranks more points than were chosen, at least up to the suggested
+       number, and has the rows of each for every k.
+    2. Limits of the size: a map of at most 20 000 points, 120 steps of the threshold, twelve columns and 100 outliers in lists.
     3. The same fit gives the same page, byte for byte.
     4. A map of more than two features puts rows that look alike together; the page also has the principal axes.
 
     Examples
     --------
-    >>> from mosaic import MOSAIC, datasets
-    >>> from mosaic.report import report_html
-    >>> page = report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
+    >>> from mosaic import MOSAIC, datasets, show
+    >>> page = show.report_html(MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X))
     >>> page.startswith("<!doctype html>"), "provably at most" in page
     (True, True)
     """
-    representatives = not check_estimator(model) and representatives
-    known = model.row_names_
-    if names is None and known is not None and known.rows is None:
-        names = known.names
-    if table is not None:
-        details = RowDetails.of_table(table)
-    else:
-        compared = getattr(model, "feature_names_in_", None)
-        n, known = model.selection_.n_rows, None if compared is None else [str(name) for name in compared]
-        details = RowDetails.of_arrays(n, names, columns, images, groups, known)
-    facts = facts_of(
-        model,
-        details,
-        title=title,
-        command=command,
-        certificate=certificate,
-        max_points=max_points,
-        representatives=representatives,
-    )
-    return page_of(facts)
+    facts = facts or facts_of(model)
+    rows_of = facts.file
+    if rows_of is None:
+        known = model.row_names_
+        names = known.names if names is None and known is not None and known.rows is None else names
+        rows_of = GivenRows(facts.n_rows, names, columns, images, groups, facts.feature_names)
+    return page_of(page_facts(facts, rows_of, title, command, certificate))
 
 
 def write_report(model: Any, path: str | os.PathLike[str], *, force: bool = False, **about: Any) -> Path:
@@ -123,7 +106,7 @@ def page_of(facts: dict[str, Any]) -> str:
         raise MissingDependencyError(
             "a report needs Jinja2, which is not installed", "Use: pip install 'mosaic-select[report]'"
         ) from error
-    folder = files("mosaic.report").joinpath("page")
+    folder = files("mosaic.show").joinpath("page_parts")
     css = folder.joinpath("page.css").read_text("utf-8")
     js = "\n".join(folder.joinpath(name).read_text("utf-8") for name in SCRIPTS)
     allowed = f"script-src {_hash(js)}; style-src {_hash(css)}; img-src data:"
@@ -133,7 +116,7 @@ def page_of(facts: dict[str, Any]) -> str:
         "counted": counted,
         "share": share_text,
         "whole": lambda number: f"{round(number):,}",
-        "alike": alike_text,
+        "alike": _alike,
     }
     template = environment.from_string(folder.joinpath("page.html.j2").read_text("utf-8"))
     facts = facts | {"texts": _texts(facts)}
@@ -142,14 +125,21 @@ def page_of(facts: dict[str, Any]) -> str:
     return page.encode("utf-8", "replace").decode()  # names of files need not be valid text
 
 
+def _alike(count: float, of: float) -> str:
+    """What an effective count says, ``of`` so many rows that a row was compared with.
+
+    Examples
+    --------
+    >>> _alike(1.004, 128), _alike(3.14159, 128)
+    ('no other row looks like it', 'about 3.1 of 128 rows look like it')
+    """
+    return "no other row looks like it" if count < 1.05 else f"about {count:.2g} of {of:,.0f} rows look like it"
+
+
 def _texts(facts: dict[str, Any]) -> dict[str, Any]:
     """Sentences of the page: the headline of the fit, templates for any k and threshold, and notes for print."""
     k, proof, n_columns = facts["k"], facts["certificate"], len(facts["columns"])
-    templates = (
-        headline(facts["n"], facts["outliers"], scaled=facts["scaled"])
-        if k
-        else outlier_headline(facts["n"], scaled=facts["scaled"])
-    )
+    templates = headline(facts["n"], facts["outliers"], scaled=facts["scaled"], picks=k > 0)
     excesses = [excess_text(excess) for excess in proof["excesses"] or [None] * len(facts["ranking"])]
     excesses[k - 1 : k] = [excess_text(proof["excess"])] * (k > 0)
     number = "one" if k == 1 else f"{k:,}"
