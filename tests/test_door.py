@@ -171,10 +171,10 @@ def test_kernels_compare_new_points_in_the_unit_of_their_own(X, kernel):
     small, large = make_kernel(X, kernel), make_kernel(X * 2.0**300, kernel)
     Y = X[:5] + 0.5
     np.testing.assert_array_equal(large.cross(Y * 2.0**300), small.cross(Y))
-    np.testing.assert_array_equal(large.columns(np.arange(9)), small.columns(np.arange(9)))
+    np.testing.assert_array_equal(large.block(slice(None), np.arange(9)), small.block(slice(None), np.arange(9)))
     if kernel in ("rbf", "laplacian"):
         np.testing.assert_array_equal(
-            large.over(Y * 2.0**300).columns(np.arange(5)), small.over(Y).columns(np.arange(5))
+            large.over(Y * 2.0**300).block(slice(None), np.arange(5)), small.over(Y).block(slice(None), np.arange(5))
         )
 
 
@@ -223,7 +223,9 @@ def test_columns_of_very_different_size_are_divided_by_their_spread(X):
 def test_directions_of_rows_of_any_length(X):
     lengths = 2.0 ** np.linspace(-300, 300, 120)[:, None].round()
     model, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X * lengths, "cosine")
-    np.testing.assert_array_equal(other.columns(np.arange(5)), make_kernel(X, "cosine").columns(np.arange(5)))
+    np.testing.assert_array_equal(
+        other.block(slice(None), np.arange(5)), make_kernel(X, "cosine").block(slice(None), np.arange(5))
+    )
     np.testing.assert_array_equal(model.transform(X * lengths), model.transform(X))
     with pytest.raises(InvalidInputError, match="1 rows are zero"):
         make_kernel(np.vstack([X, np.zeros((1, 3))]), "cosine")
@@ -231,7 +233,7 @@ def test_directions_of_rows_of_any_length(X):
 
 @pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
-    K = make_kernel(X, "rbf", gamma=0.1).columns(np.arange(120))
+    K = make_kernel(X, "rbf", gamma=0.1).block(slice(None), np.arange(120))
     for rows, kernel in (
         (X * factor, "linear"),
         (K * factor**2, "precomputed"),
@@ -326,10 +328,10 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
     rows = rng.normal(size=(30, 40))[rng.integers(0, 30, 600)] * (1.0 + 1e-15 * rng.normal(size=(600, 40)))
     encoding = solve(form(rows), gamma=gamma)
     assert encoding.dual_gap <= 1e-4
-    K = encoding.kernel.columns(np.arange(encoding.kernel.n))
+    K = encoding.kernel.block(slice(None), np.arange(encoding.kernel.n))
     np.testing.assert_allclose(
         K,
-        make_kernel(rows[:, :], "rbf", gamma=gamma).columns(np.arange(600))[
+        make_kernel(rows[:, :], "rbf", gamma=gamma).block(slice(None), np.arange(600))[
             np.ix_(encoding.groups.first, encoding.groups.first)
         ],
     )

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.rows import FileFault, open_source, read
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -238,7 +238,7 @@ def test_sparse_input_gives_the_same_answer(kernel):
 
 
 def test_precomputed_equals_the_kernel_it_came_from():
-    K = make_kernel(X, "rbf").columns(np.arange(40))
+    K = make_kernel(X, "rbf").block(slice(None), np.arange(40))
     a = mosaic.solve(X, tol=1e-9)
     b = mosaic.solve(K, kernel="precomputed", tol=1e-9)
     np.testing.assert_allclose(a.influence, b.influence, atol=1e-5)

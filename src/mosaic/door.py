@@ -45,26 +45,33 @@ def as_points(X: Any, name: str = "X") -> Any:
             X = np.asarray(X)
         except ValueError as error:  # ragged lists
             raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
-        if X.ndim != 2:
-            raise InvalidInputError(
-                f"must have two dimensions (points × features); got shape {X.shape}",
-                f"For points with one feature use {name}.reshape(-1, 1).",
-                parameter=name,
-            )
         values = X
-    if values.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"must hold real numbers; got dtype {values.dtype}",
-            "Convert or drop the columns that are not numeric.",
-            parameter=name,
-        )
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InvalidInputError(f"must have at least one point and one feature; got shape {X.shape}", parameter=name)
+    check_shape(X.shape, name)
+    check_numbers(values.dtype, name)
     if values.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     check_entries(X, None, name)
     check_size(X, name)
     return X
+
+
+def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
+    """Refuse entries that are no real numbers."""
+    if dtype.kind not in "fiub":
+        remedy = "Convert or drop the columns that are not numeric."
+        raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
+
+
+def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
+    """Refuse data that has not two dimensions, with rows and columns."""
+    if len(shape) != 2:
+        raise InvalidInputError(
+            f"must have two dimensions (points × features); got shape {shape}",
+            f"For points with one feature use {name}.reshape(-1, 1).",
+            parameter=name,
+        )
+    if 0 in shape:
+        raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)
 
 
 def points_on_device(X: Any, name: str = "X") -> Any:
@@ -78,9 +85,7 @@ def points_on_device(X: Any, name: str = "X") -> Any:
             else "its device has no double precision"
         )
         raise InvalidInputError(f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name)
-    if X.ndim != 2 or 0 in X.shape:
-        fault = f"must have two dimensions (points × features), with at least one of each; got shape {tuple(X.shape)}"
-        raise InvalidInputError(fault, parameter=name)
+    check_shape(tuple(X.shape), name)
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
     if X.dtype not in (xp.float32, xp.float64):

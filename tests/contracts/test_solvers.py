@@ -37,7 +37,7 @@ def settings(kernel, X):
 
         return X, {"kernel": k}, k(X, X)
     arguments = {"kernel": kernel}
-    return X, arguments, make_kernel(X, kernel).columns(np.arange(len(X)))
+    return X, arguments, make_kernel(X, kernel).block(slice(None), np.arange(len(X)))
 
 
 @pytest.mark.parametrize("kernel", SIMILARITIES)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
-from mosaic.arrays.scaling import row_lengths
 from mosaic.arrays.xp import as_double, is_on_device, namespace, on_host, rows_of, to_device_of
 
 Codes: TypeAlias = NDArray[np.uint64]
@@ -137,58 +136,6 @@ def _sums_of_sparse_rows(values: Codes, indptr: IntArray) -> Codes:
 def priority(codes: Codes, seed: int = 0) -> Codes:
     """A random number for each code that depends on the code and the seed alone; different codes have different ones."""
     return _finalised(codes + np.uint64((0x9E3779B97F4A7C15 * 2 * seed) % 2**64))
-
-
-def row_priorities(X: Any) -> Codes:
-    """A pseudorandom number for every row that depends on its content, and hardly ever on rotation, column order or unit.
-
-    The number is a hash of the row's length if no other row has that length: rotating the rows, permuting columns or
-    multiplying by 1024 does not change it. Rows of equal length use a hash of their values, in any column order. Rows with the
-    same values in different columns, such as rows of zeros and ones, use a hash of values and columns. Subsets drawn by these
-    numbers hardly change when a few rows are added or removed.
-    """
-    # The unit is that in which the longest row has a length between ½ and 1. Normalised rows have length 1 up to rounding, so it
-    # must not change at 1.
-    longest = float(row_lengths(X).max(initial=0.0)) ** 2
-    shift = -((int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2)
-    codes = _finalised(_rounded_lengths(X, shift))
-    for finer in (_value_codes, row_codes):
-        alike = _repeated(codes)
-        if not len(alike):
-            break
-        codes[alike] = _finalised(finer(_times_power_of_two(on_host(rows_of(X, alike)), shift)))
-    return codes
-
-
-def _times_power_of_two(X: Any, exponent: int) -> Any:
-    if sp.issparse(X):
-        return sp.csr_array((np.ldexp(X.data, exponent), X.indices, X.indptr), shape=X.shape)
-    return as_double(X) * 2.0**exponent if is_on_device(X) else np.ldexp(X, exponent)
-
-
-def _rounded_lengths(X: Any, shift: int) -> Codes:
-    """‖2^shift x‖² ≤ 1 for every row, in steps of 2⁻³². Squares are added as integers, so that their order does not matter."""
-    places = 60 - int(X.shape[1]).bit_length()
-
-    def squares(values: Any) -> Any:
-        if is_on_device(values):
-            xp = namespace(values)
-            return xp.astype(xp.round(_times_power_of_two(values, shift) ** 2 * 2.0**places), xp.int64)
-        return np.rint(np.ldexp(np.ldexp(values, shift).astype(np.float64) ** 2, places)).astype(np.uint64)
-
-    sums = _sums_of_sparse_rows(squares(X.data), X.indptr) if sp.issparse(X) else _sums_of_rows(X, squares)
-    return sums >> np.uint64(places - 32)
-
-
-def _value_codes(X: Any) -> Codes:
-    """A hash of every row: its values are hashed one by one and added. Zeros hash to 0, whether they are stored or not."""
-
-    def mixed(values: FloatArray) -> Codes:
-        found = _finalised(np.ascontiguousarray(values, dtype=np.float64).view(np.uint64))
-        found[np.asarray(values) == 0] = 0
-        return found
-
-    return _sums_of_sparse_rows(mixed(X.data), X.indptr) if sp.issparse(X) else _sums_of_rows(X, mixed)
 
 
 def _repeated(codes: Codes) -> IntArray:

@@ -299,7 +299,7 @@ def bandwidth(kernel: StationaryKernel) -> float:
     >>> import numpy as np
     >>> from mosaic.kernels import RBF
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> counts = (RBF(X, bandwidth(RBF(X))).columns(np.arange(400)) ** 2).sum(axis=0)
+    >>> counts = (RBF(X, bandwidth(RBF(X))).block(slice(None), np.arange(400)) ** 2).sum(axis=0)
     >>> round(float(np.quantile(counts, 0.75)))
     80
     """

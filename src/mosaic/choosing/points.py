@@ -19,7 +19,7 @@ from mosaic.arrays.blocks import (
     in_blocks,
     row_norms_squared,
 )
-from mosaic.arrays.codes import equal_rows, row_codes, row_priorities
+from mosaic.arrays.codes import equal_rows, priority, row_codes
 from mosaic.arrays.xp import (
     as_double,
     is_on_device,
@@ -48,8 +48,8 @@ CENTRALITY_ROUNDING = 1e-9
 class Points:
     """The distinct points with weight, ordered by their distance from the centre of all.
 
-    Equal rows are one point, with their number as its weight; rows without weight are left out. Up to rounding, the order does
-    not depend on the order of rows or columns, or on the unit or the rotation of the data.
+    Equal rows are one point, with their number as its weight; rows without weight are left out. The order does not depend on the
+    order of rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of the data.
 
     Attributes
     ----------
@@ -72,23 +72,23 @@ class Points:
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         counted = X if len(rows) == n else rows_of(X, rows)
-        equal = equal_rows(counted)
+        codes = row_codes(counted)
+        equal = equal_rows(counted, codes)
         total = equal.sums(weights if len(rows) == n else weights[rows])
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
-            priority = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
+            drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
             order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
         else:
-            priority = row_priorities(distinct)
-            order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
+            drawn = priority(codes if equal.is_trivial else codes[equal.first])
+            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
-        priority = priority[order]
         if equal.is_trivial and len(rows) == n:  # at many points every step counts
-            return cls(order, number, total if sample_weight is None else total[order], priority)
+            return cls(order, number, total if sample_weight is None else total[order], drawn[order])
         group = np.full(n, -1, np.intp)
         group[rows] = number[equal.group]
-        return cls(rows[equal.first[order]], group, total[order], priority)
+        return cls(rows[equal.first[order]], group, total[order], drawn[order])
 
     @property
     def n(self) -> int:
@@ -183,18 +183,6 @@ def _in_steps(distances: FloatArray) -> FloatArray:
     lowest = float(distances.min())
     spread = float(distances.max()) - lowest or 1.0
     return np.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
-
-
-def _by_centrality(X: Any, steps: FloatArray, priority: NDArray[np.uint64]) -> IntArray:
-    """Order by distance from the centre, then by priority, then, where both are equal, by the bits of the rows."""
-    order = np.argsort(steps)
-    values = steps[order]
-    same = values[1:] == values[:-1]
-    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    if len(tied):  # few
-        among = order[tied]
-        order[tied] = among[np.lexsort((row_codes(rows_of(X, among)), priority[among], steps[among]))]
-    return order
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mosaic.exceptions import InvalidInputError
 from mosaic.rows import Rows, is_source, open_source
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder
-from mosaic.sketch.engine import Source
+from mosaic.sketch.sources import Source
 
 
 @dataclass(frozen=True)

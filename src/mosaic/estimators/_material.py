@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray
-from mosaic.arrays.codes import KnownRows, row_codes, row_priorities
+from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import (
     Constraints,
@@ -169,7 +169,7 @@ def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -
     numbers = np.concatenate([sampled[points.first], new[first]])
     rows = rows_of(matrix, numbers)
     weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
-    return Points(numbers, group, weights, row_priorities(rows)), replace(geometry, kernel=kernel.over(rows))
+    return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
 
 
 def _of_rows(whole: Constraints, drawn: Drawn) -> Constraints:

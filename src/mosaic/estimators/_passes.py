@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import row_codes, row_priorities
+from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import TakeRows, Together
 from mosaic.choosing import (
     Answers,
@@ -41,7 +41,7 @@ from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spe
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
 from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
-from mosaic.sketch.engine import Passes, Source
+from mosaic.sketch.sources import Passes, Source
 
 
 def select_by_passes(
@@ -91,7 +91,7 @@ def _material_of_paper(
     order = np.argsort(sample.first)
     return Material(
         n_rows=proof.n,
-        points=Points(np.argsort(order), order, sample.standing_for(proof.n), row_priorities(sample.rows)),
+        points=Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows))),
         geometry=geometry if read is None else with_table(geometry, read.table, read.told),
         constraints=Constraints.read(len(sample)),
         counting=None,

@@ -29,7 +29,7 @@ from mosaic.rows.faults import close_to
 from mosaic.rows.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.rows.naming import RowNames, names_of_frame
 from mosaic.rows.sources import is_stream, owner_of
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
 #: What a column is for that an argument of ``fit`` names.

@@ -37,8 +37,7 @@ from mosaic.estimators._selector import MOSAIC
 from mosaic.estimators._strategy import Plan
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
-from mosaic.kernels.diffusion import Graph
-from mosaic.kernels.precomputed import Whole
+from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
@@ -60,9 +59,9 @@ CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
-        EffectiveCount, EffectiveCounts, Geometry, Graph, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material,
+        EffectiveCount, EffectiveCounts, Geometry, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material, Matrix,
         Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
-        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, Whole, *POINT_KERNELS.values(), *BY_NAME.values(),
+        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, *POINT_KERNELS.values(), *BY_NAME.values(),
     )
 }  # fmt: skip
 

@@ -35,8 +35,7 @@ from mosaic.kernels import POINT_KERNELS
 from mosaic.parameters import Sketch
 from mosaic.rows import is_source, open_source
 from mosaic.sketch import MOST_ROUNDS, ROWS_AT_ONCE
-from mosaic.sketch.engine import Source
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource, Source
 from mosaic.text import readable_size
 
 Strategy: TypeAlias = Literal["in memory", "sketch"]
@@ -142,10 +141,7 @@ def rank_for(settings: Settings, n: int, matrix: Any) -> int:
 
 
 def _rank_on_device(settings: Settings, n: int, matrix: Any) -> int:
-    """Columns of the factor on a device, where work costs little and memory is the limit: the budget, or most of what is free.
-
-    With a budget above that, the factor is kept in the memory of the host (``mosaic.arrays.parked``).
-    """
+    """Columns of the factor on a device, where work costs little and memory is the limit: the budget, or most of what is free."""
     free = free_memory(matrix)
     budget = settings.memory_budget or (budget_of(None) if free is None else DEVICE_SHARE * free)
     wanted = settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK)

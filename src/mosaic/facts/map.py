@@ -73,7 +73,7 @@ def plane_of(
     """
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
-        X = (kernel.graph.points if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
+        X = (kernel.graph if isinstance(kernel, DiffusionKernel) else kernel.X)[points]
         if X.shape[1] == 2:
             undone = selection.material.geometry.prepare.undone
             return Plane("features", names or ["x0", "x1"], undone(in_double(X)))

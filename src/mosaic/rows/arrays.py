@@ -16,7 +16,7 @@ from mosaic.rows.images import is_stack, thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
 from mosaic.rows.sources import InFile, StoredArray
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")

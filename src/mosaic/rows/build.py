@@ -32,7 +32,7 @@ from mosaic.rows.roles import (
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
 from mosaic.rows.written import MISSING_CELLS, number_pattern
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library, listed
 
 pa, pc, types = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.types")

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import FileFault, readable
-from mosaic.sketch.engine import Source, check_shape
-from mosaic.sketch.local import ArraySource, LocalSource
+from mosaic.sketch.sources import ArraySource, LocalSource, Source
 from mosaic.text import library, listed
 
 #: Packages whose frames are in memory, although some of them are Arrow streams, too.
@@ -183,7 +183,7 @@ def _check_stored(X: Any, where: str | Path) -> None:
         raise FileFault(where, fault, remedy)
     if fault is not None:
         raise InvalidInputError(f"{where} {fault}", remedy)
-    check_shape(shape[0], shape[1], str(where))
+    check_shape(shape, str(where))
 
 
 def _open_stored(X: Any, n_jobs: int | None) -> Source:
