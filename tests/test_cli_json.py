@@ -172,7 +172,10 @@ def test_schema_prints_a_valid_schema_for_every_command(capsys):
         assert schema["$ref"] == f"#/$defs/{name}"
     whole = json.loads(run(capsys, "schema").out)
     jsonschema.Draft202012Validator.check_schema(whole)
-    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {"schema", "completion"}
+    assert {each["$ref"].rpartition("/")[2] for each in whole["oneOf"]} == {*COMMANDS, "error"} - {
+        "schema",
+        "completion",
+    }
 
 
 def test_the_schema_refuses_what_it_does_not_say(folder, capsys):
