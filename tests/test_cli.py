@@ -188,7 +188,7 @@ def test_outliers_have_a_report(folder, capsys, points):
 @pytest.fixture
 def small_sample(monkeypatch):
     """Fits by passes keep fewer rows, so that small data have rows that they do not keep."""
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):

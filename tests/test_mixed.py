@@ -515,7 +515,7 @@ def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
 
 
 def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
     frame, oddities = planted(1)
     for options in ({}, {"outliers": "report"}, {"min_group": 2}):
         rows = [row for row, _ in oddities] + [0, 7]
@@ -534,7 +534,7 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
 
 
 def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
     monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     frame, oddities = planted(3, 3000)
     path = write(frame, tmp_path, "csv")
@@ -548,7 +548,7 @@ def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_p
 
 @pytest.mark.parametrize("kept", [300, 16_384])
 def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", kept)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")

@@ -29,12 +29,11 @@ from mosaic.choosing import (
 )
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
-from mosaic.estimators._detector import MOSAICOutlierDetector
-from mosaic.estimators._passes import ByPasses
-from mosaic.estimators._proof import InMemory
-from mosaic.estimators._sampler import MOSAICSampler
-from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import Plan
+from mosaic.estimators.by_passes import ByPasses, Plan
+from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.in_memory import InMemory
+from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix

@@ -30,19 +30,10 @@ from mosaic.choosing.budget import (
     memory_on_device,
     span_of_members,
 )
-from mosaic.estimators._material import geometry_of_sample
-from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
-from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import (
-    Plan,
-    is_sampled,
-    memory_by_passes,
-    memory_of_sample,
-    rank_for,
-    read_for,
-    sample_size,
-    size_of,
-)
+from mosaic.estimators._reading import Asked, prepare_for, read_rows, seed_of, without_scaling
+from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
+from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.text import html_card, html_table
 
@@ -182,24 +173,20 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 points, exact (rank about ...): about ... MiB, and for the certificate ... MiB
     """
     model = MOSAIC(**settings)
-    checked = Settings.of(model)
-    read = read_named(model, X, checked.memory_budget)
-    checked = checked if read is None else read.rest(checked)
+    data = read_data(model, X, Settings.of(model), Asked())
+    checked, read, source = data.settings, data.read, data.source
     # The fit reads the file itself.
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
-    strategy, data = read_for(model, checked, X, None, read)
-    if strategy == "sketch":
-        plan = Plan.of(checked, data.n, data.n_features)
+    if source is not None:
+        plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
         proof, least = (
-            held + data.buffers + memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=promised)
-            for promised in (True, False)
+            taken + memory_by_passes(plan.sample, plan.n_initial, d, promised=most) for most in (True, False)
         )
-        passes, proof_passes = (1, plan.most_passes) if checked.mode != "paper" else (plan.most_passes, 1)
-        memory = (
-            least if checked.mode == "paper" else held + data.buffers + memory_of_sample(plan.sample, data.n_features)
-        )
-        return Estimate("sketch", data.n, plan.n_initial, memory, passes, proof, least, proof_passes)
-    matrix, seed = read_rows(model, data, reset=True), seed_of(model.random_state)
+        if checked.mode == "paper":
+            return Estimate("sketch", source.n, plan.n_initial, least, plan.most_passes, proof, least, 1)
+        memory = taken + memory_of_sample(plan.sample, d)
+        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, least, plan.most_passes)
+    matrix, seed = read_rows(model, X if read is None else read, reset=True), seed_of(model.random_state)
     checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
     itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
     if is_sampled(checked, n, d):
