@@ -178,11 +178,9 @@ class Cover:
         S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
         def fill(part: slice) -> None:
-            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows))
-            if self.kernel.order == 2:
-                D = square_root(D)
-            D *= -1.0 / self.reach
-            S[part, ...] = exponential(D)
+            # Divided first: a distance in large units is no float in single precision.
+            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows) * self.reach**-self.kernel.order)
+            S[part, ...] = exponential(-(square_root(D) if self.kernel.order == 2 else D))
 
         in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, serial=self.kernel.on_device)
         return S.T
