@@ -58,19 +58,25 @@ def make(n: int, d: int, kind: str) -> Any:
 
 
 def make_file(n: int, d: int, kind: str, path: Path) -> None:
-    """Write the data of a file."""
+    """Write the data of a file; a mixed one has numbers, ten categories, four dates, a flag, a text and gaps."""
     import pandas as pd
 
-    import mixed
-
-    X = np.random.default_rng(0).normal(size=(n, d))
-    if kind == "mixed":
-        mixed.make_file(path, n)
-    elif kind == "npy":
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    if kind == "npy":
         np.save(path, X)
-    else:
-        frame = pd.DataFrame(X.round(4), columns=[f"x{j}" for j in range(d)])
-        frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+        return
+    frame = pd.DataFrame(X.round(4), columns=[f"x{j}" for j in range(d)])
+    if kind == "mixed":
+        for j in range(10):
+            frame[f"x{j}"] = np.array([f"level {i}" for i in range(3 + 3 * j)])[rng.integers(0, 3 + 3 * j, n)]
+        for j in range(10, 14):
+            frame[f"x{j}"] = (np.datetime64("2015-01-01") + rng.integers(0, 900, n)).astype(str)
+        frame["x14"] = np.where(rng.random(n) < 0.4, "yes", "no")
+        words = np.array(["late", "delivery", "good", "refund", "call", "vip", "returned", "paid"])
+        frame["x15"] = [" ".join(some) for some in words[rng.integers(0, len(words), (n, 3))]]
+        frame = frame.mask(rng.random(frame.shape) < 0.1)
+    frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
 
 
 def resident(key: str) -> int:

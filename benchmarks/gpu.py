@@ -86,7 +86,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     for _ in range(2):  # the second run counts
         model = encoding = certificate = None
         torch.cuda.reset_peak_memory_stats()
-        fit, model = seconds(lambda: MOSAIC(K, max_rank=rank, random_state=0).fit(X))
+        fit, model = seconds(lambda: MOSAIC(K, random_state=0).fit(X))
         program, encoding = seconds(lambda model=model: model.selection_.encoding)
         bound, certificate = seconds(lambda model=model: model.certificate_)
         peak = torch.cuda.max_memory_allocated() / 2**30
@@ -109,7 +109,7 @@ def line(n: int, d: int, rank: int | None, rates: tuple[float, float, float], *,
     if cpu and n <= 1_000_000 and d <= 64:
         Y = X.cpu().numpy()
         start = time.perf_counter()
-        model = MOSAIC(K, max_rank=rank, random_state=0).fit(Y)
+        model = MOSAIC(K, random_state=0).fit(Y)
         _ = model.certificate_
         host = f"{time.perf_counter() - start:.1f}"
     return (

@@ -73,7 +73,7 @@ def floor(kernel: Kernel, rank: int) -> float:
     right = rng.standard_normal((rank, rank))
 
     def once() -> None:
-        F = kernel.columns(columns)
+        F = kernel.block(slice(None), columns)
         for rows in row_blocks(kernel.n, rank):
             F[rows] @ right
 

@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
     def similarity(self) -> FloatArray:
         """The n×n matrix K, symmetric to the last bit."""
-        K = make_kernel(self.X, "rbf", gamma=self.gamma).columns(np.arange(self.n))
+        K = make_kernel(self.X, "rbf", gamma=self.gamma).block(slice(None), np.arange(self.n))
         return 0.5 * (K + K.T)
 
 

@@ -80,13 +80,13 @@ def draw(name: str, found: dict[str, Any]) -> Any:
     """A picture of what an example has found, from its variables."""
     from matplotlib import pyplot
 
-    from mosaic.inspection import SelectionDisplay
+    from mosaic import show
 
     if name == "cold_start":
-        return SelectionDisplay.from_estimator(found["model"], images=16 - found["pool"].reshape(-1, 8, 8)).figure_
+        return show.plot_map(found["model"], images=16 - found["pool"].reshape(-1, 8, 8)).figure
     if name == "faces":
         images, twelve = found["images"], found["model"].rethreshold(n_representatives=12)
-        return SelectionDisplay.from_estimator(twelve, images=images.max() - images).figure_
+        return show.plot_map(twelve, images=images.max() - images).figure
     if name == "salient_patches":
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3))
         left.imshow(found["photograph"] / 255)
@@ -97,7 +97,7 @@ def draw(name: str, found: dict[str, Any]) -> Any:
             ax.axis("off")
         return figure
     model = next(found[key] for key in ("fair", "clean", "model") if key in found)
-    return SelectionDisplay.from_estimator(model).figure_
+    return show.plot_map(model).figure
 
 
 def write_spark() -> None:

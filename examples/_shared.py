@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mosaic import MOSAIC
-from mosaic.report import write_report
+from mosaic.show import write_report
 
 
 def real_data(file: str) -> Path | None:

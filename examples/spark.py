@@ -17,8 +17,9 @@ import numpy as np
 
 from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
+from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.sketch.engine import Source, Watch, check_shape, map_run, merge_last
+from mosaic.sketch.sources import Source, Watch, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.
 RUN_ROWS = 16 * BLOCK_ROWS
@@ -92,7 +93,7 @@ class SparkSource(Source):
     def __init__(self, frame: Any, row: str = "row"):
         self.frame, self.row, self.names = frame, row, columns_of_numbers(frame, row)
         self.n, self.n_features = frame.count(), len(self.names)
-        check_shape(self.n, self.n_features)
+        check_shape((self.n, self.n_features))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
         """One job. Lost executors are Spark's to replace."""

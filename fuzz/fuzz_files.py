@@ -766,7 +766,7 @@ def main():
     p.add_argument("--out", default="fuzz_files.jsonl")
     a = p.parse_args()
     # Imported here once, so that children need not.
-    for module in ("anndata", "h5py", "jinja2", "PIL.Image", "zarr", "mosaic.cli", "mosaic.report"):
+    for module in ("anndata", "h5py", "jinja2", "PIL.Image", "zarr", "mosaic.cli", "mosaic.show"):
         importlib.import_module(module)
     for module in ("csv", "feather", "json", "parquet"):
         importlib.import_module(f"pyarrow.{module}")

@@ -23,7 +23,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Polynomial, datasets
 from mosaic.kernels import EffectiveCount
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -83,8 +83,6 @@ def problems():
     yield "knee", X, MOSAIC(), {}
     yield "coverage", X, MOSAIC(coverage=0.9), {}
     yield "support", X, MOSAIC(min_support=15), {}
-    yield "explained", X, MOSAIC(20, objective="explained"), {}
-    yield "diversity", X, MOSAIC(10, diversity=0.3), {}
     yield "kept groups", X, MOSAIC(15, min_group=3), {}
     yield "contamination", X, MOSAIC(15, contamination=0.05), {}
     yield "outliers kept", X, MOSAIC(15, outliers="keep"), {}
@@ -97,15 +95,14 @@ def problems():
     )
     yield "quotas", X, MOSAIC(15), {"groups": groups, "quotas": "equal"}
     yield "laplacian", X, MOSAIC(15, kernel="laplacian"), {}
-    yield "polynomial", X, MOSAIC(15, kernel="polynomial", degree=2), {}
+    yield "polynomial", X, MOSAIC(15, kernel=Polynomial(degree=2)), {}
     yield "linear", blobs(d=8), MOSAIC(8, kernel="linear"), {}
     yield "diffusion", X, MOSAIC(15, kernel="diffusion"), {}
     yield "precomputed", K, MOSAIC(15, kernel="precomputed"), {}
     yield "median bandwidth", X, MOSAIC(15, gamma="median"), {}
     yield "counted bandwidth", X, MOSAIC(15, gamma=EffectiveCount(12.0)), {}
-    yield "paper", X, MOSAIC(15, mode="paper"), {}
-    yield "low rank", blobs(1500, 5), MOSAIC(20, strategy="low-rank", max_rank=60), {}
-    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, strategy="sketch"), {}
+    yield "paper", X, MOSAIC(15, algorithm="paper"), {}
+    yield "sketch", blobs(3000, 4, outliers=20), MOSAIC(20, algorithm="sketch"), {}
     yield "customers", customers(400, missing=0.05), MOSAIC(15), {}
     yield "customers with odd rows", planted(0, 500)[0], MOSAICOutlierDetector(), {}
     yield "visits in csv", in_file(visits(300), "visits.csv", lambda f, p: f.to_csv(p, index=False)), MOSAIC(12), {}

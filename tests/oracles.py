@@ -1,4 +1,4 @@
-"""Independent answers: the paper's objective written out, scikit-learn's multi-task lasso, exact factors."""
+"""Independent answers: the paper's objective written out, scikit-learn's multi-task lasso, CVXPY, exact factors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
+
+from mosaic.program.problem import RowProgram
 
 
 def exact_factor(K: np.ndarray) -> np.ndarray:
@@ -40,6 +42,19 @@ def ridge_error(F: np.ndarray, C: np.ndarray, chosen: np.ndarray, ridge: float, 
     S = F[chosen]
     solved = np.linalg.solve(S @ S.T + ridge * np.eye(len(S)), S @ C @ S.T)
     return float(np.trace(C) - np.trace(solved) + outside)
+
+
+def conic_solution(problem: RowProgram) -> np.ndarray:
+    """W by CVXPY and Clarabel, for small problems."""
+    import cvxpy as cp
+
+    W = cp.Variable(problem.shape)
+    rows = cp.norm(W, 2, axis=1) if problem.norm == "l2" else cp.max(cp.abs(W), axis=1)
+    value = 0.5 * problem.lam * cp.sum_squares(problem.T - problem.F.T @ W) + cp.sum(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": callers look at the gap
+        cp.Problem(cp.Minimize(value)).solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-9, tol_feas=1e-11)
+    return np.asarray(W.value)
 
 
 def gauge(Y: np.ndarray, S: np.ndarray, symmetric: bool = True) -> np.ndarray:

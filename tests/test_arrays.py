@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mosaic.arrays.blocks import as_indices, row_blocks
+from mosaic.arrays.blocks import row_blocks
 from mosaic.arrays.codes import KnownRows, equal_rows, row_codes
-from mosaic.door import as_points, as_vector
+from mosaic.door import as_indices, as_points, as_vector
 from mosaic.exceptions import InvalidInputError
 
 

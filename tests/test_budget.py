@@ -29,7 +29,7 @@ from mosaic.choosing.budget import (
 )
 from mosaic.datasets import swiss_roll
 from mosaic.estimators import MOSAIC
-from mosaic.estimators._strategy import Plan, memory_by_passes
+from mosaic.estimators.by_passes import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import EffectiveCount, make_kernel
 from mosaic.program.factor import factorize

@@ -13,10 +13,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, datasets
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.choosing.drawing import BUCKETS
-from mosaic.estimators import _passes, _strategy
-from mosaic.inspection import summary
+from mosaic.estimators import by_passes, fit
 from mosaic.rows import open_source
 
 N = 30_000
@@ -33,7 +32,7 @@ def blobs(n, n_outliers=30, seed=0):
 
 
 X, OUTLIERS = blobs(N)
-SETTINGS = {"strategy": "sketch", "n_initial": 100}
+SETTINGS = {"algorithm": Sketch(n_initial=100)}
 
 
 #: Without the search for outliers, which takes most of the time.
@@ -70,16 +69,12 @@ def test_all_rows_are_answered_for_when_asked(model):
 
 
 def test_certificate_is_one_for_all_rows(model):
-    chosen, proven = model.certificate_, model.selection_.program_certificate
-    kernel = model.selection_.kernel.over(X)
+    chosen, kernel = model.certificate_, model.selection_.kernel.over(X)
     errors = mosaic.metrics.unexplained(kernel, model.representative_indices_, chosen.ridge)
     assert chosen.error == pytest.approx(errors.sum(), rel=1e-9)
     assert 0 < chosen.bound <= chosen.error
-    whole = MOSAIC(20, strategy="low-rank", max_rank=250, gamma=model.gamma_, lam=model.lam_, scale=False).fit(X)
-    other = whole.selection_.program_certificate
-    np.testing.assert_allclose(proven.scale, other.scale, rtol=1e-6)
-    assert proven.dual <= other.primal
-    assert other.dual <= proven.primal
+    whole = MOSAIC(20, gamma=model.gamma_, scale=False).fit(X)
+    assert max(chosen.bound, whole.certificate_.bound) <= min(chosen.error, whole.certificate_.error)
     # No 20 points leave less than the bound, whoever chose them, with a price of coefficients and without.
     for rows in (whole.representative_indices_, np.random.default_rng(0).choice(N, 20, replace=False)):
         assert mosaic.metrics.unexplained(kernel, rows, chosen.ridge).sum() >= chosen.bound
@@ -142,7 +137,7 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     frame = pd.DataFrame(X[:2000], columns=list("abcd"))
     frame.to_parquet(tmp_path / "fit.parquet")
     frame[list("badc")].to_parquet(tmp_path / "new.parquet")
-    found = MOSAIC(5, **(PLAIN | {"n_initial": 30})).fit(tmp_path / "fit.parquet")
+    found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30)})).fit(tmp_path / "fit.parquet")
     with pytest.raises(
         InvalidInputError, match="X has the columns 'b', 'a', 'd', 'c'; those of fit were 'a', 'b', 'c', 'd'"
     ):
@@ -198,7 +193,7 @@ def test_where_all_rows_are_in_the_sample_choosing_is_that_of_memory():
 
 
 def test_rounds_candidates_and_additions_are_those_asked_for():
-    found = MOSAIC(5, **(PLAIN | {"n_initial": 30, "n_added": 8, "n_rounds": 3, "tol": 1e-9})).fit(X)
+    found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30, 8, 3), "tol": 1e-9})).fit(X)
     material = found.selection_.material
     rounds = material.proof.sketch(material).rounds
     assert [r.number for r in rounds] == [0, 1, 2]
@@ -209,7 +204,7 @@ def test_rounds_candidates_and_additions_are_those_asked_for():
 
 def test_paper_mode_is_algorithm_3_as_written():
     data = datasets.swiss_roll(5000, random_state=0)
-    found = MOSAIC(10, mode="paper", strategy="sketch", n_initial=80, n_added=10, tol=1e-9, gamma=0.005).fit(data)
+    found = MOSAIC(10, algorithm=Paper(sketch=Sketch(n_initial=80, n_added=10)), tol=1e-9, gamma=0.005).fit(data)
     assert found.n_representatives_ == 10
     assert len(found.selection_.material.proof.cache["sketch"].rounds) == 3  # the fit has made them
     assert found.selection_.settings.mode == "paper"
@@ -234,7 +229,7 @@ def embeddings(n=6000):
 @pytest.fixture(scope="module")
 def directions():
     rows = embeddings()
-    return rows, MOSAIC(16, strategy="sketch", n_initial=200).fit(rows)
+    return rows, MOSAIC(16, algorithm=Sketch(n_initial=200)).fit(rows)
 
 
 def test_directions_are_compared_by_passes_as_in_memory(directions, tmp_path):
@@ -306,7 +301,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
 
 
 def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 2000)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 9999, 12_345, 29_000])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -322,12 +317,12 @@ def test_constraints_do_not_change_who_looks_like_how_many(model):
     np.testing.assert_allclose(found.effective_count_, model.effective_count_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("strategy", ["sketch", "low-rank"])
-def test_a_point_with_most_of_the_rows_is_represented_among_many_others(strategy):
+@pytest.mark.parametrize("algorithm", [Sketch(n_initial=100), None])
+def test_a_point_with_most_of_the_rows_is_represented_among_many_others(algorithm):
     """More points than are to be covered at once, and one of them is nine tenths of all rows."""
     for shift in (40.0, 50.0, 60.0):  # another point each time, and another random number
         data = np.concatenate([X, np.repeat(X[:1] + np.float32(shift), 9 * N, axis=0)])
-        found = MOSAIC(10, strategy=strategy, n_initial=100, gamma=0.02, outliers="keep").fit(data)
+        found = MOSAIC(10, algorithm=algorithm, gamma=0.02, outliers="keep").fit(data)
         assert N in found.representative_indices_
         assert found.coverage_ > 0.9
 
@@ -336,9 +331,9 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
     whole = MOSAIC(5, gamma=0.02).fit(data)
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
-    found = MOSAIC(5, gamma=0.02, strategy="sketch", n_initial=100).fit(data)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
+    found = MOSAIC(5, gamma=0.02, algorithm=Sketch(n_initial=100)).fit(data)
     ours, theirs = found.selection_.material.counting, whole.selection_.material.counting
     heaviest = [(c.weights.max(axis=1) / c.weights.sum(axis=1)).max() for c in (ours, theirs)]
     np.testing.assert_allclose(heaviest, 0.5, atol=0.01)
@@ -346,17 +341,17 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
 
 
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 40.0, 27_000, axis=0)])
     for seed in range(3):
-        found = MOSAIC(5, random_state=seed, strategy="sketch", n_initial=100).fit(data)
+        found = MOSAIC(5, random_state=seed, algorithm=Sketch(n_initial=100)).fit(data)
         assert not found.is_outlier_[3000:].any()
         rank = int(found.labels_[3000])
         assert found.representative_indices_[rank] == 3000
         assert found.explain(3000).stands_for == pytest.approx(27_000, rel=0.01)
         assert 1.0 - found.representation_error_.mean() == pytest.approx(found.coverage_, abs=0.05)
-        picks = {pick.row: pick.stands_for for pick in summary(found).representatives}
+        picks = {pick.row: pick.stands_for for pick in found.facts_.picks}
         assert picks[3000] == pytest.approx(27_000, rel=0.01)
 
 
@@ -440,7 +435,7 @@ def test_selected_rows_are_those_of_the_data(model, npy):
 def test_explanations_speak_of_rows_of_the_data(model):
     first = int(model.representative_indices_[0])
     told = model.explain(first)
-    assert (told.index, told.rank, told.status) == (first, 0, "representative")
+    assert (told.row, told.rank, told.status) == (first, 1, "representative")
     assert all(model.labels_[row] == 0 for row in told.members)
     known = int(model.selection_.material.row_numbers[0])
     told = model.explain(known)
@@ -460,15 +455,14 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert "the program is that of all rows" in str(model.explain())
 
 
-def test_summary_speaks_of_rows_of_the_data(model):
-    facts = summary(model, names=[f"n{i}" for i in range(N)])
-    assert facts.n_points == N
-    assert [pick.row for pick in facts.representatives] == model.representative_indices_.tolist()
-    assert [pick.name for pick in facts.representatives] == [f"n{i}" for i in model.representative_indices_]
+def test_facts_speak_of_rows_of_the_data(model):
+    facts = model.facts_
+    assert facts.n_rows == N
+    assert [pick.row for pick in facts.picks] == model.representative_indices_.tolist()
     assert set(np.array(facts.map.row)[np.array(facts.map.status) == "representative"]) == set(
         model.representative_indices_
     )
-    assert facts.n_outliers == pytest.approx(len(OUTLIERS), abs=20)
+    assert facts.outliers.n == pytest.approx(len(OUTLIERS), abs=20)
     assert all(outlier.row in OUTLIERS for outlier in facts.outliers.lowest)
     assert facts.certificate.error == pytest.approx(model.certificate_.error)
 
@@ -489,7 +483,7 @@ def test_sampler_fits_by_passes():
 def test_another_fit_in_memory_forgets_the_passes(plain):
     both = clone(plain).fit(X)
     both.labels_  # noqa: B018
-    both.set_params(strategy="auto").fit(X[:300])
+    both.set_params(algorithm=None).fit(X[:300])
     assert both.labels_.shape == (300,)
     assert both.selection_.material.row_numbers is None
 
@@ -514,23 +508,11 @@ def test_the_way_follows_size_and_memory(n, budget, strategy):
 
 
 def test_files_are_estimated_without_being_read(npy):
-    told = mosaic.estimate(npy, n_initial=200, strategy="sketch")
+    told = mosaic.estimate(npy, algorithm=Sketch(n_initial=200))
     assert (told.strategy, told.n_points, told.rank) == ("sketch", N, 200)
     assert (told.passes, told.proof_passes) == (1, 9)
     assert "30,000 rows, 1 pass: about" in str(told)
     assert "for the certificate up to 9 passes (200 candidates): " in str(told)
-
-
-def test_strategies_are_obeyed():
-    few = X[:800]
-    assert MOSAIC(5, strategy="exact").fit(few).selection_.program_certificate.kernel_error < 1e-3
-    assert MOSAIC(5, strategy="low-rank").fit(few).selection_.material.proof.max_rank == 500
-    with pytest.raises(MemoryBudgetError, match="needs a factor of full rank 30,000"):
-        MOSAIC(5, strategy="exact").fit(X)
-    with pytest.raises(InvalidInputError, match="strategy must be 'auto', 'exact', 'low-rank' or 'sketch'; got 'best'"):
-        MOSAIC(5, strategy="best").fit(few)
-    with pytest.raises(InvalidInputError, match="strategy='low-rank' loads all points into memory; X is a ArraySource"):
-        MOSAIC(5, strategy="low-rank").fit(open_source(X))
 
 
 @pytest.mark.parametrize(
@@ -538,10 +520,11 @@ def test_strategies_are_obeyed():
     [
         ({"kernel": "diffusion"}, "takes the kernels 'rbf', .* got 'diffusion'"),
         ({"kernel": "precomputed"}, "which needs all points at once"),
-        ({"solver": "fista"}, "solved by interior point; got solver='fista'"),
-        ({"n_initial": 1}, "n_initial must be a whole number >= 2"),
-        ({"n_added": 0}, "n_added must be a whole number >= 1"),
-        ({"n_rounds": 1.5}, "n_rounds must be a whole number >= 1"),
+        ({"algorithm": Paper(solver="fista", sketch=Sketch())}, "solved by interior point; got solver='fista'"),
+        ({"algorithm": Sketch(n_initial=1)}, "n_initial must be a whole number >= 2"),
+        ({"algorithm": Sketch(n_added=0)}, "n_added must be a whole number >= 1"),
+        ({"algorithm": Sketch(n_rounds=1.5)}, "n_rounds must be a whole number >= 1"),
+        ({"algorithm": "best"}, "algorithm must be None, 'paper', 'sketch', .*; got 'best'"),
         ({"memory_budget": 1e6}, "the budget is 977 KiB. Raise memory_budget or lower n_initial"),
     ],
 )
@@ -560,7 +543,7 @@ def test_weights_are_refused():
 )
 def test_other_kernels_work(kernel):
     data = X[:9000].astype(np.float64) if callable(kernel) else X[:9000]
-    found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"n_initial": 60})).fit(data)
+    found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"algorithm": Sketch(60)})).fit(data)
     assert found.n_representatives_ == 10
     assert 0 <= found.selection_.program_certificate.gap < 0.5
 
@@ -577,7 +560,7 @@ def test_columns_of_different_units_are_divided_alike_in_passes():
 
 
 def test_progress_tells_pass_share_and_speed(capsys):
-    found = MOSAIC(5, **(PLAIN | {"n_initial": 30, "n_rounds": 2, "tol": 1e-9, "verbose": True})).fit(X)
+    found = MOSAIC(5, **(PLAIN | {"algorithm": Sketch(30, n_rounds=2), "tol": 1e-9, "verbose": True})).fit(X)
     told = capsys.readouterr().err
     assert "look: 27 %, " in told
     assert " rows/s\n" in told
@@ -589,51 +572,24 @@ def test_progress_tells_pass_share_and_speed(capsys):
     assert "bound: 27 %" in told
 
 
-def test_callbacks_are_told_of_passes():
-    callback = pytest.importorskip("sklearn.callback")
-    events = []
-
-    class Listener:
-        def setup(self, estimator, context):
-            events.append("setup")
-
-        def on_fit_task_begin(self, estimator, context):
-            events.append(("begin", context.task_name))
-
-        def on_fit_task_end(self, estimator, context, *, metadata=None):
-            events.append(("end", context.task_name, metadata))
-
-        def teardown(self, estimator, context):
-            events.append("teardown")
-
-    assert isinstance(Listener(), callback.FitCallback)
-    model = MOSAIC(5, **PLAIN).set_callbacks(Listener()).fit(X)
-    assert (events[0], events[-1]) == ("setup", "teardown")
-    passes = [event[1] for event in events if event[0] == "begin" and not event[1].startswith("part")]
-    assert passes == ["fit", "look"]
-    assert sum(event[:2] == ("end", "part of look") for event in events) == 100
-    model.labels_  # noqa: B018 - a pass after the fit is none of theirs
-    assert events[-1] == "teardown"
-
-
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest = []
 
-    class Watched(_passes.Passes):
+    class Watched(fit.Passes):
         def run(self, name, task):
             small = super().run(name, task)
             largest.append(sum(np.asarray(value).nbytes for value in small.values()))
             return small
 
-    monkeypatch.setattr(_passes, "Passes", Watched)
+    monkeypatch.setattr(fit, "Passes", Watched)
     sizes = []
     for n in (80_000, 160_000):
         largest.clear()
-        MOSAIC(5, **(PLAIN | {"n_initial": 40, "n_rounds": 1})).fit(blobs(n)[0]).certificate_  # noqa: B018
+        MOSAIC(5, **(PLAIN | {"algorithm": Sketch(40, n_rounds=1)})).fit(blobs(n)[0]).certificate_  # noqa: B018
         sizes.append(max(largest))
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
-    assert max(sizes) <= _strategy.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
+    assert max(sizes) <= by_passes.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
@@ -651,4 +607,4 @@ def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):
 def test_a_void_certificate_is_warned_of_with_what_helps_by_passes():
     noise = np.random.default_rng(0).normal(size=(4000, 12))
     with pytest.warns(mosaic.ConvergenceWarning, match="Raise n_initial or n_rounds, or widen the kernel"):
-        MOSAIC(5, **(PLAIN | {"n_initial": 20, "gamma": 1.0})).fit(noise).certificate_  # noqa: B018
+        MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_  # noqa: B018

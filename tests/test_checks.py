@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Polynomial
 from mosaic.checks import check_seed, check_strength, one_of, real_number, whole_number
 from mosaic.choosing import Settings
 from mosaic.cli.options import size
@@ -102,28 +102,30 @@ def test_names_with_digits_and_places_are_worded_like_others():
 ROWS = np.random.default_rng(0).normal(size=(40, 3))
 WRONG = {
     "tol": ["x", [], float("nan"), True, 0.0],
-    "max_rank": ["x", 2.5, -1],
     "random_state": ["x", [], {}, 2.5, -1, True],
     "kernel": [[], {}, 3, None, "nope"],
     "memory_budget": [float("inf"), float("nan"), "x", [], -1],
-    "max_iter": [-1, 0, "x", 2.5, None],
-    "solver": [[], "x"],
     "gamma": [[], -1, {}, None],
 }
+OF_THE_PROGRAM = {"max_rank": ["x", 2.5, -1], "max_iter": [-1, 0, "x", 2.5, None], "solver": [[], "x"]}
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, v) for name, values in WRONG.items() for v in values])
 @pytest.mark.parametrize("estimator", [mosaic.MOSAIC, mosaic.MOSAICOutlierDetector])
 def test_wrong_settings_are_refused_with_name_value_and_remedy(estimator, name, value):
+    if name not in estimator().get_params():
+        pytest.skip("a detector has no tolerance")
     with pytest.raises(InvalidInputError) as refused:
         estimator(**{name: value}).fit(ROWS)
     assert refused.value.parameter == name
     assert name == "kernel" or repr(value) in str(refused.value)
     if name != "gamma":
-        assert refused.value.remedy or name == "solver"
+        assert refused.value.remedy
 
 
-@pytest.mark.parametrize(("name", "value"), [("tol", None), *((k, v) for k, values in WRONG.items() for v in values)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("tol", None), *((k, v) for k, values in (WRONG | OF_THE_PROGRAM).items() for v in values)]
+)
 def test_wrong_settings_of_solve_are_refused_with_name_and_value(name, value):
     with pytest.raises(InvalidInputError) as refused:
         mosaic.solve(ROWS, **{name: value})
@@ -134,7 +136,7 @@ def test_wrong_settings_of_solve_are_refused_with_name_and_value(name, value):
 @pytest.mark.parametrize("degree", ["x", 2.5, None, 0])
 def test_degrees_that_are_no_whole_numbers_are_refused(degree):
     with pytest.raises(InvalidInputError, match="degree must be a whole number"):
-        mosaic.MOSAIC(3, kernel="polynomial", degree=degree).fit(ROWS)
+        mosaic.MOSAIC(3, kernel=Polynomial(degree=degree)).fit(ROWS)
 
 
 @pytest.mark.parametrize("largest", [2.5, "x", [], -1, 0, None, True])
@@ -155,7 +157,7 @@ def test_weights_that_are_words_or_records_are_refused():
 def test_records_are_refused_with_their_fields():
     records = np.array([tuple(row) for row in ROWS], dtype=[("height", float), ("weight", float), ("age", float)])
     model = mosaic.MOSAIC(3).fit(ROWS)
-    passes = mosaic.MOSAIC(3, strategy="sketch")
+    passes = mosaic.MOSAIC(3, algorithm="sketch")
     for ask in (
         mosaic.MOSAIC(3).fit,
         passes.fit,
@@ -189,7 +191,7 @@ def test_sizes_are_read_alike_by_the_estimators_files_and_the_command(text, tmp_
     np.save(tmp_path / "x.npy", X)
     budget = size(text)
     assert Settings.of(MOSAIC(5, memory_budget=text)).memory_budget == budget
-    with mosaic.rows.open_table(tmp_path / "x.npy", memory_budget=text) as table:
+    with mosaic.read(tmp_path / "x.npy", memory_budget=text) as table:
         assert table.n == 60
 
 
@@ -201,4 +203,4 @@ def test_what_is_no_size_is_refused_alike(text, tmp_path):
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
         MOSAIC(2, memory_budget=text).fit(np.eye(3))
     with pytest.raises(InvalidInputError, match="memory_budget must be a number of bytes"):
-        mosaic.rows.open_table(tmp_path / "x.npy", memory_budget=text)
+        mosaic.read(tmp_path / "x.npy", memory_budget=text)

@@ -15,7 +15,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from cli_runs import COLUMNS, Terminal, command, environment, run, run_on_terminal
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, Diffusion, MOSAICOutlierDetector, Paper, Polynomial, Sketch, datasets
 from mosaic.cli.demo import TITLE
 from mosaic.cli.options import DETECTOR_SETTINGS, SETTINGS
 from mosaic.cli.parser import COMMANDS, build_parser
@@ -38,9 +38,12 @@ def options_of(name: str) -> set[str]:
 
 
 def test_every_parameter_of_the_estimators_is_an_option():
-    apart = {"verbose", "warm_start"}  # of a process that ends after one fit there is nothing to keep warm
-    assert set(SETTINGS) == set(MOSAIC().get_params()) - apart
-    assert set(DETECTOR_SETTINGS) == set(MOSAICOutlierDetector().get_params()) - apart
+    objects = (Paper(), Sketch(), Polynomial(), Diffusion())  # their settings are options of their own
+    inside = {name for each in objects for name in each.get_params()} - {"sketch", "time"} | {"diffusion_time"}
+    assert set(SETTINGS) - inside == set(MOSAIC().get_params()) - {"verbose"}
+    assert inside <= set(SETTINGS)
+    kernels = {"degree", "coef0", "n_neighbors", "diffusion_time"}
+    assert set(DETECTOR_SETTINGS) - kernels == set(MOSAICOutlierDetector().get_params()) - {"verbose"}
     for name in ("select", "report", "explain", "estimate"):
         assert set(SETTINGS) <= options_of(name), name
     assert set(SETTINGS) - {"n_representatives", "coverage", "min_support"} <= options_of("path")
@@ -55,20 +58,21 @@ def test_options_reach_the_estimator(folder, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(MOSAIC, "fit", fit)
-    words = (
-        "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --standardize --outliers report --contamination 0.1 "
-    )
-    words += "--min-group 4 --diversity 0.2 --memory-budget 1.5GiB --seed 7 --alpha 50 --tol 1e-2 --n-jobs -1 -k 0.05 "
-    words += "--objective explained"
+    words = "--kernel polynomial --degree 2 --coef0 -0.5 --gamma 0.3 --scale yes --outliers report --contamination 0.1 "
+    words += "--min-group 4 --memory-budget 1.5GiB --seed 7 --tol 1e-2 --n-jobs -1 -k 0.05 "
+    words += "--alpha 50 --diversity 0.2 --n-initial 80"
     assert run(capsys, "select", "points.csv", *words.split()).code == 130
     given = {
-        "kernel": "polynomial", "degree": 2, "coef0": -0.5, "gamma": 0.3, "scale": True, "outliers": "report",
-        "contamination": 0.1, "min_group": 4.0, "diversity": 0.2, "memory_budget": 1.5 * 2**30, "random_state": 7,
-        "objective": "explained", "alpha": 50.0, "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
+        "kernel": Polynomial(2, -0.5), "gamma": 0.3, "scale": True, "outliers": "report",
+        "contamination": 0.1, "min_group": 4.0, "memory_budget": 1.5 * 2**30, "random_state": 7,
+        "tol": 1e-2, "n_jobs": -1, "n_representatives": 0.05,
+        "algorithm": Paper(alpha=50.0, diversity=0.2, sketch=Sketch(80)),
     }  # fmt: skip
     assert {name: seen[name] for name in given} == given
-    untouched = set(SETTINGS) - set(given)
-    assert {name: seen[name] for name in untouched} == {name: MOSAIC().get_params()[name] for name in untouched}
+    usual = MOSAIC().get_params(deep=False)
+    assert {name: seen[name] for name in usual.keys() - given.keys()} == {
+        name: usual[name] for name in usual.keys() - given.keys()
+    }
 
 
 def test_into_a_pipe_goes_csv_and_nothing_else(folder, capsys, points):
@@ -170,7 +174,7 @@ def test_outliers_are_those_of_the_detector(folder, capsys, points):
 
 
 def test_outliers_have_a_report(folder, capsys, points):
-    from mosaic.report import report_html
+    from mosaic.show import report_html
 
     ran = run(capsys, "outliers", "points.csv", "--report", "odd.html", "--title", "The odd ones", "--json", "-q")
     assert ran.code == 0
@@ -189,11 +193,11 @@ def test_outliers_have_a_report(folder, capsys, points):
 @pytest.fixture
 def small_sample(monkeypatch):
     """Fits by passes keep fewer rows, so that small data have rows that they do not keep."""
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
 
 
 def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, monkeypatch, small_sample):
-    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[::100] += 20.0
     np.save(folder / "large.npy", X)
@@ -201,7 +205,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
     assert ran.code == 0
     assert "too large to be taken into memory" in ran.err
     found = pa.csv.read_csv(pa.BufferReader(ran.out.encode()))
-    model = MOSAIC(strategy="sketch", contamination=0.1).fit(X)
+    model = MOSAIC(algorithm="sketch", contamination=0.1).fit(X)
     assert set(found["mosaic_row"].to_pylist()) == set(np.flatnonzero(model.is_outlier_).tolist())
     assert all(reason.startswith("an outlier: it ") for reason in found["mosaic_reason"].to_pylist())
     assert run(capsys, "outliers", "large.npy", "--contamination", "0.1", "--report", "odd.html", "-q").code == 0
@@ -213,7 +217,7 @@ def test_outliers_of_data_that_is_too_large_are_found_by_passes(folder, capsys, 
 def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, points, monkeypatch):
     assert run(capsys, "path", "points.csv", "-o", "curve.csv", "-q").out == ""
     curve = pa.csv.read_csv(folder / "curve.csv")
-    assert curve.column_names == ["k", "row", "id", "similarity", "coverage"]
+    assert curve.column_names == ["k", "row", "name", "similarity", "coverage"]
     assert (np.diff(curve["coverage"].to_numpy()) >= -1e-12).all()
     short = run(capsys, "path", "points.csv", "--max-representatives", "7", "-q").out
     assert short.splitlines() == [line.replace('"', "") for line in (folder / "curve.csv").read_text().splitlines()[:8]]
@@ -222,7 +226,7 @@ def test_the_curve_is_nested_and_suggests_the_automatic_number(folder, capsys, p
 
 
 def test_passes_for_a_certificate_are_made_only_for_outputs_that_show_it(folder, capsys):
-    words = ("select", "points.npy", "-k", "5", "--strategy", "sketch", "--n-initial", "40", "--json")
+    words = ("select", "points.npy", "-k", "5", "--algorithm", "sketch", "--n-initial", "40", "--json")
     answer = json.loads(run(capsys, *words).out)
     assert answer["certificate"]["gap"] is None
     assert any("--report and --save make them" in note for note in answer["notes"])
@@ -257,12 +261,12 @@ def test_explain_answers_for_rows_that_passes_did_not_keep(tmp_path, capsys, mon
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(0).normal(size=(1000, 3))
     np.save("many.npy", X)
-    model = MOSAIC(5, strategy="sketch").fit(X)
+    model = MOSAIC(5, algorithm="sketch").fit(X)
     kept = set(model.selection_.material.row_numbers.tolist())
     row = next(i for i in range(1000) if i not in kept and not model.is_outlier_[i])
-    ran = run(capsys, "explain", "many.npy", row, "--strategy", "sketch", "-k", "5", "-q")
+    ran = run(capsys, "explain", "many.npy", row, "--algorithm", "sketch", "-k", "5", "-q")
     by = model.representative_indices_[model.labels_[row]]
-    assert ran.out.startswith(f"row {row}: not chosen: row {by} stands for it with similarity ")
+    assert ran.out.startswith(f"Row {row}: not chosen: row {by} stands for it with similarity ")
 
 
 def test_rows_keep_their_numbers_when_others_are_dropped(folder, capsys):
@@ -333,7 +337,7 @@ def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progre
 
 
 def test_numbers_from_a_sample_are_said_to_be(folder, capsys):
-    ran = run(capsys, "select", "points.npy", "-k", "3", "--strategy", "sketch", "-o", "picks.csv")
+    ran = run(capsys, "select", "points.npy", "-k", "3", "--algorithm", "sketch", "-o", "picks.csv")
     assert "scaled up from a sample" in ran.err
 
 

@@ -83,12 +83,12 @@ FAULTS = [
     (nothing, "select points.csv -k 5 -o points.csv --force", "output", 4, ["points.csv", "the input"]),
     (nothing, "select points.csv -o a.csv --labels ./a.csv", "output", 4, ["a.csv", "--output"]),
     (nothing, "select points.npy --memory-budget 10kB", "memory", 5, ["KiB", "Raise --memory-budget"]),
-    (nothing, "select points.npy --strategy exact --memory-budget 8500kB", "memory", 5, ["--strategy exact", "MiB"]),
-    (gaps, "select gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),
-    (gaps, "path gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["p7 (row 7) is in --must-"]),
+    (nothing, "select points.npy --algorithm sketch --memory-budget 850kB", "memory", 5, ["--memory-budget", "MiB"]),
+    (gaps, "select gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
+    (gaps, "path gaps.csv --drop-missing --must-include p7 --exclude p7", "usage", 2, ["--exclude", "p7 (row 7)"]),
     (twins, "select twins.csv --must-include p3 p7 p8 --columns x,y", "usage", 2, ["p7 (row 7) and p8 (row 8), which"]),
-    (twins, "select twins.csv --weight times --must-include p3 p6", "usage", 2, ["p6 (row 6), whose weight is 0"]),
-    (nothing, "select points.csv -k 2 --must-include p1 p2 p3", "usage", 2, ["names 3 rows", "-k asks for 2"]),
+    (twins, "select twins.csv --weight times --must-include p3 p6", "usage", 2, ["p6 (row 6), whose --weight is 0"]),
+    (nothing, "select points.csv -k 2 --must-include p1 p2 p3", "usage", 2, ["names 3 rows", "only 2"]),
     (nothing, "select points.csv -k 2 --quotas equal", "usage", 2, ["--quotas", "Add --group"]),
     (nothing, "select points.csv -k 2 --title T", "usage", 2, ["--title", "Add --report"]),
     (nothing, "select points.csv -k 2 --colour", "usage", 2, ["--colour is for", "points.csv"]),
@@ -157,7 +157,6 @@ def test_a_fault_in_a_file_is_told_by_its_parts(folder, capsys):
         ("select points.csv --kernel fbr", "invalid choice: 'fbr'"),
         ("select points.csv --memory-budget lots", "'lots' must be a number of bytes > 0"),
         ("select points.csv --scale maybe", "'maybe' is not 'auto', 'yes' or 'no'"),
-        ("select points.csv --standardize --scale no", "not allowed with argument"),
         ("select points.csv --quotas [1]", "is not 'proportional', 'equal' or a JSON object"),
         ("select points.csv --columns a,,b", "has an empty name"),
         ("select points.csv --cover 0.5", "there is no option --cover"),
@@ -179,13 +178,6 @@ def test_outputs_are_checked_before_the_work(folder, capsys, monkeypatch):
     for option in ("-o no/picks.csv", "--report no/report.html", "--labels no/labels.csv"):
         assert run(capsys, "select", "points.csv", *option.split()).code == 4
     assert run(capsys, "report", "points.csv", "-o", "no/report.html").code == 4
-
-
-def test_impossible_constraints_are_refused_before_the_work(folder, capsys, monkeypatch):
-    monkeypatch.setattr(MOSAIC, "fit", lambda *args, **more: pytest.fail("the work has begun"))
-    twins(folder)
-    for option in ("--columns x,y --must-include p7 p8", "--must-include p3 --exclude p3", "-k 1 --must-include p3 p4"):
-        assert run(capsys, "select", "twins.csv", *option.split()).code == 2
 
 
 def test_a_row_that_is_named_twice_counts_once(folder, capsys, monkeypatch):
@@ -225,7 +217,7 @@ def test_an_error_of_the_fit_names_rows_by_their_ids(folder, capsys, monkeypatch
             None,
             "--scale yes, --drop-missing.",
         ),
-        (MemoryBudgetError("`strategy='exact'` needs 9 MiB"), "memory", None, "--strategy exact needs 9 MiB."),
+        (MemoryBudgetError("`algorithm='paper'` needs 9 MiB"), "memory", None, "--algorithm paper needs 9 MiB."),
         (InvalidInputError("a sentence about tol and row 7."), "usage", None, "a sentence about tol and row 7."),
         (InvalidInputError("`candidates` are few"), "usage", None, "candidates are few."),
         (InvalidInputError("see `row 7` and `row 4000`"), "usage", None, "see p7 (row 7) and row 4000."),
@@ -275,7 +267,7 @@ def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
     def full(path, table, **options):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr("mosaic.cli.select.write_rows", full)
+    monkeypatch.setattr("mosaic.cli.run.write_rows", full)
     ran = run(capsys, "select", "points.csv", "-k", "3", "-o", "picks.csv", "-q")
     assert ran.code == 4
     assert "picks.csv: it cannot be written: No space left on device. Make room" in ran.err
@@ -301,7 +293,7 @@ def test_a_report_without_its_library_is_no_fault_of_the_output(folder, capsys, 
     def lacking(*args, **more):
         raise MissingDependencyError("A report needs Jinja2: pip install 'mosaic-select[report]'.")
 
-    monkeypatch.setattr("mosaic.cli.session.write_report", lacking)
+    monkeypatch.setattr("mosaic.cli.run.write_report", lacking)
     ran = run(capsys, "report", "points.csv", "-k", "3", "-q")
     assert ran.code == 6
     assert "Jinja2" in ran.err

@@ -43,8 +43,8 @@ def answer(ran, command):
         "select points.csv -k 5 -o picks.csv --report report.html --labels labels.parquet",
         "select points.npy --coverage 0.8 --outliers keep",
         "select points.npy -k 5 --outliers report --contamination 0.2",
-        "select points.npy -k 3 --kernel linear --mode paper",
-        "select points.npy -k 3 --strategy sketch",
+        "select points.npy -k 3 --kernel linear --algorithm paper",
+        "select points.npy -k 3 --algorithm sketch",
         "outliers points.csv",
         "outliers points.npy --all --contamination 0.1 -o odd.csv",
         "path points.csv --max-representatives 5 -o curve.csv",
@@ -92,7 +92,7 @@ def test_an_answer_has_picks_values_outliers_and_certificate(folder, capsys):
     assert [pick["rank"] for pick in found["picks"]] == [1, 2, 3, 4, 5]
     first = found["picks"][0]
     assert first["values"]["note"] == f"é, {first['row']}"
-    assert first["id"] == first["values"]["id"] == f"p{first['row']}"
+    assert first["name"] == first["values"]["id"] == f"p{first['row']}"
     assert found["file"]["feature_names"] == ["x", "y"]
     assert found["outliers"]["n"] == 8
     assert {each["row"] for each in found["outliers"]["lowest"]} == set(np.flatnonzero(model.is_outlier_).tolist())
@@ -110,8 +110,8 @@ def test_explanations_are_plain_data(folder, capsys):
     assert (chosen["status"], chosen["rank"], chosen["row"]) == ("representative", 3, pick)
     assert chosen["stands_for"] == int((model.labels_ == 2).sum())
     assert (rejected["status"], rejected["represented_by"]) == ("outlier", None)
-    assert other["represented_by"]["id"] == f"p{model.representative_indices_[model.labels_[0]]}"
-    assert {each["feature"] for each in other["differs_in"]} == {"x", "y"}
+    assert other["represented_by"] == model.representative_indices_[model.labels_[0]]
+    assert {name for name, _ in other["differs_in"]} == {"x", "y"}
 
 
 def test_warnings_are_notes(folder, capsys):

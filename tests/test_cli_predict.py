@@ -91,7 +91,7 @@ def test_json_is_as_the_schema_says(saved, capsys):
     jsonschema.Draft202012Validator(schema_of("predict")).validate(found)
     assert found["model"] == {"path": "model.mosaic", "estimator": "MOSAIC", "rows": 400, "n_representatives": 5}
     assert found["n_outliers"] == 1
-    assert found["rows"][0]["representative"]["id"].startswith("p")
+    assert found["rows"][0]["representative"]["name"].startswith("p")
     assert found["rows"][-1]["representative"] is None
 
 
@@ -202,14 +202,14 @@ def test_report_of_a_saved_model_is_that_of_the_fit(saved, capsys):
 def test_python_models_without_names_are_explained_by_number(folder, capsys):
     MOSAIC(5).fit(POINTS).save("bare.mosaic")
     ran = run(capsys, "explain", "bare.mosaic", "51")
-    assert (ran.code, ran.out[:36]) == (0, "row 51: rejected as an outlier: it i")
+    assert (ran.code, ran.out[:36]) == (0, "Row 51: rejected as an outlier: it i")
     assert line(capsys, "report bare.mosaic -o bare.html").code == 0
     rows = read_csv(run(capsys, "predict", "bare.mosaic", "points.npy").out)
     assert rows[0]["representative"] == rows[0]["representative_row"]
 
 
 def test_fit_by_passes_is_saved_with_its_certificate(folder, capsys):
-    assert line(capsys, "select points.csv -k 5 --columns x,y --strategy sketch --save model.mosaic").code == 0
+    assert line(capsys, "select points.csv -k 5 --columns x,y --algorithm sketch --save model.mosaic").code == 0
     assert mosaic.load("model.mosaic").certificate_.excess >= 0
     found = json.loads(line(capsys, "report model.mosaic -o a.html --json").out)
     assert found["certificate"]["excess"] is not None

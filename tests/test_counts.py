@@ -30,17 +30,15 @@ def cauchy(A, B):
 
 
 KERNELS = {
-    "rbf": {"gamma": 1.0},
-    "laplacian": {"gamma": 0.7},
-    "polynomial": {"degree": 2},
-    "linear": {},
-    "cosine": {},
-    "diffusion": {"n_neighbors": 6},
-    cauchy: {},
+    "rbf": ("rbf", {"gamma": 1.0}),
+    "laplacian": ("laplacian", {"gamma": 0.7}),
+    "polynomial": (mosaic.Polynomial(degree=2), {}),
+    "linear": ("linear", {}),
+    "cosine": ("cosine", {}),
+    "diffusion": (mosaic.Diffusion(n_neighbors=6), {}),
+    "function": (cauchy, {}),
 }
-by_name = pytest.mark.parametrize(
-    ("kernel", "settings"), KERNELS.items(), ids=[name if isinstance(name, str) else "function" for name in KERNELS]
-)
+by_name = pytest.mark.parametrize(("kernel", "settings"), KERNELS.values(), ids=KERNELS)
 WEIGHTS = {
     "equal": np.ones(N),
     "whole": np.random.default_rng(3).integers(1, 5, N).astype(float),

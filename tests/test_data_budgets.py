@@ -13,8 +13,8 @@ import mosaic
 from mosaic.arrays.passes import BLOCK_ROWS, PerRow
 from mosaic.choosing.budget import memory_needed
 from mosaic.exceptions import MemoryBudgetError
-from mosaic.rows import open_table
-from mosaic.rows.encoded import EncodedRows
+from mosaic.rows import read
+from mosaic.rows.build import TableSource
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -24,18 +24,18 @@ pytest.importorskip("pyarrow.csv")
 RISE = """
 import sys
 from pathlib import Path
-from mosaic.rows import open_table
+from mosaic.rows import read
 from mosaic.arrays.passes import PerRow
 
 def resident(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
 
-with open_table(sys.argv[1]) as small:  # what is loaded at the first use is no part of the rise
-    small.rows([0])
+with read(sys.argv[1]) as small:  # what is loaded at the first use is no part of the rise
+    small.cells([0])
 before = resident("VmRSS:")
-with open_table(sys.argv[2], memory_budget=float(sys.argv[3])) as table:
+with read(sys.argv[2], memory_budget=float(sys.argv[3])) as table:
     assert table.X.run(PerRow(lambda rows, start: {"first": rows[:, 0].copy()}))["first"].shape == (table.n,)
-    table.rows([0, table.n - 1])
+    table.cells([0, table.n - 1])
 print(resident("VmHWM:") - before)
 """
 
@@ -74,8 +74,8 @@ def test_fit_and_certificate_of_a_file_stay_within_the_budget(shape):
 def test_a_block_of_rows_that_is_larger_than_the_budget_is_refused_with_the_sizes(tmp_path, rng):
     pq.write_table(table_of(rng.normal(size=(BLOCK_ROWS, 200))), tmp_path / "wide.parquet")
     with pytest.raises(MemoryBudgetError, match=r"8,192 rows × 200 columns .* takes about .* MiB.*budget is 19 MiB"):
-        open_table(tmp_path / "wide.parquet", memory_budget=2e7)
-    with open_table(tmp_path / "wide.parquet", memory_budget=6e7) as table:
+        read(tmp_path / "wide.parquet", memory_budget=2e7)
+    with read(tmp_path / "wide.parquet", memory_budget=6e7) as table:
         assert table.n == BLOCK_ROWS
 
 
@@ -83,12 +83,11 @@ def test_what_a_file_takes_in_memory_is_not_there_for_the_fit(tmp_path, rng):
     X = rng.normal(size=(400, 200))
     pq.write_table(table_of(X), tmp_path / "points.parquet")
     budget = memory_needed(400, 400, 8, 200)
-    with open_table(tmp_path / "points.parquet", memory_budget=budget) as table:
+    with read(tmp_path / "points.parquet", memory_budget=budget) as table:
         assert table.held == pytest.approx(2 * X.nbytes, rel=0.1)
-    assert mosaic.estimate(X, strategy="exact", memory_budget=budget).strategy == "exact"
-    with pytest.raises(MemoryBudgetError):
-        mosaic.estimate(tmp_path / "points.parquet", strategy="exact", memory_budget=budget)
-    more = {"strategy": "exact", "memory_budget": budget + 2.2 * X.nbytes}
+    assert mosaic.estimate(X, memory_budget=budget).strategy == "exact"
+    assert mosaic.estimate(tmp_path / "points.parquet", memory_budget=budget).strategy == "low-rank"
+    more = {"memory_budget": budget + 2.2 * X.nbytes}
     array, file = mosaic.estimate(X, **more), mosaic.estimate(tmp_path / "points.parquet", **more)
     assert file.strategy == "exact"
     assert file.memory - array.memory == pytest.approx(2 * X.nbytes, rel=0.1)
@@ -98,8 +97,8 @@ def test_mixed_columns_whose_numbers_take_far_more_than_their_cells_are_encoded_
     n = 20_000
     kinds = {f"kind{j}": rng.choice([f"level {i}" for i in range(30)], n) for j in range(4)}
     pa.csv.write_csv(pa.table({"size": rng.normal(size=n).round(3), **kinds}), tmp_path / "mixed.csv")
-    with open_table(tmp_path / "mixed.csv") as whole, open_table(tmp_path / "mixed.csv", memory_budget=3e7) as table:
-        assert isinstance(table.X, EncodedRows)
+    with read(tmp_path / "mixed.csv") as whole, read(tmp_path / "mixed.csv", memory_budget=3e7) as table:
+        assert isinstance(table.X, TableSource)
         assert table.X.n_features == whole.X.shape[1] > 100
         np.testing.assert_array_equal(table.X.read(0, n), whole.X)
         rows = table.X.run(PerRow(lambda rows, start: {"rows": rows}))["rows"]
@@ -111,10 +110,10 @@ def test_estimate_of_passes_counts_what_reading_takes(tmp_path, rng):
     X = rng.normal(size=(20_000, 10))
     np.save(tmp_path / "points.npy", X)
     pq.write_table(table_of(X), tmp_path / "points.parquet")
-    array = mosaic.estimate(X, strategy="sketch", memory_budget=2e8)
-    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), strategy="sketch", memory_budget=2e8)
+    array = mosaic.estimate(X, algorithm="sketch", memory_budget=2e8)
+    mapped = mosaic.estimate(np.load(tmp_path / "points.npy", mmap_mode="r"), algorithm="sketch", memory_budget=2e8)
     assert mapped.memory - array.memory == X.nbytes
-    packed = mosaic.estimate(tmp_path / "points.parquet", strategy="sketch", memory_budget=2e8)
+    packed = mosaic.estimate(tmp_path / "points.parquet", algorithm="sketch", memory_budget=2e8)
     assert packed.memory > array.memory
 
 
@@ -130,11 +129,11 @@ def write_wide(path, rows):
 
 def test_a_csv_file_of_many_columns_gives_its_numbers(tmp_path, rng):
     X = rng.normal(size=(5, 3000)).round(4)
-    with open_table(write_wide(tmp_path / "wide.csv", [[repr(float(x)) for x in row] for row in X])) as table:
+    with read(write_wide(tmp_path / "wide.csv", [[repr(float(x)) for x in row] for row in X])) as table:
         np.testing.assert_array_equal(table.X, X)
         assert table.X.flags.c_contiguous
         assert table.feature_names == [f"x{j}" for j in range(3000)]
-        assert table.rows([1]).column("x7").to_pylist() == [X[1, 7]]
+        assert table.cells([1]).column("x7").to_pylist() == [X[1, 7]]
 
 
 def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path):
@@ -146,8 +145,8 @@ def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path)
         row[9] = f"00{row[9][0]}"  # codes
     cells[0][5] = cells[1][5] = cells[2][5] = cells[4][5] = "blue"
     cells[0][5] = "1.5"
-    with open_table(write_wide(tmp_path / "wide.csv", cells)) as table:
-        shown = table.rows(range(5))
+    with read(write_wide(tmp_path / "wide.csv", cells)) as table:
+        shown = table.cells(range(5))
     assert shown.column("x5").to_pylist() == ["1.5", "blue", "blue", "red", "blue"]
     assert shown.column("x6").to_pylist() == [1.6, 2.6, 7.0, 4.6, 5.6]
     assert shown.column("x8").to_pylist() == [1.8, 2.8, 3.8, 4.8, None]
@@ -158,7 +157,7 @@ def test_missing_numbers_of_a_wide_file_are_left_out_with_their_rows(tmp_path, r
     cells = [[repr(float(x)) for x in row] for row in rng.normal(size=(6, 50)).round(3)]
     cells[2][17] = ""
     file = write_wide(tmp_path / "wide.csv", cells)
-    with open_table(file, drop_missing=True) as table:
+    with read(file, drop_missing=True) as table:
         assert table.n == 5
         assert table.X[2, 17] == float(cells[3][17])
 
@@ -167,7 +166,7 @@ def test_columns_of_lists_and_texts_in_a_wide_table_do_not_disturb_its_numbers(t
     X = rng.normal(size=(4, 30)).astype(np.float32)
     wide = table_of(X).append_column("name", pa.array(["Ada", "Max", "Eva", "Tom"]))
     pq.write_table(wide, tmp_path / "wide.parquet")
-    with open_table(tmp_path / "wide.parquet", id="name") as table:
+    with read(tmp_path / "wide.parquet", id="name") as table:
         assert table.X.dtype == np.float32
         np.testing.assert_array_equal(table.X, X)
         assert table.names([2]) == ["Eva"]

@@ -17,7 +17,7 @@ import pytest
 from mosaic import MOSAIC
 from mosaic.cli import main
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import FileFault, open_table
+from mosaic.rows import FileFault, read
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -67,21 +67,21 @@ def test_an_arrow_stream_gives_the_picks_of_the_file(csv):
 
 def test_a_reader_of_batches_is_read_once():
     reader = pa.Table.from_pandas(FRAME).to_reader(max_chunksize=7)
-    with open_table(reader, id="id") as table:
+    with read(reader, id="id") as table:
         assert table.n == 60
         assert table.names([3]) == ["r3"]
 
 
 def test_a_stream_that_is_large_for_the_budget_is_laid_out_on_disk():
     many = pd.concat([FRAME] * 400, ignore_index=True)
-    with open_table(Stream(many), memory_budget=1e6) as table:
+    with read(Stream(many), memory_budget=1e6) as table:
         assert "temporary Parquet file" in " ".join(table.notes)
         assert table.n == 24_000
 
 
 def test_a_stream_without_rows_is_refused():
     with pytest.raises(FileFault, match="no rows"):
-        open_table(Stream(FRAME[:0]))
+        read(Stream(FRAME[:0]))
 
 
 def test_a_relation_of_duckdb_is_a_stream():
@@ -100,8 +100,8 @@ def test_a_data_set_of_hugging_face_keeps_its_order_and_the_names_of_its_classes
         {"height": datasets.Value("float64"), "kind": datasets.ClassLabel(names=["cat", "dog"])}
     )
     rows = datasets.Dataset.from_dict({"height": [1.0, 2.0, 3.0], "kind": [0, 1, -1]}, features=features)
-    with open_table(rows.select([2, 0, 1])) as table:
-        assert table.rows([0, 1, 2]).to_pydict() == {"height": [3.0, 1.0, 2.0], "kind": [None, "cat", "dog"]}
+    with read(rows.select([2, 0, 1])) as table:
+        assert table.cells([0, 1, 2]).to_pydict() == {"height": [3.0, 1.0, 2.0], "kind": [None, "cat", "dog"]}
 
 
 # -------------------------------------------------------------------------------------------------------- standard input
@@ -121,7 +121,7 @@ def test_a_data_set_of_hugging_face_keeps_its_order_and_the_names_of_its_classes
 def test_standard_input_is_known_by_its_first_bytes(piped, tmp_path, monkeypatch, write):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     piped(write(FRAME))
-    with open_table("-") as table:
+    with read("-") as table:
         assert (table.n, table.path) == (60, Path("standard input"))
         assert table.names([3]) == ["r3"]
     assert not list(tmp_path.iterdir())
@@ -145,18 +145,18 @@ def test_a_fault_of_standard_input_names_it(piped, tmp_path, monkeypatch, data):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     piped(data)
     with pytest.raises(FileFault, match=r"^standard input"):
-        open_table("-")
+        read("-")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_format_tells_what_a_name_does_not(csv):
     odd = csv.rename(csv.with_suffix(".dat"))
-    with open_table(odd, format="csv") as table:
+    with read(odd, format="csv") as table:
         assert (table.n, table.path) == (60, odd)
     with pytest.raises(FileFault, match=r"people\.dat"):
-        open_table(odd, format="parquet")
+        read(odd, format="parquet")
     with pytest.raises(InvalidInputError, match="format must be the ending of a known kind"):
-        open_table(odd, format="word")
+        read(odd, format="word")
 
 
 # ------------------------------------------------------------------------------------------------------------- addresses
@@ -227,10 +227,10 @@ class TestWorkbooks:
 
     def test_the_first_sheet_is_read_as_its_csv_would_be(self, csv, tmp_path):
         file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE, "Other": [["a"], [1]]})
-        with open_table(file) as table, open_table(csv) as expected:
+        with read(file) as table, read(csv) as expected:
             assert table.feature_names == expected.feature_names
             np.testing.assert_allclose(table.X, expected.X)
-            assert table.rows([5]).to_pydict() == expected.rows([5]).to_pydict()
+            assert table.cells([5]).to_pydict() == expected.cells([5]).to_pydict()
             assert any("'People'" in note for note in table.notes)
         np.testing.assert_array_equal(
             MOSAIC(4).fit(file).representative_indices_, MOSAIC(4).fit(csv).representative_indices_
@@ -240,23 +240,23 @@ class TestWorkbooks:
         file = workbook(tmp_path / "people.xlsx", {"Empty": [], "People": PEOPLE})
         assert main(["select", str(file), "--sheet", "People", "-k", "3", "-o", str(tmp_path / "picks.csv"), "-q"]) == 0
         with pytest.raises(FileFault, match=r"Did you mean 'People'.*Empty, People"):
-            open_table(file, sheet="Peple")
+            read(file, sheet="Peple")
         with pytest.raises(FileFault, match="'Empty' is empty"):
-            open_table(file)
+            read(file)
 
     def test_a_sheet_that_unpacks_to_more_than_the_budget_is_refused(self, tmp_path):
         file = workbook(tmp_path / "bomb.xlsx", {"A": [["a", "b"], *[[1, 2]] * 100_000]})
         with pytest.raises(FileFault, match="unpacks to"):
-            open_table(file, memory_budget=1e6)
+            read(file, memory_budget=1e6)
 
     @pytest.mark.parametrize("cut", [30, 400, -50])
     def test_a_damaged_workbook_is_refused(self, tmp_path, cut):
         file = workbook(tmp_path / "people.xlsx", {"People": PEOPLE})
         file.write_bytes(file.read_bytes()[:cut])
         with pytest.raises(FileFault, match="cannot be read"):
-            open_table(file)
+            read(file)
 
 
 def test_a_sheet_of_a_file_without_sheets_is_refused(csv):
     with pytest.raises(FileFault, match="no sheets"):
-        open_table(csv, sheet="A")
+        read(csv, sheet="A")

@@ -18,11 +18,11 @@ BUDGET = 2 << 30
 #: VmHWM, unlike ru_maxrss, does not begin with what the parent had when it forked.
 CHILD = """
 import json, re, sys
-from mosaic.rows import open_table
+from mosaic.rows import read
 
 seen = []
 budget = int(sys.argv[2]) if len(sys.argv) > 2 else None
-with open_table(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.append(done)) as table:
+with read(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.append(done)) as table:
     last = table.n - 1
     answer = {
         "n": table.n,
@@ -30,7 +30,7 @@ with open_table(sys.argv[1], memory_budget=budget, progress=lambda *done: seen.a
         "X": type(table.X).__name__,
         "last": (table.X.read(last, last + 1)[0] if hasattr(table.X, "read") else table.X[last]).tolist(),
         "names": table.names([last, 0]),
-        "rows": table.rows([0, last]).to_pylist(),
+        "rows": table.cells([0, last]).to_pylist(),
         "reports": len(seen),
         "whole": bool(seen) and seen[-1][0] == seen[-1][1],
     }

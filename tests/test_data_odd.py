@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from mosaic.rows import FileFault, check_output, open_table, replacing
+from mosaic.rows import FileFault, check_output, read, replacing
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -38,24 +38,24 @@ def test_views_of_text_are_text(tmp_path, budget, ending):
         feather.write_feather(table, str(path), compression="uncompressed")
     else:
         pq.write_table(table.drop_columns("tags"), path)
-    with open_table(path, memory_budget=budget) as opened:
+    with read(path, memory_budget=budget) as opened:
         assert opened.names([1, 0]) == ["b", "a"]
         assert opened.find("b") == 1
-        assert opened.rows([1]).column("x").to_pylist() == [2.5]
-        assert open_table(path, group="name", memory_budget=budget).groups.tolist() == ["a", "b"]
+        assert opened.cells([1]).column("x").to_pylist() == [2.5]
+        assert read(path, group="name", memory_budget=budget).groups.tolist() == ["a", "b"]
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(FileFault, match="neither a file nor a folder") as caught:
-        open_table(tmp_path / "rows.csv")
+        read(tmp_path / "rows.csv")
     assert "Save" in caught.value.remedy
 
 
 def test_a_link_to_nothing_is_not_answered_with_its_own_name(tmp_path):
     (tmp_path / "rows.csv").symlink_to(tmp_path / "gone.csv")
     with pytest.raises(FileFault, match="link") as caught:
-        open_table(tmp_path / "rows.csv")
+        read(tmp_path / "rows.csv")
     assert "Did you mean" not in str(caught.value)
 
 
@@ -79,14 +79,14 @@ def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
     os.rename(plain, odd)
     for budget in (None, TINY):
         others = {"embeddings": tmp_path / "numbers.npy"} if ending == ".txt" else {}
-        with open_table(odd, memory_budget=budget, **others) as table:
+        with read(odd, memory_budget=budget, **others) as table:
             assert numbers(table).tolist() == [[1.5], [2.5]]
 
 
 def test_the_line_of_an_odd_cell_is_found_beside_columns_of_true_and_false(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("flag,x\n" + "true,1.5\nfalse,2.5\ntrue,4\n" * 200_000 + "false,1..5\n")
-    with open_table(path, memory_budget=1e6) as table:
+    with read(path, memory_budget=1e6) as table:
         assert "Cells of 'x' that are no numbers count as missing, the first in line 600,002: '1..5'." in table.notes
 
 
@@ -112,5 +112,5 @@ def test_decimals_of_any_width_are_numbers(tmp_path):
     table = pa.table({"x": pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal256(50, 3))})
     pq.write_table(table, tmp_path / "rows.parquet")
     for budget in (None, TINY):
-        with open_table(tmp_path / "rows.parquet", memory_budget=budget, drop_missing=True) as opened:
+        with read(tmp_path / "rows.parquet", memory_budget=budget, drop_missing=True) as opened:
             assert numbers(opened).tolist() == [[1.5], [2.5]]

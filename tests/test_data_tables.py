@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows import open_table, write_rows
+from mosaic.rows import read, write_rows
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder
 
@@ -101,7 +101,7 @@ TABLES = [csv, tsv, csv_gz, csv_zst, parquet, parquet_folder, feather, arrow_str
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
 def test_tables_give_numbers_names_and_columns_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with open_table(write(tmp_path), exclude_columns=["city"], memory_budget=budget) as table:
+    with read(write(tmp_path), exclude_columns=["city"], memory_budget=budget) as table:
         X = table.X if isinstance(table.X, np.ndarray) else table.X.read(0, table.n)
         np.testing.assert_array_equal(X, HEIGHTS)
         assert isinstance(table.X, np.ndarray) == (budget is None)
@@ -110,12 +110,12 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
         assert table.has_names
         assert table.names([2, 0, 2]) == ["c", "a", "c"]
         assert table.columns[0] == "key"
-        rows = table.rows([2, 0]).to_pydict()
+        rows = table.cells([2, 0]).to_pydict()
         assert list(rows) == table.columns
         assert rows["height"] == [1.6, 1.7]
         assert rows["age"] == [22, 36]
         assert rows["city"] == ["Ulm", "Ulm"]
-        assert table.rows([]).num_rows == 0
+        assert table.cells([]).num_rows == 0
         assert table.find("b") == 1
         assert table.pictures([0]) is None
         assert any("'key'" in note for note in table.notes)
@@ -125,7 +125,7 @@ def test_tables_give_numbers_names_and_columns_however_they_are_written_and_howe
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
 def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_however_large(write, budget, tmp_path):
-    with open_table(write(tmp_path), memory_budget=budget) as table:
+    with read(write(tmp_path), memory_budget=budget) as table:
         assert table.feature_names == table.encoder.names == ["height", "age", "city"]
         assert (table.n, table.n_features) == (3, 3)
         expected = TableEncoder.of(cells_of(people().select(["height", "age", "city"])))
@@ -138,16 +138,16 @@ def test_tables_of_mixed_columns_are_encoded_however_they_are_written_and_howeve
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.parametrize("write", [parquet, parquet_folder, feather, arrow_stream, jsonl], ids=lambda f: f.__name__)
 def test_a_column_of_lists_is_an_embedding_when_it_is_named(write, budget, tmp_path):
-    with open_table(write(tmp_path), embedding="vector", memory_budget=budget) as table:
+    with read(write(tmp_path), embedding="vector", memory_budget=budget) as table:
         np.testing.assert_array_equal(numbers(table), [[1, 2], [3, 4], [5, 6]])
         assert table.feature_names is None
-        assert table.rows([1])["vector"].to_pylist() == [[3, 4]]
+        assert table.cells([1])["vector"].to_pylist() == [[3, 4]]
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
 @pytest.mark.parametrize("write", [csv, parquet, feather, jsonl], ids=lambda f: f.__name__)
 def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path):
-    with open_table(write(tmp_path), group="city", weight="age", memory_budget=budget) as table:
+    with read(write(tmp_path), group="city", weight="age", memory_budget=budget) as table:
         assert table.feature_names == ["height"]
         assert table.groups.tolist() == ["Ulm", "Rome", "Ulm"]
         assert table.weights.tolist() == [36, 41, 22]
@@ -155,7 +155,7 @@ def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path)
 
 @pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
 def test_what_is_opened_can_be_fitted(write, tmp_path):
-    with open_table(write(tmp_path)) as table:
+    with read(write(tmp_path)) as table:
         model = MOSAIC(n_representatives=1).fit(table.X)
         assert table.names(model.representative_indices_)[0] in "abc"
 
@@ -164,12 +164,12 @@ def test_a_large_parquet_file_is_fitted_in_passes_and_only_by_its_chosen_columns
     X = rng.normal(size=(3000, 4))
     X[:, 3] *= 1e9
     pq.write_table(pa.table({f"f{j}": X[:, j] for j in range(4)}), tmp_path / "points.parquet", row_group_size=500)
-    with open_table(tmp_path / "points.parquet", exclude_columns=["f3"], memory_budget=1000) as table:
+    with read(tmp_path / "points.parquet", exclude_columns=["f3"], memory_budget=1000) as table:
         assert table.X.names == ["f0", "f1", "f2"]
         by_passes = MOSAIC(n_representatives=3, scale=False, random_state=0).fit(table.X)
         assert by_passes.n_features_in_ == 3
         rows = [2999, 0, 1500, 0]
-        np.testing.assert_array_equal(table.rows(rows)["f3"], X[rows, 3])
+        np.testing.assert_array_equal(table.cells(rows)["f3"], X[rows, 3])
 
 
 # ---- columns ----
@@ -195,7 +195,7 @@ def write_csv(folder, text, name="table.csv"):
     ],
 )
 def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp_path):
-    with open_table(write_csv(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
+    with read(write_csv(tmp_path, "\n".join([header, *cells]) + "\n")) as table:
         assert table.id_name == id_name
         assert table.has_names == (id_name is not None)
         assert "x" in table.feature_names
@@ -205,24 +205,24 @@ def test_an_id_is_found_by_its_name_or_by_its_values(header, cells, id_name, tmp
 
 def test_integers_called_like_ids_are_no_features_unless_they_are_named(tmp_path):
     path = write_csv(tmp_path, "shop_id,x\n1,0.5\n1,0.7\n2,0.9\n")
-    with open_table(path) as table:
+    with read(path) as table:
         assert table.feature_names == ["x"]
         assert any("shop_id" in note and "`columns`" in note for note in table.notes)
-    with open_table(path, columns=["*"]) as table:
+    with read(path, columns=["*"]) as table:
         assert table.feature_names == ["x"]
-    with open_table(path, columns=["shop_id", "x"]) as table:
+    with read(path, columns=["shop_id", "x"]) as table:
         assert table.feature_names == ["shop_id", "x"]
         assert table.id_name is None
-    with open_table(path, columns=["shop_id", "x"], memory_budget=TINY) as table:
+    with read(path, columns=["shop_id", "x"], memory_budget=TINY) as table:
         np.testing.assert_array_equal(numbers(table), [[1, 0.5], [1, 0.7], [2, 0.9]])
 
 
 def test_columns_are_chosen_and_left_out_by_names_and_patterns(tmp_path):
     path = write_csv(tmp_path, "gene_a,gene_b,age,gene_c\n1,2,3,4\n5,6,7,8\n")
-    with open_table(path, columns=["gene_*"], exclude_columns=["gene_b"]) as table:
+    with read(path, columns=["gene_*"], exclude_columns=["gene_b"]) as table:
         assert table.feature_names == ["gene_a", "gene_c"]
         assert table.columns == ["gene_a", "gene_b", "age", "gene_c"]  # rows keep all
-    with open_table(path, exclude_columns="age") as table:
+    with read(path, exclude_columns="age") as table:
         assert table.feature_names == ["gene_a", "gene_b", "gene_c"]
 
 
@@ -231,14 +231,14 @@ def test_leading_zeros_and_long_numbers_of_ids_survive(tmp_path):
     for name in ("NA", "1.50", "-0", " 8"):
         ids = write_csv(tmp_path, f"id,x\n9,1.5\n{name},2.5\n", "ids.csv")
         for budget in (None, TINY):
-            with open_table(ids, id="id", memory_budget=budget) as table:
+            with read(ids, id="id", memory_budget=budget) as table:
                 assert table.names([0, 1]) == ["9", name]
-                assert table.rows([1])["id"].to_pylist() == [name]
+                assert table.cells([1])["id"].to_pylist() == [name]
     for budget in (None, TINY):
-        with open_table(path, memory_budget=budget) as table:
+        with read(path, memory_budget=budget) as table:
             assert table.feature_names == ["x"]
             assert table.names([0]) == ["12345678901234567890123"]
-            assert table.rows([0])["zip"].to_pylist() == ["01234"]
+            assert table.cells([0])["zip"].to_pylist() == ["01234"]
             assert any("zip" in note for note in table.notes)
 
 
@@ -252,18 +252,18 @@ def test_types_of_parquet_files_are_kept_and_decimals_flags_and_halves_are_numbe
         }
     )
     pq.write_table(table, tmp_path / "t.parquet")
-    with open_table(tmp_path / "t.parquet") as opened:
-        assert opened.rows([0, 1]).schema.types == table.schema.types
-    with open_table(tmp_path / "t.parquet", exclude_columns=["t"]) as opened:
+    with read(tmp_path / "t.parquet") as opened:
+        assert opened.cells([0, 1]).schema.types == table.schema.types
+    with read(tmp_path / "t.parquet", exclude_columns=["t"]) as opened:
         np.testing.assert_array_equal(numbers(opened), [[1.5, 1, 0.5], [2.5, 0, 0.25]])
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.float32())}), tmp_path / "s.parquet")
-    with open_table(tmp_path / "s.parquet") as opened:
+    with read(tmp_path / "s.parquet") as opened:
         assert opened.X.dtype == np.float32
 
 
 def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
     rows = [f"p{i},0.5" for i in range(20_000)]  # more than two blocks
-    with open_table(write_csv(tmp_path, "\n".join(["id,x", *rows])), memory_budget=TINY) as table:
+    with read(write_csv(tmp_path, "\n".join(["id,x", *rows])), memory_budget=TINY) as table:
         assert table.names([19_999, 0, 8192, 7]) == ["p19999", "p0", "p8192", "p7"]
         assert [table.find(name) for name in ("p8191", "p8192", "p19999")] == [8191, 8192, 19_999]
 
@@ -271,7 +271,7 @@ def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
 def test_rows_of_one_name_are_not_guessed_between(tmp_path):
     path = write_csv(tmp_path, "id,x\na,1\nb,2\na,3\n")
     with (
-        open_table(path, memory_budget=TINY) as table,
+        read(path, memory_budget=TINY) as table,
         pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"),
     ):
         table.find("a")
@@ -291,7 +291,7 @@ def test_rows_of_one_name_are_not_guessed_between(tmp_path):
 def test_ids_of_any_type_are_found_by_what_they_are_called(ids, tmp_path):
     pq.write_table(pa.table({"who": ids, "x": [1.5, 2.5]}), tmp_path / "t.parquet")
     for budget in (None, TINY):
-        with open_table(tmp_path / "t.parquet", id="who", memory_budget=budget) as table:
+        with read(tmp_path / "t.parquet", id="who", memory_budget=budget) as table:
             assert [table.find(name) for name in table.names([0, 1])] == [0, 1]
             assert repr(table) == f"<Parquet file {tmp_path / 't.parquet'}: 2 rows, 1 features>"
 
@@ -299,7 +299,7 @@ def test_ids_of_any_type_are_found_by_what_they_are_called(ids, tmp_path):
 def test_the_index_of_pandas_names_rows(tmp_path):
     frame = pd.DataFrame({"x": [1.5, 2.5], "n": [1, 2]}, index=pd.Index([7, 8], name="patient"))
     frame.to_parquet(tmp_path / "frame.parquet")
-    with open_table(tmp_path / "frame.parquet") as table:
+    with read(tmp_path / "frame.parquet") as table:
         assert (table.id_name, table.feature_names, table.names([1])) == ("patient", ["x", "n"], ["8"])
 
 
@@ -324,28 +324,28 @@ def test_the_index_of_pandas_names_rows(tmp_path):
 )
 def test_text_tables_are_read_as_they_are_written(text, X, note, tmp_path):
     for budget in (None, TINY):
-        with open_table(write_csv(tmp_path, text), memory_budget=budget) as table:
+        with read(write_csv(tmp_path, text), memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), X)
-            assert table.rows([1]).num_columns == len(table.columns)
+            assert table.cells([1]).num_columns == len(table.columns)
             assert note is None or any(note in said for said in table.notes)
 
 
 def test_the_line_of_a_row_counts_headers_empty_lines_and_breaks_in_quotes(tmp_path):
     path = write_csv(tmp_path, 'id,x\n\na,1\n"b\nb",2\n\nc,3\n')
     for budget in (None, TINY):
-        with open_table(path, memory_budget=budget) as table:
+        with read(path, memory_budget=budget) as table:
             assert [table.line(row) for row in range(3)] == [3, 4, 7]
 
 
 def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_and_numbers(tmp_path):
     path = write_csv(tmp_path, "id,x,g,w\na,,u,1\nb,2,v,2\nc,inf,u,-1\nd,4,u,3\n")
     for budget in (None, TINY):
-        with open_table(path, group="g", weight="w", drop_missing=True, memory_budget=budget) as table:
+        with read(path, group="g", weight="w", drop_missing=True, memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), [[2], [4]])
-            assert (table.n, table.n_dropped) == (2, 2)
+            assert (table.n, len(table.dropped)) == (2, 2)
             assert table.names([0, 1]) == ["b", "d"]
             assert [table.line(0), table.line(1)] == [3, 5]
-            assert table.rows([1])["w"].to_pylist() == [3]
+            assert table.cells([1])["w"].to_pylist() == [3]
             assert table.groups.tolist() == ["v", "u"]
             assert table.weights.tolist() == [2, 3]
             assert table.find("d") == 1
@@ -356,7 +356,7 @@ def test_rows_with_missing_numbers_are_left_out_and_the_others_keep_their_names_
 
 def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[np.nan], [1.0], [2.0]]))
-    with open_table(tmp_path / "x.npy", drop_missing=True) as table:
+    with read(tmp_path / "x.npy", drop_missing=True) as table:
         assert not table.has_names
         assert table.names([0, 1]) == ["1", "2"]
         assert table.find("2") == 1
@@ -368,7 +368,7 @@ def test_without_ids_rows_are_called_by_their_numbers_in_the_file(tmp_path):
 
 
 def test_a_name_that_is_not_there_is_answered_with_those_that_are_close(tmp_path):
-    with open_table(write_csv(tmp_path, "name,x\nMargaret,1\nMax,2\n")) as table:
+    with read(write_csv(tmp_path, "name,x\nMargaret,1\nMax,2\n")) as table:
         with pytest.raises(InvalidInputError, match="Did you mean 'Margaret'"):
             table.find("margret")
         with pytest.raises(InvalidInputError, match="use row"):
@@ -385,10 +385,10 @@ def test_ids_survive_writing_and_reading_whatever_they_are(ids, ending, tmp_path
     # pyarrow skips what looks like a byte order mark, and the header keeps it from being the first thing in the file.
     write_rows(path, pa.table({"x": np.arange(len(ids)) + 0.5, "id": ids}), force=True)
     for budget in (None, TINY):
-        with open_table(path, id="id", memory_budget=budget) as table:
+        with read(path, id="id", memory_budget=budget) as table:
             assert table.names(range(len(ids))) == ids
             assert [table.find(name) for name in ids] == list(range(len(ids)))
-            assert [str(value) for value in table.rows(range(len(ids)))["id"].to_pylist()] == ids
+            assert [str(value) for value in table.cells(range(len(ids)))["id"].to_pylist()] == ids
 
 
 def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, rng):
@@ -397,7 +397,7 @@ def test_tables_with_more_columns_than_fit_into_a_first_look_are_read(tmp_path, 
     lines = [",".join(["sample_id", *names]), *(f"s{i}," + ",".join(map(str, row)) for i, row in enumerate(X.tolist()))]
     path = write_csv(tmp_path, "\n".join(lines) + "\n")
     for budget in (None, TINY):
-        with open_table(path, memory_budget=budget) as table:
+        with read(path, memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), X)
             assert table.feature_names == names
             assert table.names([3]) == ["s3"]
@@ -407,15 +407,15 @@ def test_cells_as_long_as_documents_are_carried_along(tmp_path):
     long = "so, it goes on\n" * 20_000
     path = write_csv(tmp_path, f'x,text\n1,"{long}"\n2,short\n3,"{long}"\n')
     for budget in (None, TINY):
-        with open_table(path, memory_budget=budget) as table:
-            assert table.rows([2])["text"].to_pylist() == [long]
+        with read(path, memory_budget=budget) as table:
+            assert table.cells([2])["text"].to_pylist() == [long]
             assert table.line(1) == 20_003
 
 
 def test_zeros_in_front_are_no_obstacle_to_computing_with_a_column(tmp_path):
     path = write_csv(tmp_path, "zip,x\n01234,1\n99999,2\n")
     for budget in (None, TINY):
-        with open_table(path, columns=["zip"], memory_budget=budget) as table:
+        with read(path, columns=["zip"], memory_budget=budget) as table:
             np.testing.assert_array_equal(numbers(table), [[1234], [99999]])
 
 
@@ -427,12 +427,12 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     path = csv(tmp_path)
-    table = open_table(path, memory_budget=TINY)
+    table = read(path, memory_budget=TINY)
     assert list(scratch.iterdir())
     table.close()
     table.close()
     assert not list(scratch.iterdir())
-    table = open_table(path, memory_budget=TINY)
+    table = read(path, memory_budget=TINY)
     assert list(scratch.iterdir())
     del table
     gc.collect()
@@ -443,7 +443,7 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
 def test_progress_ends_with_all_bytes_where_it_is_told_at_all(write, tmp_path):
     seen = []
     options = {"drop_missing": True, "memory_budget": TINY}
-    with open_table(write(tmp_path), progress=lambda *done: seen.append(done), **options) as table:
+    with read(write(tmp_path), progress=lambda *done: seen.append(done), **options) as table:
         assert table.n == 3
     assert all(done == total for done, total in seen[-1:])
 
@@ -452,7 +452,7 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
     path = write_csv(tmp_path, "x,y\n" + "1.5,2.5\n" * 2_000_000)
     for budget in (None, 1 << 20):
         seen = []
-        with open_table(path, memory_budget=budget, progress=lambda *done, seen=seen: seen.append(done)) as table:
+        with read(path, memory_budget=budget, progress=lambda *done, seen=seen: seen.append(done)) as table:
             assert table.n == 2_000_000
         assert seen[-1] == (path.stat().st_size, path.stat().st_size)
         assert all(a[0] <= b[0] for a, b in pairwise(seen))
@@ -460,6 +460,6 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
 
 def test_rows_keep_the_columns_in_the_order_of_the_file(tmp_path):
     (tmp_path / "people.csv").write_text("x,name,y\n1.5,Ada,2\n2.5,Max,3\n4,Eva,5\n")
-    with open_table(tmp_path / "people.csv") as table:
+    with read(tmp_path / "people.csv") as table:
         assert table.id_name == "name"
-        assert table.columns == table.rows([1]).column_names == ["x", "name", "y"]
+        assert table.columns == table.cells([1]).column_names == ["x", "name", "y"]

@@ -16,7 +16,7 @@ import pytest
 
 from cli_runs import default_signals
 from mosaic.exceptions import SelectionWarning
-from mosaic.rows import FileFault, check_output, csv_bytes, open_table, replacing, write_rows
+from mosaic.rows import FileFault, check_output, csv_bytes, read, replacing, write_rows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -39,8 +39,8 @@ def table():
 def test_rows_that_are_written_can_be_read_again(ending, tmp_path):
     path = tmp_path / f"rows{ending}"
     write_rows(path, table())
-    with open_table(path, id="id", columns=["n"]) as opened:
-        rows = opened.rows([0, 1, 2])
+    with read(path, id="id", columns=["n"]) as opened:
+        rows = opened.cells([0, 1, 2])
         assert rows["id"].to_pylist() == table()["id"].to_pylist()
         assert rows["n"].to_pylist() == [1, 2, 3]
         assert rows["x"].to_pylist()[:2] == [1.5, None]
@@ -54,9 +54,9 @@ def test_rows_that_are_written_can_be_read_again(ending, tmp_path):
 def test_types_of_columns_are_kept(ending, tmp_path):
     path = tmp_path / f"rows{ending}"
     write_rows(path, table())
-    with open_table(path, columns=["n"]) as opened:
-        assert opened.rows([0]).schema.field("day").type == pa.date32()
-        assert opened.rows([0]).schema.field("vector").type == pa.list_(pa.float64())
+    with read(path, columns=["n"]) as opened:
+        assert opened.cells([0]).schema.field("day").type == pa.date32()
+        assert opened.cells([0]).schema.field("vector").type == pa.list_(pa.float64())
 
 
 def test_json_is_a_list_of_records_without_nan(tmp_path):
@@ -304,8 +304,8 @@ class TestSpreadsheets:
     @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
     def test_cells_stay_as_they_are_where_that_is_asked_for_or_no_spreadsheet_reads_them(self, tmp_path, name):
         write_rows(tmp_path / name, self.TABLE, as_written=name == "a.csv")
-        with open_table(tmp_path / name, columns="x") as table:
-            assert table.rows([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
+        with read(tmp_path / name, columns="x") as table:
+            assert table.cells([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
 
 
 def test_json_escapes_control_characters_of_c1(tmp_path):

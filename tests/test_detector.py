@@ -16,8 +16,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import get_tags
 
-from mosaic import MOSAICOutlierDetector, datasets
-from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError, SelectionWarning
+from mosaic import Diffusion, MOSAICOutlierDetector, Polynomial, datasets
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError, SelectionWarning
 from mosaic.kernels import make_kernel
 from mosaic.program.solve import solve
 
@@ -80,20 +80,20 @@ def test_attributes_and_methods_say_the_same(spoilt, around, contamination):
 
 
 def test_strength_is_that_of_the_program_of_all_rows_and_changes_no_score(spoilt, fitted):
-    detector = MOSAICOutlierDetector(alpha=50.0).fit(spoilt.X)
+    detector = MOSAICOutlierDetector().fit(spoilt.X)
     np.testing.assert_array_equal(detector.effective_count_, fitted.effective_count_)
     assert not detector.selection_.is_solved
-    encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=50.0, tol=1e-3)
-    assert detector.alpha_ == pytest.approx(50.0)
+    encoding = solve(spoilt.X, gamma=detector.gamma_, alpha=100.0, tol=1e-3)
+    assert detector.alpha_ == pytest.approx(100.0)
     assert detector.lam_ == pytest.approx(encoding.lam, rel=1e-3)
     assert detector.certificate_.gap <= 1e-3
 
 
-def test_limits_of_rank_or_memory_change_no_score(spoilt, fitted):
-    limited = MOSAICOutlierDetector(max_rank=60, memory_budget="20MiB").fit(spoilt.X)
+def test_limits_of_memory_change_no_score(spoilt, fitted):
+    limited = MOSAICOutlierDetector(memory_budget="20MiB").fit(spoilt.X)
     np.testing.assert_array_equal(limited.effective_count_, fitted.effective_count_)
     np.testing.assert_array_equal(limited.is_outlier_, fitted.is_outlier_)
-    assert limited.certificate_.rank == 60
+    assert limited.certificate_.rank <= fitted.certificate_.rank
 
 
 def test_score_is_the_mean_of_the_logs_of_four_programs_on_128_rows(spoilt, fitted):
@@ -246,7 +246,7 @@ def test_order_of_rows_and_unit_of_the_data_do_not_matter(spoilt, fitted, rng):
     np.testing.assert_array_equal(
         MOSAICOutlierDetector().fit(spoilt.X[order]).effective_count_, fitted.effective_count_[order]
     )
-    one, scaled = (MOSAICOutlierDetector(tol=1e-7).fit(X) for X in (spoilt.X, 1000.0 * spoilt.X + 7.0))
+    one, scaled = (MOSAICOutlierDetector().fit(X) for X in (spoilt.X, 1000.0 * spoilt.X + 7.0))
     np.testing.assert_allclose(scaled.effective_count_, one.effective_count_, rtol=0.01)
     np.testing.assert_array_equal(scaled.is_outlier_, one.is_outlier_)
 
@@ -456,19 +456,13 @@ WRONG = [
     *({"contamination": value} for value in ("yes", 0, -0.1, 0.6, float("nan"), True, None)),
     *({"min_group": value} for value in (0, 1.5, "all", True)),
     *({"memory_budget": value} for value in (0, -1, "much", "1 elephant", True)),
-    *({"max_rank": value} for value in (0, 1.5, "full")),
-    *({"tol": value} for value in (0, -1e-3, float("nan"), float("inf"), "small")),
-    *({"alpha": value} for value in (1.0, 0.5, float("nan"), "strong")),
-    *({"lam": value} for value in (0, -1.0, float("inf"), "strong")),
-    {"alpha": 2.0, "lam": 1.0},
     *({"gamma": value} for value in ("wide", -1.0, 0.0, float("nan"))),
     {"kernel": "unknown"},
     {"kernel": "precomputed"},
-    {"kernel": "polynomial", "degree": 0},
-    {"kernel": "polynomial", "coef0": -1.0},
-    {"kernel": "diffusion", "n_neighbors": 0},
-    {"kernel": "diffusion", "diffusion_time": 0},
-    {"solver": "unknown"},
+    {"kernel": Polynomial(degree=0)},
+    {"kernel": Polynomial(coef0=-1.0)},
+    {"kernel": Diffusion(n_neighbors=0)},
+    {"kernel": Diffusion(time=0)},
     {"random_state": "seed"},
 ]
 
@@ -478,9 +472,10 @@ def test_wrong_setting_is_refused_by_its_name(settings):
     name, value = list(settings.items())[-1]
     with pytest.raises(InvalidInputError) as caught:
         MOSAICOutlierDetector(**settings).fit(roll(30))
-    assert {"diffusion_time": "time"}.get(name, name) in str(caught.value)
-    shown = f"{value:g}" if isinstance(value, float) else str(value)
-    assert shown in str(caught.value)
+    if hasattr(value, "get_params"):
+        name, value = next((name, v) for name, v in value.get_params().items() if v != getattr(type(value)(), name))
+    assert name in str(caught.value)
+    assert (f"{value:g}" if isinstance(value, float) else str(value)) in str(caught.value)
 
 
 def test_budget_that_is_too_small_is_refused():
@@ -492,12 +487,6 @@ def test_budget_that_is_too_small_is_refused():
 def test_wrong_weights_are_refused(weights):
     with pytest.raises(InvalidInputError, match="weight"):
         MOSAICOutlierDetector().fit(roll(30), sample_weight=weights)
-
-
-def test_solver_that_does_not_finish_says_so():
-    detector = MOSAICOutlierDetector(solver="fista", max_iter=1).fit(roll(50))
-    with pytest.warns(ConvergenceWarning, match="above the tolerance"):
-        _ = detector.certificate_
 
 
 @pytest.mark.parametrize("columns", [3, 30])

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, metrics, solve
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, metrics, solve
 from mosaic.kernels import RBF, make_kernel
 
 UNIT_FREE = [
@@ -21,8 +21,7 @@ UNIT_FREE = [
     {"gamma": "scale"},
     {"gamma": "median"},
     {"scale": True},
-    {"objective": "explained"},
-    {"strategy": "sketch"},
+    {"algorithm": "sketch"},
 ]
 POWERS = [-320, -60, -3, 1, 51, 320]
 
@@ -77,7 +76,7 @@ def test_any_unit_gives_the_same_answer(X, factor):
 @pytest.mark.parametrize("factor", [1e-20, 1e20])
 def test_any_unit_gives_the_same_answer_in_single_precision(X, factor):
     single = (X * factor).astype(np.float32)
-    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"strategy": "sketch"}):
+    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"algorithm": "sketch"}):
         model, other = MOSAIC(5, **settings).fit(X), MOSAIC(5, **settings).fit(single)
         assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
     assert MOSAIC(5, scale=True).fit(sp.csr_array(single)).n_representatives_ == 5
@@ -87,7 +86,7 @@ CALLS = {
     "MOSAIC": MOSAIC(5).fit,
     "cosine": MOSAIC(5, kernel="cosine").fit,
     "precomputed": lambda X: MOSAIC(5, kernel="precomputed").fit(np.diag(abs(X[:, 0]))),
-    "sketch": MOSAIC(5, strategy="sketch").fit,
+    "sketch": MOSAIC(5, algorithm="sketch").fit,
     "sparse": lambda X: MOSAIC(5).fit(sp.csr_array(X)),
     "detector": MOSAICOutlierDetector().fit,
     "solve": solve,
@@ -112,7 +111,7 @@ def test_the_row_and_column_of_a_number_that_is_too_large_are_named(X):
     rows = np.array(X)
     rows[31, 2], rows[33, 1] = 1e101, -1e205
     fault = r"X has numbers larger than 1e\+100, .* 2 entries, the first is X\[31, 2\] = 1e\+101, in row 31, column 2"
-    for call in (MOSAIC(5).fit, MOSAIC(5, strategy="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
+    for call in (MOSAIC(5).fit, MOSAIC(5, algorithm="sketch").fit, lambda X: MOSAIC(5).fit(sp.csr_array(X))):
         with pytest.raises(InvalidInputError, match=fault):
             call(rows)
     with pytest.raises(InvalidInputError, match="column 'c'"):
@@ -163,7 +162,7 @@ def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
 def test_explanations_have_the_numbers_of_the_data(X):
     for power in (0, 300, -300):
         frame = pd.DataFrame(X * 2.0**power, columns=["a", "b", "c"])
-        reasons = mosaic.inspection.explain(MOSAIC(5, scale=False).fit(frame), 7)
+        reasons = mosaic.explain(MOSAIC(5, scale=False).fit(frame), 7)
         assert f"{60.0 * 2.0**power:.4g}" in str(reasons).replace(",", "")
 
 
@@ -172,28 +171,28 @@ def test_kernels_compare_new_points_in_the_unit_of_their_own(X, kernel):
     small, large = make_kernel(X, kernel), make_kernel(X * 2.0**300, kernel)
     Y = X[:5] + 0.5
     np.testing.assert_array_equal(large.cross(Y * 2.0**300), small.cross(Y))
-    np.testing.assert_array_equal(large.columns(np.arange(9)), small.columns(np.arange(9)))
+    np.testing.assert_array_equal(large.block(slice(None), np.arange(9)), small.block(slice(None), np.arange(9)))
     if kernel in ("rbf", "laplacian"):
         np.testing.assert_array_equal(
-            large.over(Y * 2.0**300).columns(np.arange(5)), small.over(Y).columns(np.arange(5))
+            large.over(Y * 2.0**300).block(slice(None), np.arange(5)), small.over(Y).block(slice(None), np.arange(5))
         )
 
 
-@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"mode": "paper"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"kernel": "laplacian"}, {"algorithm": "paper"}], ids=str)
 @pytest.mark.parametrize("size", [1e10, 1e50, 1e100])
 def test_new_rows_far_outside_are_outliers(X, settings, size):
     far = np.array([[size, 0.0, -size], [size, size, size]])
     model = MOSAIC(5, **settings).fit(X)
     assert np.isfinite(model.score_samples(far)).all()
     assert not model.transform(far).any()
-    if settings.get("mode") != "paper":
+    if settings.get("algorithm") != "paper":
         assert model.predict(far).tolist() == [-1, -1]
     wide = np.hstack([X, np.zeros((120, 40))])  # distances by products
     assert MOSAICOutlierDetector().fit(wide).predict(np.full((2, 43), size)).tolist() == [-1, -1]
 
 
 def test_new_rows_far_outside_are_outliers_for_passes(X):
-    model = MOSAIC(5, strategy="sketch").fit(X)
+    model = MOSAIC(5, algorithm="sketch").fit(X)
     assert model.predict(np.full((1, 3), 1e100)).tolist() == [-1]
 
 
@@ -224,7 +223,9 @@ def test_columns_of_very_different_size_are_divided_by_their_spread(X):
 def test_directions_of_rows_of_any_length(X):
     lengths = 2.0 ** np.linspace(-300, 300, 120)[:, None].round()
     model, other = MOSAIC(5, kernel="cosine").fit(X), make_kernel(X * lengths, "cosine")
-    np.testing.assert_array_equal(other.columns(np.arange(5)), make_kernel(X, "cosine").columns(np.arange(5)))
+    np.testing.assert_array_equal(
+        other.block(slice(None), np.arange(5)), make_kernel(X, "cosine").block(slice(None), np.arange(5))
+    )
     np.testing.assert_array_equal(model.transform(X * lengths), model.transform(X))
     with pytest.raises(InvalidInputError, match="1 rows are zero"):
         make_kernel(np.vstack([X, np.zeros((1, 3))]), "cosine")
@@ -232,7 +233,7 @@ def test_directions_of_rows_of_any_length(X):
 
 @pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_are_no_floats(X, factor):
-    K = make_kernel(X, "rbf", gamma=0.1).columns(np.arange(120))
+    K = make_kernel(X, "rbf", gamma=0.1).block(slice(None), np.arange(120))
     for rows, kernel in (
         (X * factor, "linear"),
         (K * factor**2, "precomputed"),
@@ -246,14 +247,14 @@ def test_similarities_in_the_unit_of_the_data_are_refused_where_their_squares_ar
 
 
 def test_powers_that_are_no_floats_are_refused(X):
-    for settings in ({"gamma": 1e200}, {"gamma": 1.0, "degree": 200}, {"coef0": 1e200}):
+    for kernel, gamma in ((Polynomial(), 1e200), (Polynomial(200), 1.0), (Polynomial(coef0=1e200), "auto")):
         with pytest.raises(InvalidInputError, match="similarities"):
-            MOSAIC(5, kernel="polynomial", **settings).fit(X)
+            MOSAIC(5, kernel=kernel, gamma=gamma).fit(X)
 
 
 def test_similarities_of_new_rows_that_are_no_floats_are_refused(X):
     with pytest.raises(InvalidInputError, match="leave the range"):
-        MOSAIC(5, kernel="polynomial", degree=5).fit(X).predict(np.full((1, 3), 1e99))
+        MOSAIC(5, kernel=Polynomial(degree=5)).fit(X).predict(np.full((1, 3), 1e99))
 
 
 def test_single_precision_is_left_where_it_is_too_narrow_for_similarities(X):
@@ -327,10 +328,10 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
     rows = rng.normal(size=(30, 40))[rng.integers(0, 30, 600)] * (1.0 + 1e-15 * rng.normal(size=(600, 40)))
     encoding = solve(form(rows), gamma=gamma)
     assert encoding.dual_gap <= 1e-4
-    K = encoding.kernel.columns(np.arange(encoding.kernel.n))
+    K = encoding.kernel.block(slice(None), np.arange(encoding.kernel.n))
     np.testing.assert_allclose(
         K,
-        make_kernel(rows[:, :], "rbf", gamma=gamma).columns(np.arange(600))[
+        make_kernel(rows[:, :], "rbf", gamma=gamma).block(slice(None), np.arange(600))[
             np.ix_(encoding.groups.first, encoding.groups.first)
         ],
     )

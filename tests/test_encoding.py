@@ -12,7 +12,7 @@ from oracles import objective
 
 
 def matrix(X, **arguments):
-    return make_kernel(X, **arguments).columns(np.arange(len(X)))
+    return make_kernel(X, **arguments).block(slice(None), np.arange(len(X)))
 
 
 def definitions(K, R, lam):

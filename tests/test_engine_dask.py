@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows import open_source
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -108,13 +110,6 @@ def threads():
         yield
 
 
-def rows_seen(source, task):
-    """What a pass gives, and the rows that it has reported."""
-    seen = []
-    found = source.run(task, watch=seen.append)
-    return found, seen
-
-
 def tasks_on(cluster):
     return [key for key in cluster.scheduler.tasks if "mosaic" in str(key)]
 
@@ -187,16 +182,6 @@ def test_collections_of_dask_are_opened_by_their_type():
     assert open_source(dd.from_pandas(pd.DataFrame(X), npartitions=2)).kind == "Dask dataframe"
 
 
-@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
-def test_rows_done_are_told_up_to_the_last_one(scheduler):
-    with dask.config.set(scheduler=scheduler):
-        found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=(5000, 2))), Sums())
-    agree(found)
-    assert sorted(seen) == seen
-    assert len(seen) == 5  # blocks
-    assert seen[-1] == len(X)
-
-
 def test_threads_of_blas_change_nothing_and_are_as_many_as_before():
     wide = np.random.default_rng(0).normal(size=(9000, 500))
     source = DaskSource.of(da.from_array(wide, chunks=(1500, 500)))
@@ -254,19 +239,15 @@ def test_collections_without_rows_of_numbers_are_refused(bad, fault):
 @pytest.mark.slow
 def test_processes_give_what_the_array_gives():
     with dask.config.set(scheduler="processes", num_workers=2):
-        found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=(5000, 2))), Sums())
-    agree(found)
-    assert seen == sorted(set(seen))
-    assert seen[-1] == len(X)
+        agree(DaskSource.of(da.from_array(X, chunks=(5000, 2))).run(Sums()))
 
 
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize("chunks", [(777, 3), (9999, 2), (RAGGED, 3)], ids=str)
-def test_a_cluster_gives_what_the_array_gives_and_tells_how_far_it_is(chunks, cluster):
-    found, seen = rows_seen(DaskSource.of(da.from_array(X, chunks=chunks)), Sums())
-    agree(found)
-    assert seen == sorted(set(seen))
-    assert seen[-1] == len(X)
-    assert len(seen) > 1
+def test_a_cluster_gives_what_the_array_gives_and_says_when_it_is_done(chunks):
+    seen = []
+    agree(DaskSource.of(da.from_array(X, chunks=chunks)).run(Sums(), watch=seen.append))
+    assert seen == [len(X)]
 
 
 @pytest.mark.usefixtures("cluster")
@@ -290,13 +271,17 @@ def test_a_fault_that_the_task_finds_on_a_cluster_comes_out_as_it_is():
         DaskSource.of(da.from_array(X, chunks=(1000, 3))).run(Refusing())
 
 
-def test_an_interrupted_pass_is_cancelled_on_the_cluster(cluster):
-    def interrupt(rows):
-        raise KeyboardInterrupt
+def later(seconds, work):
+    timer = threading.Timer(seconds, work)
+    timer.start()
+    return timer
 
+
+def test_an_interrupted_pass_is_cancelled_on_the_cluster(cluster):
     source = DaskSource.of(da.from_array(X, chunks=(BLOCK_ROWS, 3)))
+    later(0.5, _thread.interrupt_main)
     with pytest.raises(KeyboardInterrupt):
-        source.run(Sums(seconds=0.2), watch=interrupt)
+        source.run(Sums(seconds=1.0))
     patience = time.monotonic() + 20
     while tasks_on(cluster) and time.monotonic() < patience:
         time.sleep(0.05)
@@ -325,17 +310,9 @@ def test_any_number_of_workers_gives_what_the_array_gives(n_workers):
 def test_a_worker_that_is_killed_changes_nothing(n_workers):
     with workers(n_workers) as cluster:
         victim = min(nanny.pid for nanny in cluster.workers.values())
-        seen = []
-
-        def kill(rows):
-            seen.append(rows)
-            if len(seen) == 4:
-                os.kill(victim, signal.SIGKILL)
-
-        agree(DaskSource.of(da.from_array(X, chunks=(2500, 3))).run(Sums(seconds=0.1), watch=kill))
-        assert len(seen) > 4  # it was in the middle
-        assert seen == sorted(set(seen))
-        assert seen[-1] == len(X)
+        timer = later(0.7, lambda: os.kill(victim, signal.SIGKILL))
+        agree(DaskSource.of(da.from_array(X, chunks=(2500, 3))).run(Sums(seconds=0.5)))
+        assert timer.finished.is_set()  # it was in the middle
 
 
 @dataclass(frozen=True)
@@ -378,15 +355,10 @@ def test_workers_that_die_again_and_again_are_told_with_their_limit_and_the_reme
 @pytest.mark.parametrize("how", ["restarted", "closed"])
 def test_a_scheduler_that_is_restarted_or_closed_ends_the_pass_in_words(how):
     with one_worker() as client:
-        source, seen = DaskSource.of(da.from_array(X, chunks=(2500, 3))), []
-
-        def blow(rows):
-            if not seen:
-                client.restart(wait_for_workers=False) if how == "restarted" else client.cluster.close()
-            seen.append(rows)
-
+        source = DaskSource.of(da.from_array(X, chunks=(2500, 3)))
+        later(0.7, (lambda: client.restart(wait_for_workers=False)) if how == "restarted" else client.cluster.close)
         with pytest.raises(MosaicError, match="has dropped a pass: its scheduler was restarted or closed") as caught:
-            source.run(Sums(seconds=0.5), watch=blow)
+            source.run(Sums(seconds=1.0))
         assert "Fit again once the cluster is up" in caught.value.remedy
         if how == "restarted":  # and it is as good as new
             client.wait_for_workers(1)

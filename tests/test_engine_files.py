@@ -17,8 +17,8 @@ import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.rows import FileFault, open_source, open_table
-from mosaic.sketch.local import ArraySource
+from mosaic.rows import FileFault, open_source, read
+from mosaic.sketch.sources import ArraySource
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -48,8 +48,7 @@ class Weighted:
 def open_file(X, n_jobs=None):
     """A source of the rows of X; no file is small enough for memory."""
     if isinstance(X, (str, Path)):
-        table = open_table(X, memory_budget=16)
-        table.keep_files()
+        table = read(X, memory_budget=16)
         X = table.X
     return open_source(X, n_jobs)
 

@@ -15,7 +15,7 @@ import pytest
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 
 pa = pytest.importorskip("pyarrow")
 ray = pytest.importorskip("ray")

@@ -13,7 +13,7 @@ import pytest
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError
-from mosaic.sketch.local import ArraySource
+from mosaic.sketch.sources import ArraySource
 
 pytest.importorskip("pyarrow")
 pyspark = pytest.importorskip("pyspark")

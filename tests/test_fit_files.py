@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mosaic import MOSAIC, MOSAICOutlierDetector
+from mosaic import MOSAIC, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import InvalidInputError, SelectionWarning
-from mosaic.rows import FileFault
+from mosaic.rows import FileFault, read
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -46,7 +46,7 @@ def test_a_file_a_frame_and_the_command_agree_about_what_a_feature_is(rows, fram
     frame.to_parquet("points.parquet")
     expected = MOSAIC(6).fit(rows)
     assert np.flatnonzero(expected.is_outlier_).tolist() == list(range(8))
-    with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*open_table\(.*columns="):
+    with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*read\(.*columns="):
         of_file = MOSAIC(6).fit("points.parquet")
     with pytest.warns(SelectionWarning, match=r"^Column 'id' was not computed with.*rename it, or pass an array"):
         of_frame = MOSAIC(6).fit(frame)
@@ -161,19 +161,13 @@ def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_ans
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    sizes = {"n_initial": 20, "n_rounds": 1, "random_state": 0, "strategy": "sketch"}
+    sizes = {"algorithm": Sketch(n_initial=20, n_rounds=1), "random_state": 0}
     expected = MOSAIC(2, **sizes).fit(X)
-    monkeypatch.setattr("mosaic.estimators._reading.read_file", tiny_budget)
+    monkeypatch.setattr("mosaic.estimators._reading.read", lambda path, memory_budget: read(path, memory_budget=16))
     found = MOSAIC(2, **sizes).fit(tmp_path / "points.csv")
     assert list(scratch.iterdir())
     np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)
     np.testing.assert_array_equal(found.labels_, expected.labels_)  # one more pass, after fit
-
-
-def tiny_budget(path, memory_budget):
-    from mosaic.rows.opening import read_file
-
-    return read_file(path, 16)
 
 
 def test_a_missing_file_is_an_error_of_both_kinds(tmp_path):

@@ -10,7 +10,7 @@ from sklearn.datasets import make_swiss_roll
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from mosaic import EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError
+from mosaic import Diffusion, EffectiveCount, InvalidInputError, NotPositiveSemidefiniteError, Polynomial
 from mosaic.kernels import heat_features, make_kernel
 
 
@@ -35,7 +35,7 @@ def test_median_is_the_reciprocal_median_distance(rng):
 def test_effective_count_rule_is_met(rng, name, quantile):
     X = rng.normal(size=(300, 3))
     kernel = make_kernel(X, name, gamma=EffectiveCount(15.0, quantile))
-    counts = (kernel.columns(np.arange(300)) ** 2).sum(axis=0)
+    counts = (kernel.block(slice(None), np.arange(300)) ** 2).sum(axis=0)
     assert np.quantile(counts, quantile) == pytest.approx(15.0, rel=1e-5)
 
 
@@ -45,7 +45,7 @@ def test_effective_count_on_a_subsample_is_close_and_repeatable():
     a, b = (make_kernel(X, "rbf", gamma=rule, random_state=4) for _ in range(2))
     assert a.gamma == b.gamma
     probe = np.random.default_rng(1).choice(30_000, 400, replace=False)
-    counts = (a.columns(probe) ** 2).sum(axis=0)
+    counts = (a.block(slice(None), probe) ** 2).sum(axis=0)
     assert np.median(counts) == pytest.approx(200.0, rel=0.15)
 
 
@@ -108,8 +108,8 @@ def test_neighbours_of_copies_are_other_copies_and_never_the_point_itself(of):
 
 def test_rbf_does_not_cancel_far_from_the_origin(rng):
     X = rng.normal(size=(30, 40))
-    near = make_kernel(X, "rbf", gamma=0.01).columns(np.arange(30))
-    far = make_kernel(X + 1e5, "rbf", gamma=0.01).columns(np.arange(30))
+    near = make_kernel(X, "rbf", gamma=0.01).block(slice(None), np.arange(30))
+    far = make_kernel(X + 1e5, "rbf", gamma=0.01).block(slice(None), np.arange(30))
     np.testing.assert_allclose(far, near, rtol=1e-6)
 
 
@@ -119,10 +119,10 @@ def test_rbf_does_not_cancel_far_from_the_origin(rng):
         ({"kernel": "gauss"}, "got 'gauss'"),
         ({"gamma": -1.0}, r"gamma must be a finite number > 0 \(or a rule: .*\); got -1\.0"),
         ({"gamma": "wide"}, "got 'wide'"),
-        ({"kernel": "polynomial", "degree": 0}, "degree must be a whole number >= 1; got 0"),
-        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be a finite number >= 0"),
+        ({"kernel": Polynomial(degree=0)}, "degree must be a whole number >= 1; got 0"),
+        ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a finite number >= 0"),
         ({"kernel": "polynomial", "gamma": "median"}, "a number or 'scale' for a polynomial kernel; got 'median'"),
-        ({"kernel": "diffusion", "n_neighbors": 0}, "n_neighbors must be a whole number >= 1; got 0"),
+        ({"kernel": Diffusion(n_neighbors=0)}, "n_neighbors must be a whole number >= 1; got 0"),
         ({"gamma": EffectiveCount(50.0)}, "m0 must be smaller than the number of points 20; got 50"),
     ],
 )
@@ -209,7 +209,7 @@ def test_similarities_of_any_rank_and_precision_are_accepted(rng, dtype, rank):
 def test_callable_faults_are_named(rng):
     X = rng.normal(size=(8, 2))
     with pytest.raises(InvalidInputError, match=r"returned shape \(8,\) for 8 and 3 points; it must return \(8, 3\)"):
-        make_kernel(X, lambda A, B: A[:, 0]).columns(np.arange(3))
+        make_kernel(X, lambda A, B: A[:, 0]).block(slice(None), np.arange(3))
     with pytest.raises(InvalidInputError, match="returned nan"):
         make_kernel(X, lambda A, B: np.full((len(A), len(B)), np.nan)).diagonal()
     with pytest.raises(NotPositiveSemidefiniteError, match="not symmetric"):

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels import FEW_FEATURES, Cosine, Diffusion, Linear, Precomputed, heat_features, make_kernel
+from mosaic.kernels import FEW_FEATURES, Cosine, DiffusionKernel, Linear, Precomputed, heat_features, make_kernel
+from mosaic.parameters import Diffusion
 
 GAMMA = 0.05
 ORACLES = {
@@ -103,7 +104,9 @@ def test_a_part_keeps_the_bandwidth_of_the_whole(rng):
 def test_replacing_the_points_is_taking_them(rng, name):
     kernel, rows = make_kernel(rng.normal(size=(15, 3)), name), np.array([8, 2, 2, 0])
     replaced = replace(kernel, X=kernel.X[rows])
-    np.testing.assert_array_equal(replaced.columns(np.arange(4)), kernel.take(rows).columns(np.arange(4)))
+    np.testing.assert_array_equal(
+        replaced.block(slice(None), np.arange(4)), kernel.take(rows).block(slice(None), np.arange(4))
+    )
 
 
 def test_cosine_does_not_look_at_lengths_of_new_points(rng):
@@ -186,7 +189,7 @@ def test_a_part_of_an_accepted_matrix_is_not_refused_for_its_noise():
     K[1, 2] = K[2, 1] = 1e-9  # far below the rounding of the whole, all there is of the part
     with pytest.raises(NotPositiveSemidefiniteError):
         Precomputed(K[1:, 1:])
-    np.testing.assert_array_equal(Precomputed(K).take(np.array([1, 2])).columns(np.arange(2)), K[1:, 1:])
+    np.testing.assert_array_equal(Precomputed(K).take(np.array([1, 2])).block(slice(None), np.arange(2)), K[1:, 1:])
 
 
 def mean_of_neighbours(G, X, Y, k):
@@ -203,8 +206,8 @@ def mean_of_neighbours(G, X, Y, k):
 @pytest.mark.parametrize("k", [1, 6])
 def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y, k):
     X, Y = some_points(rng, 40, 4), some_points(rng, 9, 4)
-    kernel = make_kernel(FORMATS[of_X](X), "diffusion", n_neighbors=k, time=3)
-    assert isinstance(kernel, Diffusion)
+    kernel = make_kernel(FORMATS[of_X](X), Diffusion(k, 3))
+    assert isinstance(kernel, DiffusionKernel)
     G = heat_features(X, n_neighbors=k, time=3).toarray()
     H = mean_of_neighbours(G, X, Y, k)
     new, own = FORMATS[of_Y](Y), np.array([33, 2])
@@ -216,7 +219,7 @@ def test_diffusion_gives_new_points_the_mean_of_their_neighbours(rng, of_X, of_Y
 @pytest.mark.parametrize("kind", FORMATS)
 def test_diffusion_tells_a_point_of_the_graph_from_one_very_near_to_it(rng, kind):
     X = some_points(rng, 40, 4) + 100.0 * (np.arange(4) == 0)
-    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=5)
+    kernel = make_kernel(FORMATS[kind](X), Diffusion(5))
     G = heat_features(X, n_neighbors=5).toarray()
     Y = X[[11, 11]]
     Y[1, 0] *= 1 + 1e-15
@@ -228,7 +231,7 @@ def test_diffusion_tells_a_point_of_the_graph_from_one_very_near_to_it(rng, kind
 @pytest.mark.parametrize("kind", FORMATS)
 def test_diffusion_of_a_point_with_many_copies_takes_the_row_of_one_of_them(kind):
     X = np.repeat(np.arange(4.0)[:, None], 5, axis=0)
-    kernel = make_kernel(FORMATS[kind](X), "diffusion", n_neighbors=3)
+    kernel = make_kernel(FORMATS[kind](X), Diffusion(3))
     rows = kernel.block(np.arange(10, 15), np.arange(20))
     found = kernel.cross(FORMATS[kind](np.array([[2.0]])))
     assert np.abs(rows - found).max(axis=1).min() < 1e-12

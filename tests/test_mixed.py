@@ -22,14 +22,13 @@ from sklearn.preprocessing import StandardScaler
 import mosaic
 from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning
-from mosaic.estimators import explain_rows
-from mosaic.inspection import explain, summary
-from mosaic.report import write_report
-from mosaic.rows import open_table
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
+from mosaic.estimators import explain_model
+from mosaic.rows import read
 from mosaic.rows.cells import cells_of
 from mosaic.rows.mixed import TableEncoder, encoder_of
 from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
+from mosaic.show import write_report
 
 CUSTOMERS = customers(missing=0.25)
 
@@ -383,7 +382,7 @@ def test_detector_has_the_scores_of_the_selector():
 
 def test_table_is_read_in_passes_as_in_memory():
     frame = customers(3000).drop(columns="age_months")
-    by_passes = MOSAIC(8, strategy="sketch", n_initial=100).fit(frame)
+    by_passes = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(frame)
     in_memory = MOSAIC(8).fit(frame)
     assert by_passes.table_ == in_memory.table_
     assert by_passes.gamma_ == pytest.approx(in_memory.gamma_, rel=1e-6)
@@ -431,7 +430,7 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
     found = 0
     for row, columns in oddities:
         told = model.explain(row)
-        other = explain(detector, row)
+        other = detector.explain(row)
         if told.status == "outlier" and other.status == "outlier":
             assert other.columns == told.columns
             found += told.columns[0][0] in columns
@@ -516,7 +515,7 @@ def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
 
 
 def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
     frame, oddities = planted(1)
     for options in ({}, {"outliers": "report"}, {"min_group": 2}):
         rows = [row for row, _ in oddities] + [0, 7]
@@ -535,8 +534,8 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
 
 
 def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
-    monkeypatch.setattr("mosaic.cli.outliers.SHARE_FOR_ROWS", 0.0)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     frame, oddities = planted(3, 3000)
     path = write(frame, tmp_path, "csv")
     assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv", "-q").code == 0
@@ -549,21 +548,21 @@ def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_p
 
 @pytest.mark.parametrize("kept", [300, 16_384])
 def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", kept)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
-    with open_table(path, memory_budget=1e5) as table:
-        model = MOSAIC(8, strategy="sketch").fit(table)
+    with read(path, memory_budget=1e5) as table:
+        model = MOSAIC(8, algorithm="sketch").fit(table)
         model.save(tmp_path / "model.mosaic")
         rare = next(row for row, columns in oddities if columns == {"city"})
-        (told,) = explain_rows(model, [rare], table)
+        (told,) = explain_model(model, [rare], table)
         assert "city 'Atlantis', which is rare" in told.reason
     for one in (model, mosaic.load(tmp_path / "model.mosaic")):
         told = " ".join(one.explain(row).reason for row in one.representative_indices_.tolist())
         assert "is unlike others" not in told
     new = frame.head(400).assign(city="Reykjavík", age=200)
-    with open_table(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
+    with read(write(new, tmp_path, "parquet"), memory_budget=1e4, encoder=model.table_) as table:
         assert not isinstance(table.X, np.ndarray)
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
@@ -572,7 +571,7 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
 def test_reasons_are_the_same_in_summary_and_report(tmp_path):
     frame, oddities = planted(2)
     model = MOSAIC(10).fit(frame)
-    facts = summary(model, certificate=False)
+    facts = model.facts_
     by_row = {one.row: one.reason for one in facts.outliers.lowest}
     for row, _ in oddities:
         assert by_row[row] == model.explain(row).reason
@@ -634,7 +633,7 @@ def test_command_writes_reasons_in_columns(tmp_path, capsys):
 def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
     frame = customers(3000, missing=0.1)
     path = write(frame, tmp_path, kind)
-    with open_table(path, memory_budget=1e5) as table:
+    with read(path, memory_budget=1e5) as table:
         assert not isinstance(table.X, np.ndarray)
         assert table.feature_names == ["age", "income", "segment", "city", "signup", "active", "note"]
         expected = TableEncoder.of(cells_of(frame))
@@ -649,7 +648,7 @@ def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monke
     monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
-    with open_table(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
+    with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
         assert any("found from 1,000 rows spread over the file" in note for note in table.notes)
         np.testing.assert_allclose(table.X.read(0, 6000), table.encoder.encode(cells_of(frame)), atol=1e-12)
         whole = TableEncoder.of(cells_of(frame))
@@ -662,7 +661,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
     frame.loc[8000, "x"] = np.nan
-    with open_table(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
+    with read(write(frame, tmp_path, "parquet"), memory_budget=1e4) as table:
         X = table.X.read(0, 9000)
     assert table.encoder.blocks["x"] == slice(0, 2)
     assert np.flatnonzero(X[:, 1]).tolist() == [8000]
@@ -671,7 +670,7 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
 def test_large_file_is_fitted_in_passes_and_answers_for_new_files(tmp_path):
     frame = customers(4000, missing=0.1).drop(columns="age_months")
     path = write(frame, tmp_path, "csv")
-    model = MOSAIC(8, strategy="sketch", n_initial=100).fit(path)
+    model = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(path)
     np.testing.assert_array_equal(model.predict(path), model.labels_)
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
     new = frame.drop(columns="customer_id").head(50).assign(city="Reykjavík", signup=None)
@@ -696,7 +695,7 @@ def test_rows_with_missing_numbers_are_dropped_if_asked_for(tmp_path):
     frame = customers(500).drop(columns="age_months")
     frame.loc[[3, 7], "age"] = None
     frame.loc[9, "city"] = None
-    with open_table(write(frame, tmp_path, "csv"), drop_missing=True) as table:
+    with read(write(frame, tmp_path, "csv"), drop_missing=True) as table:
         assert table.n == 498
         assert table.numbers([2, 3, 7]).tolist() == [2, 4, 9]
         np.testing.assert_allclose(table.X, table.encoder.encode(cells_of(frame.drop(index=[3, 7]))), atol=1e-12)
@@ -707,7 +706,7 @@ def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
     amounts = [f"${amount:,.2f}" for amount in rng.permutation(np.arange(200) * 173.37 + 5)]
     days = pd.date_range("2020-01-01", periods=200).strftime("%d.%m.%Y")
     frame = pd.DataFrame({"amount": amounts, "day": rng.permutation(days), "kind": rng.choice(["a", "b"], 200)})
-    with open_table(write(frame, tmp_path, "csv")) as table:
+    with read(write(frame, tmp_path, "csv")) as table:
         assert table.id_name is None
         assert table.feature_names == ["amount", "day", "kind"]
 
@@ -801,4 +800,4 @@ def test_a_table_without_a_column_that_says_something_is_refused_with_the_reason
 
 def test_parameters_of_other_kernels_are_checked_too():
     with pytest.raises(InvalidInputError, match="coef0 must be a finite number"):
-        MOSAIC(2, coef0=[]).fit(np.eye(4))
+        MOSAIC(2, kernel=Polynomial(coef0=[])).fit(np.eye(4))

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
-from mosaic.inspection import card, explain, summary
-from mosaic.report import report_html
-from mosaic.rows import open_table
+from mosaic.rows import read
+from mosaic.show import explain, report_html
+from mosaic.show.card import card
 
 N = 120
 
@@ -81,9 +81,9 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
     model = MOSAIC(9).fit(path, **ARGUMENTS)
     np.testing.assert_array_equal(model.representative_indices_, expected)
     assert str(model.explain("C17")).startswith("C17 (row 17): chosen")
-    with open_table(path, group="segment", weight="weight") as table:
+    with read(path, group="segment", weight="weight") as table:
         np.testing.assert_array_equal(MOSAIC(9).fit(table, **ARGUMENTS).representative_indices_, expected)
-    with open_table(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
+    with read(path) as table, pytest.raises(InvalidInputError, match=r"Open it with .*group='segment'"):
         MOSAIC(9).fit(table, groups="segment")
     with pytest.raises(InvalidInputError, match=r"no row has 'C999' in column 'customer_id'"):
         MOSAIC(9).fit(path, must_include=["C999"])
@@ -92,7 +92,7 @@ def test_a_file_and_an_open_table_know_names_too(tmp_path):
 def test_a_fit_by_passes_keeps_the_names_of_the_rows_that_it_keeps(tmp_path):
     path = tmp_path / "people.csv"
     by_column(people()).to_csv(path, index=False)
-    model = MOSAIC(5, strategy="sketch", n_initial=50, scale=False).fit(path, must_include=["C17"])
+    model = MOSAIC(5, algorithm=Sketch(n_initial=50), scale=False).fit(path, must_include=["C17"])
     row = int(model.representative_indices_[0])
     assert row == 17
     assert model.explain("C17").name == "C17"
@@ -134,8 +134,8 @@ def test_where_names_come_from():
 def test_whole_numbers_are_row_numbers_and_text_is_a_name():
     frame = people()[["height", "age"]].set_axis(range(50, 50 + N), axis=0)
     model = MOSAIC(5).fit(frame)
-    assert model.explain(60).index == 60
-    assert model.explain("60").index == 10
+    assert model.explain(60).row == 60
+    assert model.explain("60").row == 10
     assert str(model.explain("60")).startswith("60 (row 10): ")
     assert MOSAIC(5).fit(frame, must_include=["60", 3]).representative_indices_[:2].tolist() == [10, 3]
     with pytest.raises(
@@ -184,9 +184,8 @@ def test_a_detector_knows_names_and_weights():
 def test_names_are_shown_in_summaries_cards_and_reasons():
     model = MOSAIC(5).fit(by_index(people()[["height", "age"]]))
     pick = int(model.representative_indices_[0])
-    facts = summary(model, certificate=False)
-    assert facts.representatives[0].name == f"C{pick}"
-    assert f">C{pick}</td>" in card(model)
+    assert model.facts_.picks[0].name == f"C{pick}"
+    assert f">C{pick}</td>" in card(model.facts_)
     other = next(row for row in range(N) if model.explain(row).status == "represented")
     told = model.explain(other)
     assert f"C{told.represented_by} (row {told.represented_by}) stands for it" in told.reason
@@ -194,14 +193,14 @@ def test_names_are_shown_in_summaries_cards_and_reasons():
 
 def test_a_pickled_model_keeps_its_names():
     model = pickle.loads(pickle.dumps(MOSAIC(5).fit(by_index(people()[["height", "age"]]))))
-    assert model.explain("C9").index == 9
+    assert model.explain("C9").row == 9
 
 
 def test_a_precomputed_similarity_with_an_index_has_names():
     X = people()[["height", "age"]].to_numpy()
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 200)
     model = MOSAIC(5, kernel="precomputed").fit(pd.DataFrame(K, index=called(), columns=called()), must_include=["C8"])
-    assert model.explain("C8").rank == 0
+    assert model.explain("C8").rank == 1
 
 
 def test_warnings_of_fit_are_at_the_line_of_the_user():

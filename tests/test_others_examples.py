@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from cli_runs import run
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector
-from mosaic.rows import open_table
+from mosaic.rows import read
 
 pytestmark = [
     pytest.mark.slow,
@@ -196,7 +196,7 @@ def test_embeddings_in_a_column(X, expected):
     data = library("datasets").Dataset.from_dict(
         {"text": [f"document {i}" for i in range(200)], "embedding": X.tolist()}
     )
-    with open_table(data, embedding="embedding") as table:
+    with read(data, embedding="embedding") as table:
         assert MOSAIC(5).fit(table).representative_indices_.tolist() == expected
     assert MOSAIC(5).fit(data.with_format("numpy")[:]["embedding"]).representative_indices_.tolist() == expected
     with pytest.raises(InvalidInputError, match="embedding='embedding'"):

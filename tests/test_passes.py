@@ -14,8 +14,7 @@ from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_a
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
-from mosaic.sketch.engine import map_run, merge_last, merge_runs
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource, map_run, merge_last, merge_runs
 
 N = 3 * BLOCK_ROWS + 1234
 X = np.random.default_rng(0).normal(size=(N, 3))

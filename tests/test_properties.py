@@ -190,12 +190,12 @@ def test_more_than_there_are_is_refused_with_the_arithmetic(X):
 
 
 @property_test
-@given(points(), st.sampled_from(["auto", 0.05, 0.2, 0.5]), st.sampled_from(["auto", "paper"]))
-def test_flagged_outlier_is_never_a_representative(X, contamination, mode):
-    model = MOSAIC(contamination=contamination, mode=mode).fit(X)
+@given(points(), st.sampled_from(["auto", 0.05, 0.2, 0.5]), st.sampled_from([None, "paper"]))
+def test_flagged_outlier_is_never_a_representative(X, contamination, algorithm):
+    model = MOSAIC(contamination=contamination, algorithm=algorithm).fit(X)
     assert not model.is_outlier_[model.representative_indices_].any()
     low = model.effective_count_ < model.outlier_threshold_
-    if mode == "auto" and contamination == "auto":  # rows are kept whose neighbours are near
+    if algorithm is None and contamination == "auto":  # rows are kept whose neighbours are near
         assert not (model.is_outlier_ & ~low).any()
     else:
         np.testing.assert_array_equal(model.is_outlier_, low)
@@ -372,7 +372,7 @@ def test_rows_without_weight_are_as_good_as_absent(X, data):
 @given(points(distinct=True, kinds=["cloud"]), st.integers(1, 4))
 def test_scale_of_similarities_does_not_matter(X, k):
     K = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1))
-    plain, scaled = (MOSAIC(k, kernel="precomputed", alpha=20.0).fit(factor * K) for factor in (1.0, 7.0))
+    plain, scaled = (MOSAIC(k, kernel="precomputed").fit(factor * K) for factor in (1.0, 7.0))
     np.testing.assert_array_equal(scaled.representative_indices_, plain.representative_indices_)
     np.testing.assert_array_equal(scaled.labels_, plain.labels_)
     np.testing.assert_array_equal(scaled.is_outlier_, plain.is_outlier_)
@@ -410,8 +410,6 @@ def test_other_thresholds_give_what_a_fresh_fit_gives(X, data):
                 {"outliers": "keep"},
                 {"outliers": "report"},
                 {"outliers": "report", "contamination": 0.5},
-                {"diversity": 0.05},
-                {"diversity": 0.6},
             ]
         )
     )
@@ -440,11 +438,18 @@ def test_another_number_gives_what_a_fresh_fit_with_it_gives(X, data):
 @property_test
 @given(
     points(),
-    st.sampled_from([{"op_threshold": 0.9}, {"diversity": 0.5}, {"n_representatives": 2}, {"outliers": "keep"}]),
+    st.sampled_from(
+        [
+            {"algorithm__op_threshold": 0.9},
+            {"algorithm__diversity": 0.5},
+            {"n_representatives": 2},
+            {"outliers": "keep"},
+        ]
+    ),
 )
 def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):
-    model = MOSAIC(mode="paper").fit(X)
-    expected = outcome(lambda: MOSAIC(mode="paper", **changes).fit(X))
+    model = MOSAIC(algorithm="paper").fit(X)
+    expected = outcome(lambda: MOSAIC(algorithm="paper").set_params(**changes).fit(X))
     same(outcome(lambda: model.rethreshold(**changes)), expected)
 
 

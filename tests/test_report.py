@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, Sketch, datasets
 from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import card
+from mosaic.facts import Facts, ranks
+from mosaic.facts import facts as facts_module
+from mosaic.facts import map as facts_map
 from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
-from mosaic.report import report_html, write_report
-from mosaic.report._ranking import FittedPoints, ranking_of
 from mosaic.rows.images import thumbnail, thumbnails
+from mosaic.show import report_html, write_report
 
 pytest.importorskip("jinja2")
 
@@ -166,9 +167,10 @@ def test_copies_are_counted_and_shown_once():
     assert sum(rows for _, rows in facts["moves"][0]) == 180
 
 
-def test_many_points_are_thinned_and_all_low_ones_shown():
+def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
+    monkeypatch.setattr(facts_module, "MOST_POINTS", 400)
     model = MOSAIC(10).fit(datasets.swiss_roll(3000))
-    facts = facts_of(model, certificate=False, max_points=400)
+    facts = facts_of(model, certificate=False)
     shown = unpacked(facts["map"]["row"], "u4")
     assert facts["map"]["n"] == len(shown) == 400
     assert facts["map"]["of"] == 3000
@@ -200,7 +202,7 @@ def test_must_include_rows_are_never_outliers_of_the_page(blobs):
 
 
 def test_paper_mode_ranks_only_the_representatives(blobs):
-    facts = facts_of(MOSAIC(mode="paper", alpha=20.0).fit(blobs.X), certificate=False)
+    facts = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(blobs.X), certificate=False)
     assert len(facts["ranking"]) == facts["k"]
     assert facts["suggested"] is None
 
@@ -237,7 +239,7 @@ def test_gross_outliers_do_not_flatten_the_map():
 
 def test_a_fit_by_passes_is_reported_in_rows_of_the_data(tmp_path):
     X = datasets.swiss_roll(3000).astype(np.float32)
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
     facts = facts_of(model)
     assert facts["scaled"]
     assert [entry["row"] for entry in facts["ranking"][:10]] == model.representative_indices_.tolist()
@@ -344,8 +346,9 @@ def test_coverage_at_k_is_that_of_the_model(blobs, outliers):
     assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
 
 
-def test_coverage_of_a_sample_is_that_of_the_model_at_k(model, facts):
-    coverage = ranking_of(FittedPoints(model.selection_, most_multiplications=0)).coverage
+def test_coverage_of_a_sample_is_that_of_the_model_at_k(monkeypatch, model, facts):
+    monkeypatch.setattr(ranks, "MOST_MULTIPLICATIONS", 0)
+    coverage = Facts(model).ranking.coverage
     assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
     assert coverage.tolist() == sorted(coverage)
     assert len(coverage) == len(facts["coverage"])
@@ -377,12 +380,12 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
 
 
 def test_paper_mode_in_a_narrow_kernel_has_a_report(blobs):
-    facts = facts_of(MOSAIC(5, mode="paper", gamma=1e6).fit(blobs.X), certificate=False)
+    facts = facts_of(MOSAIC(5, algorithm="paper", gamma=1e6).fit(blobs.X), certificate=False)
     assert facts["n_outliers"] == 0
 
 
 def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(datasets.swiss_roll(3000).astype(np.float32))
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(datasets.swiss_roll(3000).astype(np.float32))
     facts = facts_of(pickle.loads(pickle.dumps(model)))
     assert facts["certificate"]["excess"] is None
     assert any("There is no certificate" in note for note in facts["settings"]["notes"])
@@ -391,7 +394,7 @@ def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
 def test_an_excess_above_a_hundred_percent_is_not_mentioned(blobs):
     model = MOSAIC(1, kernel="linear", outliers="keep").fit(blobs.X)
     assert model.certificate_.excess > 1
-    assert "provably" not in card(model)
+    assert "provably" not in model.facts_.sentence
     assert "e+" not in str(model.certificate_)
 
 
@@ -430,12 +433,6 @@ def test_no_columns_names_or_pictures_make_the_page_large(n):
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 3_000_000
-
-
-@pytest.mark.parametrize("points", [0, -1, 2.5, "a", True])
-def test_max_points_is_checked(model, points):
-    with pytest.raises(InvalidInputError, match="max_points"):
-        report_html(model, max_points=points)
 
 
 def test_distant_rows_do_not_flatten_the_map_where_outliers_are_kept():
@@ -479,7 +476,7 @@ def test_page_of_a_detector_is_that_of_the_selector_without_representatives(blob
     assert len(found["lowest"]) == 300
     for part in ('id="picks"', 'id="number"', 'id="k-range"', 'id="proof"'):
         assert part not in page
-    assert facts_of(model, representatives=False)["lowest"] == found["lowest"]
+    assert facts_of(model, facts=Facts(model, outliers_only=True))["lowest"] == found["lowest"]
 
 
 def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
@@ -494,8 +491,8 @@ def test_nearest_rows_that_belong_are_beside_outliers_without_columns(blobs):
 def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
     X = datasets.swiss_roll(3000).astype(np.float32)
     X[7] = 900.0
-    model = MOSAIC(10, strategy="sketch", n_initial=100).fit(X)
-    page = report_html(model, representatives=False)
+    model = MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X)
+    page = report_html(model, facts=Facts(model, outliers_only=True))
     found = facts_in(page)
     assert (found["scaled"], found["k"]) == (True, 0)
     assert "The data was read in passes. The page shows the" in page
@@ -522,7 +519,7 @@ def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_ch
 def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeypatch):
     from sklearn.manifold import trustworthiness
 
-    monkeypatch.setattr("mosaic.inspection.projection.MOST_MOVED", 300)
+    monkeypatch.setattr(facts_map, "MOST_MOVED", 300)
     X = datasets.swiss_roll(900)
     shown = facts_of(MOSAIC(10).fit(X), certificate=False)["map"]
     Y = np.column_stack([unpacked(shown[axis], "u2") for axis in "xy"]).astype(float)
@@ -531,14 +528,14 @@ def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeyp
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     pytest.importorskip("pyarrow")
-    from mosaic.rows import open_table
+    from mosaic.rows import read
 
     X = datasets.swiss_roll(100).astype(str).tolist()
     X[0][1] = X[5][2] = ""
     (tmp_path / "holes.csv").write_text("a,b,c\n" + "\n".join(",".join(row) for row in X))
-    with open_table(tmp_path / "holes.csv", drop_missing=True) as table:
+    with read(tmp_path / "holes.csv", drop_missing=True) as table:
         model = MOSAIC(5).fit(table.X)
-        facts = facts_of(model, table=table, certificate=False)
+        facts = facts_of(model, facts=Facts(model, table), certificate=False)
     rows = [entry["row"] for entry in facts["ranking"][:5]]
     shift = 1 + (model.representative_indices_ >= 4)
     assert rows == (model.representative_indices_ + shift).tolist()

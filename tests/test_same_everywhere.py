@@ -57,9 +57,9 @@ def test_rows_are_sampled_and_outliers_are_found(expected):
 
 def test_arrays_by_passes_and_memory_maps(expected, tmp_path):
     np.save(tmp_path / "X.npy", X)
-    assert facts(MOSAIC(10, strategy="sketch").fit(X)) == expected
+    assert facts(MOSAIC(10, algorithm="sketch").fit(X)) == expected
     assert facts(MOSAIC(10).fit(np.load(tmp_path / "X.npy", mmap_mode="r"))) == expected
-    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.npy")) == expected
+    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy")) == expected
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -70,10 +70,10 @@ def test_files_of_tables(expected, tmp_path, piece):
     in_memory = facts(MOSAIC(10).fit(frame))
     assert {**in_memory, "reasons": None} == {**expected, "reasons": None}
     frame.to_parquet(tmp_path / "X.parquet", row_group_size=piece)
-    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.parquet")) == in_memory
+    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.parquet")) == in_memory
     if piece == PIECES[0]:
         frame.to_csv(tmp_path / "X.csv", index=False)
-        assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.csv")) == in_memory
+        assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.csv")) == in_memory
         assert facts(MOSAIC(10).fit(tmp_path / "X.csv")) == in_memory
 
 
@@ -82,7 +82,7 @@ def test_stored_arrays(expected, tmp_path, piece):
     zarr = pytest.importorskip("zarr")
     array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(piece, 2), dtype=X.dtype)
     array[:] = X
-    assert facts(MOSAIC(10, strategy="sketch").fit(tmp_path / "X.zarr")) == expected
+    assert facts(MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.zarr")) == expected
 
 
 @pytest.mark.parametrize("piece", PIECES)
@@ -135,7 +135,7 @@ def test_constraints(tmp_path):
     }
     np.save(tmp_path / "X.npy", X)
     ours = MOSAIC(10).fit(X, **demanded)
-    theirs = MOSAIC(10, strategy="sketch").fit(tmp_path / "X.npy", **demanded)
+    theirs = MOSAIC(10, algorithm="sketch").fit(tmp_path / "X.npy", **demanded)
     assert facts(theirs) == facts(ours)
     assert {11, 9101} <= set(ours.representative_indices_.tolist())
     assert (np.array(demanded["groups"])[ours.representative_indices_] == "rare").sum() == 4

@@ -15,10 +15,9 @@ import pytest
 import scipy.sparse as sp
 
 import mosaic
-from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, datasets
+from mosaic import MOSAIC, EffectiveCount, MOSAICOutlierDetector, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain
-from mosaic.report import report_html
+from mosaic.show import explain, report_html
 
 X = np.vstack([np.random.default_rng(0).normal(size=(295, 5)), 9.0 * np.random.default_rng(1).normal(size=(5, 5))])
 NEW = np.random.default_rng(2).normal(size=(40, 5)) * np.linspace(0.1, 6.0, 40)[:, None]
@@ -41,10 +40,9 @@ FITS = {
     "precomputed": lambda: (MOSAIC(7, kernel="precomputed").fit(K), K[:30]),
     "sparse": lambda: (MOSAIC(7).fit(WORDS), WORDS[:30]),
     "directions": lambda: (MOSAIC(7).fit(np.random.default_rng(5).normal(size=(200, 64))), np.ones((2, 64))),
-    "low rank": lambda: (MOSAIC(7, strategy="low-rank", max_rank=40).fit(X), NEW),
-    "passes": lambda: (MOSAIC(7, strategy="sketch", n_initial=40).fit(X), NEW),
-    "paper": lambda: (MOSAIC(7, mode="paper", gamma=0.1).fit(X), NEW),
-    "paper by passes": lambda: (MOSAIC(7, mode="paper", gamma=0.1, strategy="sketch", n_initial=40).fit(X), NEW),
+    "passes": lambda: (MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X), NEW),
+    "paper": lambda: (MOSAIC(7, algorithm="paper", gamma=0.1).fit(X), NEW),
+    "paper by passes": lambda: (MOSAIC(7, algorithm=Paper(sketch=Sketch(n_initial=40)), gamma=0.1).fit(X), NEW),
     "detector": lambda: (MOSAICOutlierDetector(min_group=2).fit(X), NEW),
     "sampler": lambda: (MOSAICSampler(7, random_state=np.random.default_rng(1)).fit(X), NEW),
 }
@@ -173,7 +171,7 @@ def test_loaded_model_writes_the_same_report_and_is_changed_like_a_fresh_one(mod
 
 
 def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
-    fitted = MOSAIC(7, strategy="sketch", n_initial=40).fit(X)
+    fitted = MOSAIC(7, algorithm=Sketch(n_initial=40)).fit(X)
     fitted.save(tmp_path / "unsolved.mosaic")
     with pytest.raises(InvalidInputError, match="the encoding is not kept"):
         _ = mosaic.load(tmp_path / "unsolved.mosaic").influence_
@@ -193,13 +191,19 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
 def needed(model):
     """Bytes of picks, references and factors that predictions are computed from."""
     counting = model.selection_.material.counting
-    arrays = [counting.reference.X, model.selection_.chosen_kernel.X, counting.weights, counting.strengths, counting.complement]
+    arrays = [
+        counting.reference.X,
+        model.selection_.chosen_kernel.X,
+        counting.weights,
+        counting.strengths,
+        counting.complement,
+    ]
     return sum(array.nbytes for array in arrays)
 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, strategy="sketch")],
+    [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, algorithm="sketch")],
     ids=["in memory", "detector", "passes"],
 )
 def test_pickles_and_files_are_not_much_larger_than_what_predictions_need(make, tmp_path):
@@ -368,15 +372,15 @@ def test_names_and_cells_of_a_table_are_kept(tmp_path):
     data = datasets.blobs_with_gross_outliers()
     lines = [f"p{i},{x},{y},note {i}" for i, (x, y) in enumerate(data.X.tolist())]
     (tmp_path / "points.csv").write_text("\n".join(["id,x,y,note", *lines]))
-    with mosaic.rows.open_table(tmp_path / "points.csv", columns=["x", "y"]) as table:
+    with mosaic.read(tmp_path / "points.csv", columns=["x", "y"]) as table:
         model = MOSAIC(5).fit(table)
         model.save(tmp_path / "points.mosaic", table=table)
     loaded = mosaic.load(tmp_path / "points.mosaic")
-    kept = loaded.kept_rows_.table()
+    kept = loaded.kept_rows_.as_rows()
     assert kept.names([7, 399]) == ["p7", "p399"]
     assert kept.find("p42") == 42
     row = int(model.representative_indices_[0])
-    assert kept.rows([row]).to_pylist() == [
+    assert kept.cells([row]).to_pylist() == [
         {"id": f"p{row}", "x": data.X[row, 0], "y": data.X[row, 1], "note": f"note {row}"}
     ]
     loaded.save(tmp_path / "again.mosaic")

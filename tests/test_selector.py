@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, datasets, metrics
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, datasets, metrics
 from mosaic.choosing.choose import Chooser
 from mosaic.kernels import make_kernel
 
@@ -136,24 +136,6 @@ def test_support_that_is_asked_for_does_not_make_outliers():
     np.testing.assert_array_equal(model.is_outlier_, MOSAIC(5).fit(CLOUD).is_outlier_)
 
 
-@pytest.mark.parametrize("number", [{"n_representatives": 10}, {}, {"coverage": 0.5}])
-def test_representatives_are_as_different_as_asked_for(number):
-    model = MOSAIC(diversity=0.4, **number).fit(CLOUD)
-    K = rbf_kernel(CLOUD[model.representative_indices_], gamma=model.gamma_)
-    distances = 1.0 - K[np.triu_indices(len(K), 1)]  # 1 − 2k_ij/(k_ii + k_jj), where k_ii = 1
-    assert len(distances)
-    assert distances.min() >= 0.4
-    similarity, free = make_kernel(CLOUD, "rbf", gamma=model.gamma_), MOSAIC(20).fit(CLOUD).representative_indices_
-    assert metrics.diversity(similarity, free) < 0.4
-
-
-def test_more_representatives_than_can_differ_so_much_are_refused():
-    with pytest.raises(
-        InvalidInputError, match=r"100 representatives are asked for, but after \d+ no .* diversity=0.9"
-    ):
-        MOSAIC(100, diversity=0.9).fit(CLOUD)
-
-
 def test_quotas_say_how_many_if_nothing_else_does():
     halves = np.arange(200) % 2
     model = MOSAIC().fit(CLOUD, groups=halves, quotas={0: 3, 1: 4})
@@ -194,7 +176,7 @@ def test_declared_share_is_flagged_the_oddest_first(share):
 def test_outlier_probability_is_the_measure_of_the_paper():
     """OP = (n‖r‖_∞ − ‖r‖₁) / ((n − 1)‖r‖_∞) of the rows of R, written out."""
     K = rbf_kernel(GROSS.X, gamma=1.0)
-    model = MOSAIC(10, mode="paper", kernel="precomputed", alpha=20.0, outliers="keep", tol=1e-7).fit(K)
+    model = MOSAIC(10, algorithm=Paper(alpha=20.0), kernel="precomputed", outliers="keep", tol=1e-7).fit(K)
     encoding = mosaic.solve(K, kernel="precomputed", alpha=20.0, tol=1e-7)
     rows = np.flatnonzero(encoding.influence)
     R = np.abs(encoding.rows(rows))
@@ -339,32 +321,32 @@ def naive_algorithm_1(K, encoding, share, threshold):
 
 
 @pytest.mark.parametrize(
-    ("settings", "share", "threshold"),
+    ("paper", "outliers", "share", "threshold"),
     [
-        ({}, 0.95, 1 - 1 / 159),
-        ({"op_threshold": 0.97}, 0.95, 0.97),
-        ({"diversity": 0.7}, 0.7, 1 - 1 / 159),
-        ({"diversity": 1.0, "alpha": 30.0}, 1.0, 1 - 1 / 159),
-        ({"outliers": "keep"}, 0.95, 2.0),
+        (Paper(), "reject", 0.95, 1 - 1 / 159),
+        (Paper(op_threshold=0.97), "reject", 0.95, 0.97),
+        (Paper(diversity=0.7), "reject", 0.7, 1 - 1 / 159),
+        (Paper(diversity=1.0, alpha=30.0), "reject", 1.0, 1 - 1 / 159),
+        (Paper(), "keep", 0.95, 2.0),
     ],
 )
-def test_paper_mode_is_algorithm_1_as_written(settings, share, threshold):
+def test_paper_is_algorithm_1_as_written(paper, outliers, share, threshold):
     X = np.vstack([ROLL[:150] / 5.0, 100.0 * np.random.default_rng(0).normal(size=(10, 3))])
     K = rbf_kernel(X, gamma=0.5)
-    model = MOSAIC(mode="paper", kernel="precomputed", tol=1e-8, **settings).fit(K)
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=settings.get("alpha", 10.0), tol=1e-8)
+    model = MOSAIC(algorithm=paper, outliers=outliers, kernel="precomputed", tol=1e-8).fit(K)
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=paper.alpha or 10.0, tol=1e-8)
     expected, n_located, n_pruned = naive_algorithm_1(K, encoding, share, threshold)
     assert model.representative_indices_.tolist() == expected
     assert 0 < len(expected) <= n_located
     assert (n_pruned > 0) == (share < 1)
-    if settings.get("outliers") != "keep":
+    if outliers != "keep":
         assert not (model.representative_indices_ >= 150).any()
-    few = MOSAIC(4, mode="paper", kernel="precomputed", tol=1e-8, **settings).fit(K)
+    few = MOSAIC(4, algorithm=paper, outliers=outliers, kernel="precomputed", tol=1e-8).fit(K)
     assert few.representative_indices_.tolist() == expected[:4]
 
 
 def test_paper_mode_has_the_settings_of_later_work():
-    model = MOSAIC(mode="paper").fit(CLOUD)
+    model = MOSAIC(algorithm="paper").fit(CLOUD)
     assert model.alpha_ == pytest.approx(10.0)
     assert model.gamma_ == pytest.approx(1.0 / (10.0 * CLOUD.var(axis=0).mean() ** 2))
 
@@ -373,8 +355,8 @@ def test_paper_mode_has_the_settings_of_later_work():
     "constraint", [{"must_include": [0]}, {"exclude": [0]}, {"candidates": range(9)}, {"groups": [0, 1] * 100}]
 )
 def test_paper_mode_refuses_constraints(constraint):
-    with pytest.raises(InvalidInputError, match=r"knows no constraints\. Use mode='auto'"):
-        MOSAIC(mode="paper").fit(CLOUD, **constraint)
+    with pytest.raises(InvalidInputError, match=r"knows no constraints\. Leave algorithm at None"):
+        MOSAIC(algorithm="paper").fit(CLOUD, **constraint)
 
 
 # Rows out of anything

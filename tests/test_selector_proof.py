@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mosaic
-from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, metrics
+from mosaic import MOSAIC, MOSAICOutlierDetector, Paper, datasets, metrics
 from mosaic.choosing import CERTIFIED_GAP
 from mosaic.choosing.budget import DEFAULT_ALPHA
 from mosaic.kernels import make_kernel
@@ -59,9 +59,9 @@ def test_certificate_belongs_to_the_choice_and_follows_it():
     assert max(first.gap, second.gap) <= CERTIFIED_GAP
 
 
-@pytest.mark.parametrize("strength", [{}, {"alpha": 20.0}, {"alpha": 20.0, "mode": "paper"}])
-def test_certificate_is_refined_after_the_fit(strength):
-    model = MOSAIC(10, **strength).fit(DIGITS)
+@pytest.mark.parametrize("algorithm", [None, Paper(alpha=20.0)])
+def test_certificate_is_refined_after_the_fit(algorithm):
+    model = MOSAIC(10, algorithm=algorithm).fit(DIGITS)
     first = model.certificate_
     second = model.rethreshold(tol=1e-5).certificate_
     assert second.gap <= 1e-5 < first.gap
@@ -71,11 +71,10 @@ def test_certificate_is_refined_after_the_fit(strength):
 
 def test_solution_is_that_of_the_exact_layer():
     K = rbf_kernel(CLOUD, gamma=0.3)
-    settings = {"kernel": "precomputed", "alpha": 30.0, "tol": 1e-9}
-    model, encoding = MOSAIC(5, **settings).fit(K), mosaic.solve(K, **settings)
+    model = MOSAIC(5, algorithm=Paper(alpha=30.0), kernel="precomputed", tol=1e-9).fit(K)
+    encoding = mosaic.solve(K, kernel="precomputed", alpha=30.0, tol=1e-9)
     np.testing.assert_allclose(model.influence_, encoding.influence, atol=1e-3)
-    paper = MOSAIC(5, mode="paper", **settings).fit(K)
-    np.testing.assert_allclose(paper.effective_count_, encoding.effective_count, rtol=1e-3)
+    np.testing.assert_allclose(model.effective_count_, encoding.effective_count, rtol=1e-3)
     assert (model.lam_, model.alpha_) == (pytest.approx(encoding.lam), pytest.approx(30.0))
     assert model.certificate_.encoding.primal == pytest.approx(encoding.certificate.primal, rel=1e-8)
 
@@ -83,18 +82,15 @@ def test_solution_is_that_of_the_exact_layer():
 @pytest.mark.parametrize("solver", ["interior-point", "admm", "fista", "admm-paper"])
 def test_any_solver_serves(solver):
     X = CLOUD[:60]
-    model = MOSAIC(5, solver=solver, alpha=5.0, mode="paper", gamma=0.3).fit(X)
+    model = MOSAIC(5, algorithm=Paper(alpha=5.0, solver=solver), gamma=0.3).fit(X)
     assert model.certificate_.gap <= 1e-3
-    tight = MOSAIC(5, alpha=5.0, tol=1e-5, mode="paper", gamma=0.3).fit(X)
+    tight = MOSAIC(5, algorithm=Paper(alpha=5.0), tol=1e-5, gamma=0.3).fit(X)
     np.testing.assert_allclose(np.log(model.effective_count_), np.log(tight.effective_count_), atol=0.1)
 
 
 def test_unfinished_solution_is_announced():
-    model = MOSAIC(5, solver="fista", max_iter=3).fit(CLOUD)
-    with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.02"):
-        _ = model.certificate_
     with pytest.warns(mosaic.ConvergenceWarning, match="above the tolerance 0.001"):
-        MOSAIC(mode="paper", gamma=0.3, solver="fista", max_iter=3).fit(CLOUD)
+        MOSAIC(algorithm=Paper(solver="fista", max_iter=3), gamma=0.3).fit(CLOUD)
 
 
 # One program
@@ -121,7 +117,7 @@ def test_fit_and_predictions_do_not_solve_the_program_of_all_points_and_influenc
 
 
 def test_paper_mode_solves_the_program_of_all_points_in_the_fit():
-    model = MOSAIC(mode="paper", gamma=1e-3).fit(DIGITS)
+    model = MOSAIC(algorithm="paper", gamma=1e-3).fit(DIGITS)
     assert model.selection_.is_solved
     encoding = model.selection_.encoding
     assert model.certificate_.gap <= 1e-3
@@ -142,64 +138,3 @@ def test_certificate_is_for_the_kernel_that_the_picks_were_chosen_in(kernel):
     )
     assert certificate.bound <= certificate.error
     assert selection.encoding.kernel is selection.kernel
-
-
-# Starting from the fit before
-
-
-@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_second_fit_of_the_same_program_gives_the_same_answer(name):
-    X = SETS[name]
-    model = MOSAIC(20, warm_start=True).fit(X)
-    steps, encoding = model.n_iter_, model.selection_.encoding
-    cold = MOSAIC(10).fit(X)
-    warm = model.set_params(n_representatives=10).fit(X)
-    np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
-    np.testing.assert_array_equal(warm.labels_, cold.labels_)
-    np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-9)
-    assert warm.selection_.encoding is encoding
-    assert warm.n_iter_ == steps
-
-
-@pytest.mark.parametrize("name", ["roll", "gross", "cloud"])
-def test_warm_start_at_another_strength_proves_as_much_as_a_cold_one(name):
-    X = SETS[name]
-    warm = MOSAIC(20, warm_start=True).fit(X)
-    assert warm.n_iter_ >= 1  # nobody starts from a program that was not asked for
-    warm.set_params(alpha=120.0).fit(X)
-    cold = MOSAIC(20, alpha=120.0).fit(X)
-    first, second = warm.certificate_.encoding, cold.certificate_.encoding
-    assert max(first.gap, second.gap) <= 1e-3
-    assert max(first.dual, second.dual) <= min(first.primal, second.primal)  # both enclose the same optimum
-    np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ({"kernel": "polynomial", "coef0": 1.0}, {"coef0": 5.0}),
-        ({"kernel": "polynomial", "degree": 3}, {"degree": 2}),
-        ({"kernel": "diffusion"}, {"n_neighbors": 4}),
-        ({"kernel": "diffusion"}, {"diffusion_time": 1}),
-        ({"kernel": "rbf", "gamma": 0.1}, {"gamma": 0.2}),
-        ({"kernel": "rbf", "gamma": 0.1}, {"kernel": "laplacian"}),
-    ],
-)
-def test_another_kernel_is_no_warm_start(first, second):
-    model = MOSAIC(8, warm_start=True, **first).fit(CLOUD)
-    assert model.n_iter_ >= 1
-    model.set_params(**second).fit(CLOUD)
-    cold = MOSAIC(8, **{**first, **second}).fit(CLOUD)
-    np.testing.assert_allclose(model.effective_count_, cold.effective_count_, rtol=1e-12)
-    np.testing.assert_allclose(model.influence_, cold.influence_, rtol=1e-12)
-    np.testing.assert_array_equal(model.representative_indices_, cold.representative_indices_)
-
-
-def test_other_points_or_weights_are_no_warm_start():
-    for X, weights in ((CLOUD[::-1] + 1.0, None), (CLOUD, np.arange(200) % 3), (CLOUD[:90], None)):
-        warm = MOSAIC(8, warm_start=True).fit(CLOUD)
-        assert warm.n_iter_ >= 1
-        warm.fit(X, sample_weight=weights)
-        cold = MOSAIC(8).fit(X, sample_weight=weights)
-        np.testing.assert_array_equal(warm.representative_indices_, cold.representative_indices_)
-        np.testing.assert_allclose(warm.effective_count_, cold.effective_count_, rtol=1e-12)

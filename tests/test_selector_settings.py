@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, datasets
+from mosaic import MOSAIC, Diffusion, InvalidInputError, MemoryBudgetError, Paper, Polynomial, datasets
 from mosaic.choosing.budget import memory_needed
 
 GROSS = datasets.blobs_with_gross_outliers()
@@ -41,20 +41,19 @@ def test_small_budget_limits_the_rank_and_the_certificate_tells():
 
 
 @pytest.mark.parametrize("name", ["roll", "gross", "cloud", "digits"])
-def test_limits_of_rank_or_memory_change_the_certificate_and_nothing_else(name):
+def test_limits_of_memory_change_the_certificate_and_nothing_else(name):
     X = SETS[name]
     free = MOSAIC(10).fit(X)
     budget = memory_needed(len(X), 20, 8, X.shape[1])
-    for limits in ({"max_rank": 20}, {"memory_budget": budget}, {"strategy": "low-rank", "max_rank": 20}):
-        limited = MOSAIC(10, **limits).fit(X)
-        for attribute in ("representative_indices_", "is_outlier_", "effective_count_", "labels_", "coverage_"):
-            np.testing.assert_array_equal(getattr(limited, attribute), getattr(free, attribute), err_msg=attribute)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a rank of 20 proves little
-            rank = limited.certificate_.rank
-        assert rank == 20 if "max_rank" in limits else memory_needed(len(X), rank, 8, X.shape[1]) <= budget
-        assert limited.certificate_.error == pytest.approx(free.certificate_.error)
-        assert limited.certificate_.bound <= free.certificate_.error
+    limited = MOSAIC(10, memory_budget=budget).fit(X)
+    for attribute in ("representative_indices_", "is_outlier_", "effective_count_", "labels_", "coverage_"):
+        np.testing.assert_array_equal(getattr(limited, attribute), getattr(free, attribute), err_msg=attribute)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mosaic.ConvergenceWarning)  # a low rank proves little
+        rank = limited.certificate_.rank
+    assert memory_needed(len(X), rank, 8, X.shape[1]) <= budget
+    assert limited.certificate_.error == pytest.approx(free.certificate_.error)
+    assert limited.certificate_.bound <= free.certificate_.error
 
 
 def test_budget_may_be_text():
@@ -92,9 +91,9 @@ BAD = [
     ("coverage", "most", "got 'most'"),
     ("min_support", 0.5, "min_support must be a finite number >= 1 .*; got 0.5"),
     ("min_support", 1000, "min_support is more than all 200 points that belong .n_samples = 200.; got 1000"),
-    ("alpha", 1.0, "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
-    ("alpha", np.nan, "alpha must be a finite number > 1"),
-    ("lam", 0.0, "lam must be a finite number > 0; got 0"),
+    ("algorithm", Paper(alpha=1.0), "alpha must be a finite number > 1 .*; got 1.0. At 1 or below nothing is selected"),
+    ("algorithm", Paper(alpha=np.nan), "alpha must be a finite number > 1"),
+    ("algorithm", Paper(lam=0.0), "lam must be a finite number > 0; got 0"),
     ("kernel", "sigmoid", "kernel must be 'rbf', .*; got 'sigmoid'"),
     ("kernel", 3, "kernel must be 'rbf', .*; got 3"),
     ("gamma", -1.0, "gamma must be a finite number > 0.*; got -1"),
@@ -102,10 +101,10 @@ BAD = [
     ("outliers", "drop", "outliers must be 'reject', 'keep' or 'report'; got 'drop'"),
     ("contamination", 0.6, "between 0 and 0.5 .*; got 0.6"),
     ("contamination", "lots", "contamination must be .*; got 'lots'"),
-    ("diversity", 2.0, "diversity must be a finite number between 0 and 1 .*; got 2"),
-    ("mode", "fast", "mode must be 'auto' or 'paper'; got 'fast'"),
-    ("op_threshold", 0.5, "op_threshold is for mode='paper'; got 0.5"),
-    ("solver", "simplex", "solver must be 'auto', .*; got 'simplex'"),
+    ("algorithm", Paper(diversity=2.0), "diversity must be a finite number between 0 and 1 .*; got 2"),
+    ("algorithm", "fast", r"algorithm must be None, 'paper', 'sketch', Paper\(…\) or Sketch\(…\); got 'fast'"),
+    ("algorithm", Paper(sketch=3), r"sketch must be None or Sketch\(…\); got 3"),
+    ("algorithm", Paper(solver="simplex"), "solver must be 'auto', .*; got 'simplex'"),
     ("tol", 0.0, "tol must be a finite number > 0; got 0"),
     ("tol", "tight", "tol must be a finite number > 0; got 'tight'"),
     ("memory_budget", "2 elephants", "text such as 2GiB, 500MB or 1000000; got '2 elephants'"),
@@ -127,18 +126,18 @@ def test_bad_parameters_are_refused_with_the_value(name, value, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"alpha": 5.0, "lam": 1.0}, "give alpha or lam, not both; got alpha=5.0 and lam=1.0. Leave one"),
+        ({"algorithm": Paper(alpha=5.0, lam=1.0)}, "give alpha or lam, not both; got alpha=5.0 and lam=1.0. Leave one"),
         ({"n_representatives": 3, "coverage": 0.5}, "coverage=0.5 and n_representatives=3 each say how many"),
         ({"coverage": 0.5, "min_support": 3}, "coverage=0.5 and min_support=3 each say how many"),
         (
-            {"mode": "paper", "coverage": 0.5},
-            "coverage is not for mode='paper'; got 0.5. Use n_representatives, or mode='auto'",
+            {"algorithm": "paper", "coverage": 0.5},
+            "coverage is not for algorithm='paper'; got 0.5. Leave algorithm at None, or use n_representatives",
         ),
-        ({"mode": "paper", "op_threshold": 2.0}, "between 0 and 1 .*; got 2"),
-        ({"mode": "paper", "op_threshold": 0.0}, "nothing is left: .* Raise op_threshold"),
-        ({"kernel": "polynomial", "degree": 1.5}, "degree must be a whole number >= 1; got 1.5"),
-        ({"kernel": "polynomial", "coef0": -1.0}, "coef0 must be a finite number >= 0"),
-        ({"kernel": "diffusion", "n_neighbors": 0}, "n_neighbors must be a whole number >= 1; got 0"),
+        ({"algorithm": Paper(op_threshold=2.0)}, "between 0 and 1 .*; got 2"),
+        ({"algorithm": Paper(op_threshold=0.0)}, "nothing is left: .* Raise op_threshold"),
+        ({"kernel": Polynomial(degree=1.5)}, "degree must be a whole number >= 1; got 1.5"),
+        ({"kernel": Polynomial(coef0=-1.0)}, "coef0 must be a finite number >= 0"),
+        ({"kernel": Diffusion(n_neighbors=0)}, "n_neighbors must be a whole number >= 1; got 0"),
     ],
 )
 def test_parameters_that_exclude_one_another_are_refused(settings, message):

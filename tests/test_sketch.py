@@ -11,7 +11,7 @@ from mosaic.arrays.codes import row_codes
 from mosaic.arrays.linalg import times_triangle
 from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import draw_by_passes
-from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, Polynomial, make_kernel
+from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.encoding import DesignRows
 from mosaic.program.pose import Roles
 from mosaic.program.solve import encode
@@ -36,7 +36,7 @@ KERNELS = {
     "laplacian": Laplacian(X, 0.05),
     "linear": Linear(X),
     "cosine": make_kernel(X + 5.0, "cosine"),
-    "polynomial": Polynomial(X / 10.0, 1.0, 2, 1.0),
+    "polynomial": PolynomialKernel(X / 10.0, 1.0, 2, 1.0),
 }
 
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, datasets, solve
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch, datasets, solve
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
-from mosaic.inspection import summary
+from mosaic.facts import Facts
 from mosaic.metrics import unexplained
 
 
@@ -35,9 +35,9 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(n):
 
 def test_passes_use_the_threads_of_a_fit_and_the_answer_does_not_depend_on_their_number():
     X = datasets.swiss_roll(40_000)
-    one, three = (MOSAIC(20, strategy="sketch", n_initial=60, n_rounds=2, n_jobs=jobs).fit(X) for jobs in (1, 3))
+    one, three = (MOSAIC(20, algorithm=Sketch(n_initial=60, n_rounds=2), n_jobs=jobs).fit(X) for jobs in (1, 3))
     with using_threads(2):
-        default = MOSAIC(20, strategy="sketch", n_initial=60, n_rounds=2).fit(X)
+        default = MOSAIC(20, algorithm=Sketch(n_initial=60, n_rounds=2)).fit(X)
         _ = default.labels_, default.certificate_
     for other in (three, default):
         np.testing.assert_array_equal(one.representative_indices_, other.representative_indices_)
@@ -223,7 +223,7 @@ def test_the_library_has_one_thread_whoever_asks_and_from_whatever_thread():
             lambda: model.labels_,
             lambda: model.predict(X),
             lambda: model.explain(3),
-            lambda: summary(model),
+            lambda: Facts(model).to_dict(),
             lambda: unexplained(model.selection_.kernel, model.selection_.chosen),
         ):
             asked = len(seen)

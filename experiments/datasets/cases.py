@@ -12,8 +12,7 @@ from experiments.datasets import synthetic
 from experiments.datasets.contamination import Kind, outliers_of
 from experiments.datasets.natural import SOURCES, natural_images
 from experiments.datasets.real import Dataset, load
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 #: Most rows of a test part, and the share of a labelled set that it gets when the training part has no given size.

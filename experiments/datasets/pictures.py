@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from experiments.datasets import files
 from experiments.datasets.cases import Case
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 NAME, FILE = "msra_b", "msra_b_100_originals.zip"

@@ -14,8 +14,7 @@ from sklearn.datasets import load_digits
 
 from experiments.datasets import files, synthetic
 from experiments.datasets.files import Arrays
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
 
 #: Points that ``load`` draws from a manifold; cases draw their own.

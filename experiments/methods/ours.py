@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 from experiments.methods import Detector, Picks, Scores, Selector
-from mosaic import MOSAIC, ConvergenceWarning, MOSAICOutlierDetector, SelectionWarning
+from mosaic import MOSAIC, ConvergenceWarning, MOSAICOutlierDetector, Paper, SelectionWarning, Sketch, path
 from mosaic.kernels import EffectiveCount
 
 
@@ -23,6 +23,14 @@ def select(X: Any, k: int, seed: int, **parameters: Any) -> Picks:
         warnings.simplefilter("ignore", SelectionWarning)
         model = MOSAIC(k, random_state=seed, **parameters).fit(X)
     return Picks(model.representative_indices_, f"{int(model.is_outlier_.sum())} flagged")
+
+
+def select_greedily(X: Any, k: int, seed: int) -> Picks:
+    """The nested sets of the curve, without exchanges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SelectionWarning)
+        curve = path(X, max_representatives=k, random_state=seed)
+    return Picks(curve.at(k), f"{int(curve.model.is_outlier_.sum())} flagged")
 
 
 def with_constants(method: Callable[..., Any], constants: Mapping[str, Any], *args: Any) -> Any:
@@ -40,7 +48,7 @@ def _no_doubt(count: float, others: Any) -> float:
 
 def select_like_the_paper(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: Any = "auto") -> Picks:
     """Algorithm 1: at most k of the rows that are located, novel and no outliers, by influence."""
-    model = MOSAIC(k, mode="paper", alpha=alpha, gamma=_bandwidth(gamma), random_state=seed).fit(X)
+    model = MOSAIC(k, algorithm=Paper(alpha=alpha), gamma=_bandwidth(gamma), random_state=seed).fit(X)
     return Picks(model.representative_indices_, f"{len(model.representative_indices_)} of {k}")
 
 
@@ -55,12 +63,7 @@ def select_by_candidates(X: Any, k: int, seed: int, alpha: float = 10.0, gamma: 
     r = min(n, max(FEWEST_CANDIDATES, n // 10))
     model = MOSAIC(
         k,
-        mode="paper",
-        strategy="sketch",
-        n_initial=r,
-        n_added=max(r // 10, 1),
-        n_rounds=ROUNDS,
-        alpha=alpha,
+        algorithm=Paper(alpha=alpha, sketch=Sketch(n_initial=r, n_added=max(r // 10, 1), n_rounds=ROUNDS)),
         gamma=_bandwidth(gamma),
         random_state=seed,
     ).fit(X)
@@ -85,7 +88,7 @@ def detect_like_the_paper(X: Any, seed: int, alpha: float = 10.0, gamma: Any = "
     gamma = _bandwidth(gamma)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # beyond that
-        model = MOSAIC("auto", mode="paper", alpha=alpha, gamma=gamma, max_rank=WHOLE, random_state=seed).fit(X)
+        model = MOSAIC("auto", algorithm=Paper(alpha=alpha, max_rank=WHOLE), gamma=gamma, random_state=seed).fit(X)
     return Scores(model.outlier_probability_, model.is_outlier_)
 
 
@@ -116,11 +119,11 @@ DETECTORS = (
     Detector("MOSAIC", "ours", detect, largest=10_000_000),
     Detector("MOSAIC (paper)", "ours", detect_like_the_paper, DETECTOR_SETTINGS, largest=5000),
 )
-#: Each rule taken away, or its constant changed. A given diversity turns exchanges off, and 0 leaves all else as it is.
+#: Each rule taken away, or its constant changed.
 #: Constants are changed where the rules read them, for the time of one run.
 SELECTOR_VARIANTS = (
     Selector("no rejection", "ours", partial(select, outliers="keep")),
-    Selector("greedy", "ours", partial(select, diversity=0.0)),
+    Selector("greedy", "ours", select_greedily),
     Selector("unscaled", "ours", partial(select, scale=False)),
     Selector("narrow", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 12})),
     Selector("wide", "ours", partial(with_constants, select, {"choosing.geometry.RESEMBLED_SHARE": 1 / 3})),

@@ -18,8 +18,8 @@ from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import equal_rows
 from mosaic.exceptions import MosaicError
 from mosaic.kernels import RBF
-from mosaic.program.admm import ADMM
 from mosaic.program.factor import factorize
+from mosaic.program.first_order import ADMM
 from mosaic.program.loop import run
 from mosaic.program.problem import RowProgram
 
@@ -35,7 +35,7 @@ PATIENCE = 60.0
 
 
 def gamma_of(X: FloatArray) -> float:
-    """γ = 1/σ², σ² = 10·s², s the mean over features of the variance of the distinct rows, as in ``mode="paper"``."""
+    """γ = 1/σ², σ² = 10·s², s the mean over features of the variance of the distinct rows, as in ``algorithm="paper"``."""
     distinct = X[equal_rows(X).first]
     s = float(distinct.var(axis=0).mean()) if len(distinct) > 1 else 0.0
     return 0.1 / s**2 if s > 0 else 1.0
@@ -45,7 +45,7 @@ def program_of(X: FloatArray) -> RowProgram:
     """min_R lam/2 ‖Fᵀ − Fᵀ R‖² + Σ_j ‖r_j‖, K = F Fᵀ to rounding, lam = 10 / max_j ‖K_j‖: the unknown is n×n."""
     kernel = RBF(X, gamma_of(X))
     lam = ALPHA / float(np.linalg.norm(square(kernel), axis=0).max())
-    F = np.asarray(factorize(kernel, method="exact").F, np.float64)
+    F = np.asarray(factorize(kernel, tol=0.0).F, np.float64)
     return RowProgram(F, np.ascontiguousarray(F.T), lam)
 
 

@@ -41,7 +41,7 @@ KINDS = ("reproduced", "in some readings", "not reproduced", "cannot be told", "
 INTRODUCTION = """\
 # Results
 
-What the paper claims, in its own words, and what came out when we ran it. `mode="paper"` is its algorithm as written, beside
+What the paper claims, in its own words, and what came out when we ran it. `algorithm="paper"` is its algorithm as written, beside
 the best of the methods it compares with; MOSAIC() is this library with its defaults. What the text leaves open is tried as a
 range, and a claim counts as reproduced only if it holds in all of it."""
 FOOT = f"""\
@@ -52,7 +52,7 @@ Rules, readings and all tables are in the [details]({DETAILS}). Everything is ma
 
 Our own comparison, on more sets than the paper has, with {{contestants}}: [how well we choose]({CHOOSING})."""
 RULES = f"""\
-- A claim is about {HERO}, which is `mode="paper"`, against what the paper compares with: {", ".join(SELECTION_RIVALS)} for
+- A claim is about {HERO}, which is `algorithm="paper"`, against what the paper compares with: {", ".join(SELECTION_RIVALS)} for
   selection, {", ".join(DETECTION_RIVALS)} for detection. M-kmeans, FDR and RML are surrogates: definitions of them could not be
   found. Where only a surrogate is as good, this says nothing about the original, and the reading stays open.
 - A method with settings gets the best of them on other data: another draw of a manifold, another part of a split, another
@@ -61,7 +61,7 @@ RULES = f"""\
 - Numbers are means over runs ± their standard deviation, all from `experiments/judge.py`. Bold is the best mean of a column."""
 TIERS = """\
 - **ours**: MOSAIC is `MOSAIC()`, the defaults of this library; MOSAIC (paper) is the paper's algorithm as written,
-  `mode="paper"`; MOSAIC (paper, scalable) its variant for many points, `strategy="sketch"`.
+  `algorithm="paper"`; MOSAIC (paper, scalable) its variant for many points, `algorithm="sketch"`.
 - **paper**: a baseline of the paper, or of the work that it builds on, whose definition is known.
 - **surrogate**: a stand-in for a baseline whose definition could not be found.
 - **peer**: a method that users use, and that the paper does not compare with."""
@@ -74,7 +74,7 @@ def summary(lines: Sequence[Line]) -> str:
     words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
     words = f"Of {len(found)} claims that runs can decide: {words}."
     rows = [_row(number, claim, found[claim]) for number, claim in enumerate(CLAIMS, 1)]
-    header = ["", "claim", "the paper's words", "verdict", 'mode="paper" (best other)', "MOSAIC()"]
+    header = ["", "claim", "the paper's words", "verdict", 'algorithm="paper" (best other)', "MOSAIC()"]
     reasons = _reasons(found)
     proven = markdown(["claim", "the paper's words", "verdict", ""], [_proven_row(each) for each in PROVEN], left=4)
     parts = [
@@ -158,7 +158,7 @@ def _claim(number: int, claim: Claim, found: Found) -> str:
     rows = [_reading_row(reading, found.digits) for reading in (*found.readings, *found.beside)]
     for row in rows[len(found.readings) :]:
         row[1] = f"{row[1]} (beside)"
-    shown = markdown(["reading", "", 'mode="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
+    shown = markdown(["reading", "", 'algorithm="paper"', "the one to beat", "MOSAIC()", ""], rows, left=2)
     text = f"**Reading.** {claim.reading}\n\n**Rule.** {claim.rule}\n\n**{found.status.capitalize()}**"
     return f"### Claim {number}\n\n**{claim.text}**\n\n{quotes}\n\n{text}\n\n{shown}"
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosaic import datasets, inspection, metrics, report, rows
+    from mosaic import datasets, metrics, rows, show
     from mosaic.choosing import Selection
     from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, estimate, load, path
     from mosaic.exceptions import (
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
         NotPositiveSemidefiniteError,
         SelectionWarning,
     )
-    from mosaic.inspection import explain
     from mosaic.kernels import EffectiveCount
+    from mosaic.parameters import Diffusion, Paper, Polynomial, Sketch
     from mosaic.program.encoding import Certificate, Encoding
-    from mosaic.program.solve import Progress, solve
+    from mosaic.program.solve import solve
+    from mosaic.rows import read
+    from mosaic.show import explain
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +29,7 @@ __all__ = [
     "MOSAIC",
     "Certificate",
     "ConvergenceWarning",
+    "Diffusion",
     "EffectiveCount",
     "Encoding",
     "InvalidInputError",
@@ -36,18 +39,20 @@ __all__ = [
     "MissingDependencyError",
     "MosaicError",
     "NotPositiveSemidefiniteError",
-    "Progress",
+    "Paper",
+    "Polynomial",
     "Selection",
     "SelectionWarning",
+    "Sketch",
     "datasets",
     "estimate",
     "explain",
-    "inspection",
     "load",
     "metrics",
     "path",
-    "report",
+    "read",
     "rows",
+    "show",
     "solve",
 ]
 
@@ -65,9 +70,11 @@ _HOMES = {
         "NotPositiveSemidefiniteError",
         "SelectionWarning",
     ),
-    "mosaic.inspection": ("explain",),
     "mosaic.kernels": ("EffectiveCount",),
-    "mosaic.program.solve": ("Progress", "solve"),
+    "mosaic.parameters": ("Diffusion", "Paper", "Polynomial", "Sketch"),
+    "mosaic.program.solve": ("solve",),
+    "mosaic.rows": ("read",),
+    "mosaic.show": ("explain",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

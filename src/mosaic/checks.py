@@ -12,15 +12,14 @@ from numbers import Integral, Real
 from typing import Any
 
 from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import Diffusion, Polynomial
 
 #: Names that ``mosaic.kernels.make_kernel`` knows.
 KERNELS = ("rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion", "precomputed")
 #: Values of other parameters that take one of a few words.
 CHOICES = {
-    "mode": ("auto", "paper"),
+    "algorithm": ("paper", "sketch"),
     "outliers": ("reject", "keep", "report"),
-    "objective": ("similar", "explained"),
-    "strategy": ("auto", "exact", "low-rank", "sketch"),
 }
 
 
@@ -129,10 +128,11 @@ def one_of(parameter: str, value: Any, allowed: Sequence[str], remedy: str | Non
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse all but the names of kernels and functions."""
-    if not callable(kernel) and not (isinstance(kernel, str) and kernel in (*KERNELS, "poly")):
+    """Refuse all but kernels with settings, the names of kernels, and functions."""
+    named = isinstance(kernel, str) and kernel in KERNELS
+    if not (named or callable(kernel) or isinstance(kernel, Polynomial | Diffusion)):
         raise InvalidInputError(
-            f"must be {', '.join(map(repr, KERNELS))} or a function of two sets of points",
+            f"must be {', '.join(map(repr, KERNELS))}, Polynomial(…), Diffusion(…) or a function of two sets of points",
             "Leave it at 'rbf'.",
             parameter="kernel",
             value=kernel,

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.integrate import cumulative_trapezoid
 
-from mosaic.arrays.blocks import FloatArray, Seed
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, Seed
 from mosaic.checks import one_of, real_number, whole_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError

@@ -18,8 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import LARGEST, LARGEST_IN_SINGLE, FloatArray, row_blocks
-from mosaic.arrays.xp import is_on_device, namespace, numpy_dtype, on_host
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
+from mosaic.arrays.scaling import largest_size
+from mosaic.arrays.xp import compat, is_on_device, namespace, on_host
 from mosaic.exceptions import InvalidInputError
 
 #: The smallest weight that differs from others, as a share of the largest.
@@ -44,21 +45,9 @@ def as_points(X: Any, name: str = "X") -> Any:
             X = np.asarray(X)
         except ValueError as error:  # ragged lists
             raise InvalidInputError(f"must be a rectangular array of numbers: {error}", parameter=name) from error
-        if X.ndim != 2:
-            raise InvalidInputError(
-                f"must have two dimensions (points × features); got shape {X.shape}",
-                f"For points with one feature use {name}.reshape(-1, 1).",
-                parameter=name,
-            )
         values = X
-    if values.dtype.kind not in "fiub":
-        raise InvalidInputError(
-            f"must hold real numbers; got dtype {values.dtype}",
-            "Convert or drop the columns that are not numeric.",
-            parameter=name,
-        )
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InvalidInputError(f"must have at least one point and one feature; got shape {X.shape}", parameter=name)
+    check_shape(X.shape, name)
+    check_numbers(values.dtype, name)
     if values.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     check_entries(X, None, name)
@@ -66,13 +55,38 @@ def as_points(X: Any, name: str = "X") -> Any:
     return X
 
 
+def check_numbers(dtype: np.dtype[Any], name: str = "X") -> None:
+    """Refuse entries that are no real numbers."""
+    if dtype.kind not in "fiub":
+        remedy = "Convert or drop the columns that are not numeric."
+        raise InvalidInputError(f"must hold real numbers; got dtype {dtype}", remedy, parameter=name)
+
+
+def check_shape(shape: tuple[int, ...], name: str = "X") -> None:
+    """Refuse data that has not two dimensions, with rows and columns."""
+    if len(shape) != 2:
+        raise InvalidInputError(
+            f"must have two dimensions (points × features); got shape {shape}",
+            f"For points with one feature use {name}.reshape(-1, 1).",
+            parameter=name,
+        )
+    if 0 in shape:
+        raise InvalidInputError(f"must have at least one point and one feature; got shape {shape}", parameter=name)
+
+
 def points_on_device(X: Any, name: str = "X") -> Any:
     """A finite two-dimensional array of floats, where it is."""
-    xp = namespace(X)
-    if X.ndim != 2 or 0 in X.shape:
-        fault = f"must have two dimensions (points × features), with at least one of each; got shape {tuple(X.shape)}"
-        raise InvalidInputError(fault, parameter=name)
-    if not (xp.isdtype(X.dtype, "real floating") or xp.isdtype(X.dtype, "integral") or xp.isdtype(X.dtype, "bool")):
+    xp, library = namespace(X), type(X).__module__.partition(".")[0]
+    known = xp.__array_namespace_info__().dtypes(device=compat().device(X), kind="real floating")
+    if library in ("jax", "jaxlib") or "float64" not in known:
+        lacks = (
+            "arrays of JAX cannot be changed in place"
+            if library.startswith("jax")
+            else "its device has no double precision"
+        )
+        raise InvalidInputError(f"cannot stay where it is: {lacks}", f"Pass numpy.asarray({name}).", parameter=name)
+    check_shape(tuple(X.shape), name)
+    if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise InvalidInputError(f"must hold real numbers; got dtype {X.dtype}", parameter=name)
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
@@ -114,7 +128,7 @@ def check_size(X: Any, name: str = "X") -> None:
     Traceback (most recent call last):
     mosaic.exceptions.InvalidInputError: X has no entry larger than 2e-120, ... Divide X by 1e-120.
     """
-    largest, limit = largest_entry(X), 1.0 / _limit(X)
+    largest, limit = largest_entry(X), 1.0 / largest_size(X)
     if 0 < largest < limit:
         power = int(np.floor(np.log10(largest)))
         fault = f"has no entry larger than {largest:.3g}, and squares of numbers below {limit:.0e} vanish"
@@ -145,7 +159,7 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
         matrix = matrix.tocsr() if sp.issparse(matrix) else np.asarray(matrix)
         if matrix.dtype.kind != "f":
             return
-    largest, limit = largest_entry(matrix), _limit(matrix)
+    largest, limit = largest_entry(matrix), largest_size(matrix)
     if largest <= limit:
         return
     matrix = on_host(matrix)
@@ -176,10 +190,6 @@ def check_entries(matrix: Any, names: Sequence[str] | None, name: str = "X", fir
         " ".join(remedy for remedy, count in remedies.items() if count),
         parameter=name,
     )
-
-
-def _limit(X: Any) -> float:
-    return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
 
 
 def _beyond(values: FloatArray, limit: float) -> tuple[int, int, tuple[int, ...]]:
@@ -218,6 +228,27 @@ def as_vector(values: ArrayLike, length: int, name: str, *, minimum: float, stri
         first, sign = int(np.argmax(wrong)), ">" if strict else ">="
         raise InvalidInputError(f"must be {sign} {minimum:g}; entry {first} is {vector[first]:g}", parameter=name)
     return vector
+
+
+def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
+    """Distinct row numbers in ``range(length)``; a boolean mask is accepted too."""
+    array = np.asarray(on_host(indices))
+    if array.dtype == np.bool_:
+        if array.shape != (length,):
+            raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    fault, distinct = "", 0
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
+    elif array.min() < 0 or array.max() >= length:
+        fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
+    elif (distinct := len(np.unique(array))) != len(array):
+        fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
+    if fault:
+        raise InvalidInputError(fault, parameter=name)
+    return array.astype(np.intp)
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = object()
-#: A parameter, a parameter with a value, or a row, between backticks: `tol`, `strategy='low-rank'`, `row 7`.
+#: A parameter, a parameter with a value, or a row, between backticks: `tol`, `kernel='rbf'`, `row 7`.
 _MENTION = r"`(?:row (?P<row>\d+)|(?P<name>[A-Za-z_][\w\[\]]*)(?:=(?P<value>[^`]*))?)`"
 
 #: Packages whose lines are none of the user's: this one, and those that call it for the user or between its own functions.
@@ -59,7 +59,7 @@ class MosaicError(Exception):
     Notes
     -----
     1. Texts mention other parameters and rows between backticks, so that a front end can use other names:
-       ```tol```, ```strategy='low-rank'```, ```row 7```. ``str`` uses the names of Python.
+       ```tol```, ```kernel='rbf'```, ```row 7```. ``str`` uses the names of Python.
 
     Examples
     --------

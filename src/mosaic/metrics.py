@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import FloatArray, IntArray, as_indices, in_blocks, in_double, row_blocks
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, in_double, row_blocks
 from mosaic.arrays.threads import one_thread
 from mosaic.arrays.xp import on_host, rows_of, squares_of_rows, to_device_of
 from mosaic.checks import real_number
-from mosaic.door import as_points, as_weights
+from mosaic.door import as_indices, as_points, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
 
@@ -82,7 +82,7 @@ def unexplained_at(
         for left, root in zip(errors, roots, strict=True):
             left[rows] = left_by(root, K, left[rows])
 
-    in_blocks(explain, len(own), max(len(chosen), 1), kernel.block_entries, serial=kernel.on_device)
+    in_blocks(explain, len(own), max(len(chosen), 1), on=kernel.points)
     return errors
 
 

@@ -60,6 +60,17 @@ class Library:
         return found
 
 
+def figure(x: float) -> str:
+    """A number as a person would write it.
+
+    Examples
+    --------
+    >>> figure(998.9999999), figure(1234567.8), figure(0.012345), figure(2.5)
+    ('999', '1,234,568', '0.01235', '2.5')
+    """
+    return f"{x:,.0f}" if 1e4 <= abs(x) < 1e15 else f"{x:.4g}"
+
+
 def listed(names: list[str]) -> str:
     """Names for a message, at most 20 of them.
 

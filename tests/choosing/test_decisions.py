@@ -33,7 +33,7 @@ def test_bandwidth_that_was_found_says_how_many_points_resemble_one(kernel):
 
 
 def test_bandwidth_of_paper_mode_is_by_its_rule():
-    model = MOSAIC(5, mode="paper").fit(BLOBS.X)
+    model = MOSAIC(5, algorithm="paper").fit(BLOBS.X)
     assert sentence(model, "Bandwidth") == f"Bandwidth {model.gamma_:.3g}, by the rule of the mode."
     assert f"Strength {model.lam_:.3g}, {model.alpha_:.3g} times the critical one" in str(model.explain())
 
@@ -46,7 +46,7 @@ def test_bandwidth_of_paper_mode_is_by_its_rule():
         ({}, "as many as there are clear clusters"),
         ({"coverage": 0.8}, "as many as explain 80 %"),
         ({"min_support": 30}, "as many as can each stand for 30 points"),
-        ({"mode": "paper"}, "what pruning and outliers leave"),
+        ({"algorithm": "paper"}, "what pruning and outliers leave"),
     ],
 )
 def test_where_the_number_comes_from(settings, expected):

@@ -22,7 +22,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, NotPositiveSemidefiniteError
+from mosaic import (
+    MOSAIC,
+    InvalidInputError,
+    MOSAICOutlierDetector,
+    MOSAICSampler,
+    NotPositiveSemidefiniteError,
+    Paper,
+    Polynomial,
+)
 from mosaic.metrics import explained_share
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -32,21 +40,17 @@ NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
 CONFIGURATIONS = [
     MOSAIC(),
     MOSAIC(3),
-    MOSAIC(mode="paper"),
+    MOSAIC(algorithm="paper"),
     MOSAIC(outliers="keep", kernel="linear"),
     MOSAIC(coverage=0.8),
     MOSAIC(min_support=10),
     MOSAIC(kernel="diffusion"),
-    MOSAIC(kernel="laplacian", alpha=5.0),
+    MOSAIC(kernel="laplacian"),
     MOSAIC(kernel="polynomial"),
     MOSAIC(kernel="cosine", outliers="report"),
     MOSAIC(kernel="precomputed"),
     MOSAIC(contamination=0.1),
-    MOSAIC(diversity=0.01),
-    MOSAIC(3, objective="explained"),
-    MOSAIC(coverage=0.8, objective="explained"),
-    MOSAIC(strategy="sketch"),
-    MOSAIC(strategy="exact"),
+    MOSAIC(algorithm="sketch"),
     MOSAICSampler(),
     MOSAICOutlierDetector(),
     MOSAICOutlierDetector(0.1),
@@ -90,7 +94,7 @@ def known_exceptions(estimator):
     if isinstance(estimator, MOSAICOutlierDetector) and estimator.contamination == "auto":
         reason = "the check expects an outlier among three clean blobs, and there is none."
         return {f"check_{name}": reason for name in ("outliers_train", "outliers_fit_predict")}
-    if getattr(estimator, "strategy", "auto") == "sketch":
+    if getattr(estimator, "algorithm", None) == "sketch":
         return {f"check_{name}": "fits by passes take no weights, and say so." for name in WITH_WEIGHTS}
     return {}
 
@@ -104,7 +108,7 @@ def test_estimator_keeps_the_contract_of_scikit_learn(estimator, check):
 
 
 CAUSES = [
-    *((MOSAIC(strategy="sketch"), name, r"strategy='sketch' takes no sample_weight") for name in WITH_WEIGHTS),
+    *((MOSAIC(algorithm="sketch"), name, r"algorithm='sketch' takes no sample_weight") for name in WITH_WEIGHTS),
     (MOSAICOutlierDetector(), "outliers_train", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
     (MOSAICOutlierDetector(), "outliers_fit_predict", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
     (MOSAIC(kernel="cosine"), "estimators_dtypes", r"1 rows are zero"),
@@ -224,7 +228,7 @@ def test_copy_of_a_precomputed_model_answers_as_the_original():
 
 
 def test_clone_has_the_parameters_and_nothing_that_was_learned():
-    model = MOSAIC(6, alpha=20.0, kernel="laplacian", contamination=0.1).fit(X)
+    model = MOSAIC(6, kernel="laplacian", contamination=0.1).fit(X)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     assert not [name for name in vars(fresh) if name.endswith("_") or name.startswith("_")]
@@ -239,8 +243,44 @@ def test_parameters_are_read_and_written_by_name():
     assert set(names) == set(MOSAICSampler().get_params())
     assert model.set_params(n_representatives=3, kernel="linear") is model
     assert (model.n_representatives, model.kernel) == (3, "linear")
-    with pytest.raises(ValueError, match="Invalid parameter 'clusters'"):
-        model.set_params(clusters=3)
+    model = MOSAIC(kernel=Polynomial(2), algorithm="paper").set_params(algorithm__alpha=5.0, kernel__degree=4)
+    assert (model.algorithm, model.kernel) == (Paper(alpha=5.0), Polynomial(degree=4))
+    assert model.get_params()["algorithm__alpha"] == 5.0
+    copied = clone(model)
+    assert copied.algorithm == model.algorithm
+    assert copied.algorithm is not model.algorithm
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: MOSAIC(alpha=3),
+            r"MOSAIC has no parameter alpha. Did you mean MOSAIC\(algorithm=Paper\(alpha=…\)\)\?",
+        ),
+        (lambda: MOSAIC(k=3), r"MOSAIC has no parameter k. Did you mean MOSAIC\(n_representatives=…\)\?"),
+        (lambda: MOSAIC().set_params(mode="paper"), r"no parameter mode. Did you mean MOSAIC\(algorithm='paper'\)\?"),
+        (lambda: MOSAICSampler(coverge=0.5), r"MOSAICSampler has no parameter coverge. Did you mean coverage\?"),
+        (
+            lambda: MOSAICOutlierDetector(alpha=3),
+            "MOSAICOutlierDetector has no parameter alpha. It has contamination, ",
+        ),
+        (lambda: Paper(alfa=3), r"Paper has no parameter alfa. Did you mean alpha\?"),
+        (
+            lambda: MOSAIC().set_params(algorithm__alpha=3),
+            r"algorithm has no settings.* Set algorithm=Paper\(alpha=…\)",
+        ),
+    ],
+)
+def test_a_name_that_is_unknown_is_answered_with_the_one_that_was_meant(call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call()
+
+
+def test_a_fit_keeps_the_settings_that_it_was_made_with():
+    model = MOSAIC(5, algorithm=Paper(alpha=5.0), gamma=0.1).fit(X)
+    model.algorithm.alpha = 50.0
+    assert model.alpha_ == pytest.approx(5.0)
 
 
 def test_repr_names_what_differs_from_the_defaults():
@@ -331,18 +371,21 @@ def test_score_is_the_share_of_held_out_points_that_the_representatives_express(
 
 def test_grid_search_finds_the_settings_with_the_best_held_out_score():
     folds = KFold(3, shuffle=True, random_state=0)
-    grid = {"alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
-    search = GridSearchCV(MOSAIC(6), grid, cv=folds).fit(X)
+    grid = {"algorithm__alpha": [5.0, 100.0], "gamma": [0.02, 0.1]}
+    search = GridSearchCV(MOSAIC(6, algorithm="paper"), grid, cv=folds).fit(X)
     by_hand = {
         (alpha, gamma): np.mean(
-            [MOSAIC(6, alpha=alpha, gamma=gamma).fit(X[train]).score(X[test]) for train, test in folds.split(X)]
+            [
+                MOSAIC(6, algorithm=Paper(alpha=alpha), gamma=gamma).fit(X[train]).score(X[test])
+                for train, test in folds.split(X)
+            ]
         )
-        for alpha in grid["alpha"]
+        for alpha in grid["algorithm__alpha"]
         for gamma in grid["gamma"]
     }
-    found = [(p["alpha"], p["gamma"]) for p in search.cv_results_["params"]]
+    found = [(p["algorithm__alpha"], p["gamma"]) for p in search.cv_results_["params"]]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], [by_hand[key] for key in found], rtol=1e-12)
-    assert by_hand[search.best_params_["alpha"], search.best_params_["gamma"]] == max(by_hand.values())
+    assert by_hand[search.best_params_["algorithm__alpha"], search.best_params_["gamma"]] == max(by_hand.values())
 
 
 def test_cross_validation_uses_the_score():

@@ -35,7 +35,7 @@ def build(name, X):
 
 
 def matrix(kernel):
-    return kernel.columns(np.arange(kernel.n))
+    return kernel.block(slice(None), np.arange(kernel.n))
 
 
 def test_every_kernel_has_a_name_that_users_can_write():
@@ -51,7 +51,7 @@ def test_diagonal_columns_and_blocks_are_parts_of_one_psd_matrix(name, data):
     assert kernel.n == 40
     np.testing.assert_allclose(kernel.diagonal(), np.diagonal(K), rtol=1e-12)
     chosen = np.array([7, 3, 30])
-    np.testing.assert_allclose(kernel.columns(chosen), K[:, chosen], rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(kernel.block(slice(None), chosen), K[:, chosen], rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(kernel.block(slice(5, 11), chosen), K[5:11][:, chosen], rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(kernel.block(chosen, chosen), K[np.ix_(chosen, chosen)], rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(K, K.T, rtol=1e-10, atol=1e-13)
@@ -74,7 +74,7 @@ def test_sparse_equals_dense(name):
 def test_single_precision_stays_single_and_agrees(name):
     single, double = build(name, X.astype(np.float32)), build(name, X.astype(np.float32).astype(np.float64))
     if name != "diffusion":  # the graph has no precision
-        assert matrix(single).dtype == np.float32
+        assert single.dtype == np.float32
     np.testing.assert_allclose(matrix(single), matrix(double), rtol=2e-5, atol=1e-6)
 
 
@@ -132,7 +132,9 @@ def test_a_part_of_a_kernel_is_a_kernel_with_its_own_numbering(name, data):
     part = kernel.take(chosen)
     assert (part.n, part.dtype) == (4, kernel.dtype)
     close(part.block(slice(1, 4), np.array([3, 0])), kernel.block(chosen[1:4], chosen[[3, 0]]), data)
-    np.testing.assert_allclose(part.columns(again), kernel.columns(chosen[again])[chosen], rtol=1e-6, atol=1e-14)
+    np.testing.assert_allclose(
+        part.block(slice(None), again), kernel.block(slice(None), chosen[again])[chosen], rtol=1e-6, atol=1e-14
+    )
     close(part.diagonal(), kernel.diagonal()[chosen], data)
     close(part.cross(points[:7]), kernel.cross(points[:7], chosen), data)
     close(part.cross(points[:7], again), kernel.cross(points[:7], chosen[again]), data)

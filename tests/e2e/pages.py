@@ -326,7 +326,7 @@ def visited(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     contexts, heard = [], []
 
     def visit(facts: dict[str, Any] | str, width: int = 1280, height: int = 1400, **options: Any) -> Any:
-        from mosaic.report._page import page_of
+        from mosaic.show.page import page_of
 
         file = tmp_path / f"report-{len(contexts)}.html"
         file.write_text(facts if isinstance(facts, str) else page_of(facts), encoding="utf-8")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Sketch
 from mosaic.sketch.dask import DaskSource
 
 N = 60_000
-SETTINGS = {"strategy": "sketch", "n_initial": 100, "gamma": 0.02, "n_rounds": 2, "tol": 1e-9}
+SETTINGS = {"algorithm": Sketch(n_initial=100, n_rounds=2), "gamma": 0.02, "tol": 1e-9}
 
 
 def data():
@@ -58,13 +59,10 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_fit(expected, monkeypatch):
     run = DaskSource.run
 
     def deadly(self, task, *, watch=None):
-        def watched(rows):
-            if len(killed) < 2 and 0 < rows < N // 2 and type(task).__name__ in ("GramSum", "Scores"):
-                killed.append(next(iter(cluster.workers.values())).pid)
-                os.kill(killed[-1], signal.SIGKILL)
-            watch(rows)
-
-        return run(self, task, watch=watched)
+        if len(killed) < 2 and type(task).__name__ in ("GramSum", "Scores"):
+            killed.append(next(iter(cluster.workers.values())).pid)
+            threading.Timer(0.05, os.kill, (killed[-1], signal.SIGKILL)).start()
+        return run(self, task, watch=watch)
 
     monkeypatch.setattr(DaskSource, "run", deadly)
     with cluster, client:

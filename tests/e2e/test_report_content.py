@@ -252,13 +252,12 @@ def test_many_cells_are_in_the_page_once(visit: Any) -> None:
 @pytest.mark.parametrize("outliers", ["reject", "report", "keep"])
 def test_real_fit_reads_the_same_in_the_page_as_in_the_model(visit: Any, outliers: str) -> None:
     from mosaic import MOSAIC, datasets
-    from mosaic.inspection import summary
-    from mosaic.report import report_html
+    from mosaic.show import report_html
 
     X = datasets.blobs_with_gross_outliers().X
     model = MOSAIC(20, outliers=outliers).fit(np.vstack([X, X[:50]]))
     page = visit(report_html(model))
-    assert text_of(page, "h1") == summary(model).sentence
+    assert text_of(page, "h1") == model.facts_.sentence
     assert stands_for(page) == [str(number) for number in np.bincount(model.labels_[model.labels_ >= 0], minlength=20)]
     set_range(page, "#k-range", 6)
     n_outliers = 8 + sum(model.is_outlier_[400:]) if outliers == "reject" else 0

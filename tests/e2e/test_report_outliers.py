@@ -137,13 +137,12 @@ def test_hostile_strings_stay_text_on_a_page_about_outliers(visit: Any, width: i
 
 def test_detector_reads_the_same_in_the_page_as_in_python(visit: Any) -> None:
     from mosaic import MOSAICOutlierDetector, datasets
-    from mosaic.inspection import summary
-    from mosaic.report import report_html
+    from mosaic.show import report_html
 
     X = datasets.blobs_with_gross_outliers().X
     detector = MOSAICOutlierDetector().fit(X)
     page = visit(report_html(detector))
-    assert text_of(page, "h1") == summary(detector, certificate=False).sentence
+    assert text_of(page, "h1") == detector.facts_.sentence
     rows = {
         int(button.get_attribute("data-row")) for button in page.locator("#outliers-list .odd:not(.next) .link").all()
     }

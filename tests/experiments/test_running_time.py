@@ -14,7 +14,7 @@ from experiments.methods import solvers as so
 from experiments.paper import rules
 from experiments.paper import running_time as rt
 from experiments.paper._figures import LARGEST
-from mosaic import MOSAIC
+from mosaic import MOSAIC, Paper, Sketch
 from oracles import lasso_solution, objective
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def crowded(rng):
 
 def solution_of(X):
     """K, lam and R by scikit-learn, at the settings of the paper's mode."""
-    model = MOSAIC(3, mode="paper", alpha=10.0).fit(X)
+    model = MOSAIC(3, algorithm=Paper(alpha=10.0)).fit(X)
     K = rbf_kernel(X, gamma=model.gamma_)
     return K, model.lam_, lasso_solution(K, model.lam_)
 
@@ -63,7 +63,7 @@ def test_solvers_are_those_that_the_page_knows_and_no_selectors():
 def test_program_is_the_one_of_the_papers_mode_copies_included(crowded):
     K, lam, R = solution_of(crowded)
     program = so.program_of(crowded)
-    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, mode="paper").fit(crowded).gamma_, rel=1e-12)
+    assert so.gamma_of(crowded) == pytest.approx(MOSAIC(3, algorithm="paper").fit(crowded).gamma_, rel=1e-12)
     assert program.lam == pytest.approx(lam, rel=1e-3)  # the library computes the critical strength from a factor
     assert program.bounds(R).primal == pytest.approx(objective(K, R, program.lam), rel=1e-9)
 
@@ -182,7 +182,7 @@ def test_scalable_variant_asks_for_the_stated_candidates_and_picks_rows(monkeypa
 
     class Watched(MOSAIC):
         def fit(self, X, y=None):
-            asked.append((self.n_initial, self.n_added, self.n_rounds, self.alpha, self.strategy, self.mode))
+            asked.append(self.algorithm)
             return super().fit(X, y)
 
     monkeypatch.setattr(ours, "MOSAIC", Watched)
@@ -190,7 +190,7 @@ def test_scalable_variant_asks_for_the_stated_candidates_and_picks_rows(monkeypa
         picks = all_selectors()[SCALABLE].run(rng.normal(size=(n, 2)), 5, 0, alpha=2.0, gamma=20.0)
         assert 1 <= len(picks.indices) == len(set(picks.indices.tolist())) <= 5
         assert picks.indices.max() < n
-    assert asked == [(r, a, 3, 2.0, "sketch", "paper") for r, a in ((60, 6), (200, 20), (250, 25))]
+    assert asked == [Paper(alpha=2.0, sketch=Sketch(*numbers)) for numbers in ((60, 6, 3), (200, 20, 3), (250, 25, 3))]
 
 
 # Figure

@@ -8,7 +8,6 @@ import pytest
 from mosaic import MOSAIC, MOSAICOutlierDetector, datasets
 from mosaic.choosing.outliers import find_groups, group_sizes
 from mosaic.exceptions import InvalidInputError
-from mosaic.inspection import explain, summary
 from mosaic.kernels import EffectiveCount, make_kernel
 
 
@@ -177,14 +176,13 @@ def test_pyod_and_explanation_know_of_protection(crowded):
     adapter = detector.to_pyod()
     np.testing.assert_array_equal(adapter.decision_scores_ > adapter.threshold_, adapter.labels_ == 1)
     np.testing.assert_allclose(adapter.decision_scores_, adapter.decision_function(X), atol=1e-12)
-    why = explain(detector, int(np.flatnonzero(in_group)[0]))
+    why = detector.explain(int(np.flatnonzero(in_group)[0]))
     assert "one of a group of at least 5" in why.reason
-    assert why.score == detector.offset_
 
 
 def test_paper_mode_knows_no_groups(crowded):
     with pytest.raises(InvalidInputError, match="min_group"):
-        MOSAIC(5, mode="paper", min_group=5).fit(crowded[0])
+        MOSAIC(5, algorithm="paper", min_group=5).fit(crowded[0])
 
 
 def test_rethreshold_protects_without_solving_again(crowded):
@@ -196,22 +194,12 @@ def test_rethreshold_protects_without_solving_again(crowded):
 
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
-def test_summary_shows_the_trade_off(make, crowded):
+def test_facts_tell_of_protection(make, crowded):
     X, in_group = crowded
-    free, kept = (summary(make(**s).fit(X)).outliers for s in ({}, {"min_group": 5}))
+    free, kept = (make(**s).fit(X).facts_.outliers for s in ({}, {"min_group": 5}))
     assert free.protected == 0
     assert kept.protected >= in_group.sum()
-    assert [entry.n_outliers for entry in free.trade_off] == [entry.n_outliers for entry in kept.trade_off]
-    left = {entry.min_group: entry.n_outliers for entry in free.trade_off}
-    assert list(left) == [3, 5, 10, 20, 50]
-    total = sum(free.outlying)
-    assert left[5] == total - kept.protected
-    assert left[50] == total
     assert f"{kept.protected} more would be outliers" in make(min_group=5).fit(X).explain()[-1]
-
-
-def test_no_outliers_no_trade_off(rng):
-    assert summary(MOSAIC(5, outliers="keep").fit(rng.normal(size=(60, 2)))).outliers.trade_off == []
 
 
 @pytest.mark.parametrize("wrong", [1, 0, -3, "five", True, np.nan])

@@ -1,23 +1,20 @@
-"""Functions on arrays that all modules share: blocks of rows, samples, row numbers."""
+"""Blocks of rows, samples and small conversions that all modules share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from mosaic.arrays.threads import thread_map
-from mosaic.arrays.xp import (
-    on_host,
-    squares_of_rows,
-)
-from mosaic.exceptions import InvalidInputError
+from mosaic.arrays.xp import DEVICE_BLOCK_ENTRIES, is_on_device, on_host, squares_of_rows
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
 Seed: TypeAlias = int | np.random.Generator | None
 Result = TypeVar("Result")
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
@@ -27,11 +24,10 @@ LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
 BLOCK_ENTRIES = 1 << 16
 
 
-def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> Iterator[slice]:
+def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> list[slice]:
     """Slices that cover ``range(n_rows)``, each about ``entries / n_columns`` rows long, and at least ``least``."""
     step = max(least, entries // max(n_columns, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def in_blocks(
@@ -41,14 +37,15 @@ def in_blocks(
     entries: int = BLOCK_ENTRIES,
     *,
     least: int = 64,
-    serial: bool = False,
+    on: Any = None,
 ) -> list[Result]:
     """What the function returns for every slice of ``row_blocks``, in their order; in threads if there are any.
 
-    ``alone`` calls it in this thread only: a device has cores of its own. See ``_threads.using_threads``.
+    If the array ``on`` is on a device, the blocks are larger and in this thread: a device has cores of its own.
     """
-    blocks = row_blocks(n_rows, n_columns, entries, least)
-    return [function(rows) for rows in blocks] if serial else thread_map(function, blocks)
+    if on is None or not is_on_device(on):
+        return thread_map(function, row_blocks(n_rows, n_columns, entries, least))
+    return [function(rows) for rows in row_blocks(n_rows, max(n_columns, on.shape[1]), DEVICE_BLOCK_ENTRIES, least)]
 
 
 def subsample(n: int, size: int, random_state: Seed) -> IntArray:
@@ -71,9 +68,6 @@ def subsample_of_weights(weights: FloatArray, size: int, random_state: Seed) -> 
     total = float(weights.sum())
     if len(weights) <= size:
         return np.arange(len(weights)), weights
-    if float(weights.max()) * size < total:  # no point is heavy
-        some = subsample(len(weights), size, random_state)
-        return some, rescale_weights(weights[some].astype(np.float64), size, total)
     is_heavy = weights * size >= total
     heavy, light = np.flatnonzero(is_heavy), np.flatnonzero(~is_heavy)
     drawn = light[subsample(len(light), max(size - len(heavy), 1), random_state)]
@@ -105,26 +99,3 @@ def row_norms_squared(A: Any) -> FloatArray:
 def in_double(A: Any) -> FloatArray:
     """A dense or sparse matrix as a dense float64 array."""
     return np.asarray(A.toarray() if sp.issparse(A) else A, np.float64)
-
-
-def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
-    """Distinct row numbers in ``range(length)``; a boolean mask is accepted too."""
-    array = np.asarray(on_host(indices))
-    if array.dtype == np.bool_:
-        if array.shape != (length,):
-            raise InvalidInputError(f"must have length {length} as a mask; got shape {array.shape}", parameter=name)
-        return np.flatnonzero(array)
-    if array.size == 0:
-        return np.zeros(0, dtype=np.intp)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        fault = f"must be a list of row numbers; got dtype {array.dtype}, shape {array.shape}"
-        raise InvalidInputError(fault, parameter=name)
-    array = array.astype(np.intp)
-    if array.min() < 0 or array.max() >= length:
-        fault = f"must lie in 0 … {length - 1}; got {int(array.min())} … {int(array.max())}"
-        raise InvalidInputError(fault, parameter=name)
-    distinct = len(np.unique(array))
-    if distinct != len(array):
-        fault = f"must not repeat a row number; {len(array)} given, {distinct} distinct"
-        raise InvalidInputError(fault, parameter=name)
-    return array

@@ -10,27 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_blocks
-from mosaic.arrays.scaling import row_lengths
-from mosaic.arrays.xp import (
-    as_double,
-    as_integers,
-    as_unsigned,
-    bits,
-    block_entries,
-    int64_constant,
-    is_on_device,
-    namespace,
-    on_host,
-    repeated,
-    rows_of,
-    shifted_right,
-    times_power_of_two,
-    to_device_of,
-    with_values,
-)
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_blocks
+from mosaic.arrays.xp import as_double, is_on_device, namespace, on_host, rows_of, to_device_of
 
-BoolArray: TypeAlias = NDArray[np.bool_]
+Codes: TypeAlias = NDArray[np.uint64]
 
 
 class EqualRows(NamedTuple):
@@ -70,13 +53,12 @@ class EqualRows(NamedTuple):
         return np.asarray(np.bincount(self.group, weights=values, minlength=len(self.first)), np.float64)
 
 
-def equal_rows(X: Any, codes: NDArray[np.uint64] | None = None) -> EqualRows:
+def equal_rows(X: Any, codes: Codes | None = None) -> EqualRows:
     """Groups of exactly equal rows: rows with equal ``row_codes`` are compared. Pass ``codes`` if they are known already."""
     n = X.shape[0]
-    codes = _codes(X) if codes is None else codes
-    if not len(repeated(codes)):
+    codes = row_codes(X) if codes is None else codes
+    if not len(_repeated(codes)):
         return EqualRows.trivial(n)
-    codes = as_unsigned(codes)
     order = np.argsort(codes, kind="stable")
     same = codes[order[1:]] == codes[order[:-1]]
     pairs = np.flatnonzero(same)
@@ -109,134 +91,86 @@ class KnownRows(NamedTuple):
     [1, -1, 0]
     """
 
-    codes: NDArray[np.uint64]
+    codes: Codes
     row: IntArray
 
     @classmethod
-    def of(cls, codes: NDArray[np.uint64]) -> KnownRows:
+    def of(cls, codes: Codes) -> KnownRows:
         """Build from the codes of rows, in row order."""
         order = np.argsort(codes)
         return cls(codes[order], order)
 
-    def find(self, codes: NDArray[np.uint64]) -> IntArray:
+    def find(self, codes: Codes) -> IntArray:
         """The number of the known row with each code, -1 if there is none."""
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         return np.where(self.codes[place] == codes, self.row[place], -1)
 
 
-def row_codes(X: Any) -> NDArray[np.uint64]:
+def row_codes(X: Any) -> Codes:
     """An exact 64-bit hash of every row: equal rows have equal codes."""
-    return as_unsigned(_codes(X))
-
-
-def _codes(X: Any) -> Any:
-    """The codes of rows, where X is."""
     multipliers = _multipliers(X.shape[1])
     if sp.issparse(X):
         codes = _bits(X.data) * multipliers[X.indices]
         codes[X.data == 0] = 0
-        return _sums_of_rows(codes, X.indptr)
-    factors = to_device_of(X, multipliers.view(np.int64)) if is_on_device(X) else multipliers
-    return _sum_of_columns(X, lambda block: _bits(block) * factors)
+        return _sums_of_sparse_rows(codes, X.indptr)
+    if is_on_device(X):  # signed integers, since unsigned ones are rare there: their products wrap around alike
+        factors = to_device_of(X, multipliers.view(np.int64))
+        return _sums_of_rows(X, lambda block: _bits_on_device(block) * factors)
+    return _sums_of_rows(X, lambda block: _bits(block) * multipliers)
 
 
-def _sum_of_columns(X: Any, of: Callable[[Any], Any]) -> Any:
-    """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to integers."""
+def _sums_of_rows(X: Any, of: Callable[[Any], Any]) -> Codes:
+    """Σ_j of(x_ij) for every row of a dense matrix, where ``of`` maps a block of numbers to 64-bit integers."""
 
     def add(part: slice) -> Any:
-        return namespace(X).sum(of(rows_of(X, part)), axis=1)
+        return on_host(namespace(X).sum(of(rows_of(X, part)), axis=1))
 
-    entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
-    return namespace(X).concat(in_blocks(add, X.shape[0], X.shape[1], entries, serial=serial))
+    return np.concatenate(in_blocks(add, X.shape[0], X.shape[1], on=X)).view(np.uint64)
 
 
-def _sums_of_rows(values: NDArray[np.uint64], indptr: IntArray) -> NDArray[np.uint64]:
-    """The sums of the entries of every row of a CSR matrix."""
+def _sums_of_sparse_rows(values: Codes, indptr: IntArray) -> Codes:
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     return np.asarray(sums[indptr[1:]] - sums[indptr[:-1]])
 
 
-def priority(codes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
+def priority(codes: Codes, seed: int = 0) -> Codes:
     """A random number for each code that depends on the code and the seed alone; different codes have different ones."""
-    return np.asarray(_finalised(codes + np.uint64((0x9E3779B97F4A7C15 * 2 * seed) % 2**64)))
+    return _finalised(codes + np.uint64((0x9E3779B97F4A7C15 * 2 * seed) % 2**64))
 
 
-def row_priorities(X: Any) -> Any:
-    """A pseudorandom number for every row that depends on its content, and hardly ever on rotation, column order or unit.
-
-    The number is a hash of the row's length if no other row has that length: rotating the rows, permuting columns or
-    multiplying by 1024 does not change it. Rows of equal length use a hash of their values, in any column order. Rows with the
-    same values in different columns, such as rows of zeros and ones, use a hash of values and columns. Subsets drawn by these
-    numbers hardly change when a few rows are added or removed. Numbers are uint64, or their bits as int64 on a device.
-    """
-    shift = _unit_shift(X)
-    codes = _finalised(_rounded_lengths(X, shift))
-    for finer in (_value_codes, _placed_codes):
-        alike = repeated(codes)
-        if not len(alike):
-            break
-        rows = rows_of(X, alike)
-        codes = with_values(codes, alike, _finalised(finer(rows if sp.issparse(X) else on_host(rows), shift)))
-    return codes
+def _repeated(codes: Codes) -> IntArray:
+    """Indices of the codes that occur more than once, in ascending order."""
+    values = np.sort(codes)
+    if not (values[1:] == values[:-1]).any():
+        return np.zeros(0, np.intp)
+    order = np.argsort(codes, kind="stable")
+    same = codes[order[1:]] == codes[order[:-1]]
+    return np.sort(order[np.append(same, False) | np.append(False, same)])
 
 
-def _unit_shift(X: Any) -> int:
-    """The s for which the longest row, times 2^s, has a length between ½ and 1. Rotation does not change it."""
-    longest = float(row_lengths(X).max(initial=0.0)) ** 2
-    # Normalised rows have length 1 up to rounding, so the unit must not change at 1.
-    return -((int(np.frexp(longest * (1.0 + 1e-6))[1]) + 1) // 2)
-
-
-def _rounded_lengths(X: Any, shift: int) -> Any:
-    """‖2^shift x‖² ≤ 1 for every row, in steps of 2⁻³². Squares are added as integers."""
-    places = 60 - int(X.shape[1]).bit_length()
-
-    def squares(values: Any) -> Any:
-        return as_integers(times_power_of_two(as_double(values) ** 2, places))
-
-    return shifted_right(_row_sums(X, shift, squares), places - 32)
-
-
-def _value_codes(X: Any, shift: int) -> Any:
-    """A hash of every row: its values times 2^shift are hashed one by one and added."""
-    return _row_sums(X, shift, _mixed)
-
-
-def _row_sums(X: Any, shift: int, of: Callable[[Any], Any]) -> Any:
-    """Σ_j of(2^shift x_j) for every row, the same for any column order; ``of`` maps 0 to 0."""
-    if sp.issparse(X):
-        return _sums_of_rows(of(np.ldexp(X.data, shift)), X.indptr)
-    return _sum_of_columns(X, lambda block: of(times_power_of_two(block, shift)))
-
-
-def _placed_codes(X: Any, shift: int) -> Any:
-    """A hash of every row from its values times 2^shift and their columns."""
-    if sp.issparse(X):
-        return _codes(sp.csr_array((np.ldexp(X.data, shift), X.indices, X.indptr), shape=X.shape))
-    return _codes(times_power_of_two(X, shift))
-
-
-def _mixed(values: FloatArray) -> NDArray[np.uint64]:
-    """Hashes of values. Zeros hash to 0, so that stored and missing zeros of a sparse matrix are the same."""
-    mixed: NDArray[np.uint64] = _finalised(np.ascontiguousarray(values, dtype=np.float64).view(np.uint64))
-    mixed[np.asarray(values) == 0] = 0
-    return mixed
-
-
-def _finalised(h: Any) -> Any:
+def _finalised(h: Codes) -> Codes:
     """The finaliser of splitmix64."""
-    h = h + int64_constant(0x9E3779B97F4A7C15, h)
-    h = (h ^ shifted_right(h, 30)) * int64_constant(0xBF58476D1CE4E5B9, h)
-    h = (h ^ shifted_right(h, 27)) * int64_constant(0x94D049BB133111EB, h)
-    return h ^ shifted_right(h, 31)
+    h = h + np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(h ^ (h >> np.uint64(31)))
 
 
-def _bits(values: Any) -> Any:
-    found = bits(values)
-    return found ^ shifted_right(found, 29)  # round numbers have zero low bits; mix before multiplying
+def _bits(values: FloatArray) -> Codes:
+    """The bits of double precision numbers, −0.0 as 0.0, mixed: round numbers have zero low bits."""
+    found = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    return np.asarray(found ^ (found >> np.uint64(29)))
+
+
+def _bits_on_device(values: Any) -> Any:
+    """The same as signed integers."""
+    values = as_double(values) + 0.0
+    has_view = hasattr(values, "view")
+    found = values.view(namespace(values).int64) if has_view else to_device_of(values, on_host(values).view(np.int64))
+    return found ^ ((found >> 29) & ((1 << 35) - 1))
 
 
 @lru_cache(64)
-def _multipliers(count: int) -> NDArray[np.uint64]:
+def _multipliers(count: int) -> Codes:
     rng = np.random.default_rng(0x6D6F73616963)
     return rng.integers(0, 2**63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

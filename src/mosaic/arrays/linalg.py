@@ -1,4 +1,4 @@
-"""Linear algebra with positive definite matrices, where they are: LAPACK for NumPy arrays, their own library for others."""
+"""Linear algebra with positive definite matrices, on their device: LAPACK for NumPy arrays, their own library for others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import get_blas_funcs
-from scipy.linalg.lapack import get_lapack_funcs
+from scipy.linalg.blas import dtrsm, strsm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dpstrf, spotrf, spotri, spotrs
 
-from mosaic.arrays.xp import is_on_device, namespace, to_device_of
+from mosaic.arrays.xp import asarray_like, namespace
 
 #: Columns of a triangle that are multiplied with at a time.
 COLUMNS_OF_A_TRIANGLE = 64
@@ -19,9 +19,8 @@ TILE = 128
 
 def cholesky(A: Any) -> Any:
     """L with L Lᵀ = A, overwriting the symmetric A; entries above the diagonal are 0 on a CPU and arbitrary elsewhere."""
-    if not is_on_device(A):
-        (potrf,) = get_lapack_funcs(("potrf",), (A,))
-        L, info = potrf(A.T, lower=1, overwrite_a=1)
+    if isinstance(A, np.ndarray):
+        L, info = (spotrf if A.dtype == np.float32 else dpotrf)(A.T, lower=1, overwrite_a=1)
         if info != 0:
             raise np.linalg.LinAlgError("matrix is not positive definite")
         return np.asarray(L)
@@ -36,17 +35,15 @@ def cholesky(A: Any) -> Any:
 
 def solve_lower(L: Any, B: Any) -> Any:
     """L⁻¹ B for a lower triangle L; the entries of L above the diagonal are not used."""
-    if not is_on_device(L):
-        (trsm,) = get_blas_funcs(("trsm",), (L,))
-        return np.asarray(trsm(1.0, L, B, lower=1))
+    if isinstance(L, np.ndarray):
+        return np.asarray((strsm if L.dtype == np.float32 else dtrsm)(1.0, L, B, lower=1))
     return _solve_triangle(L, B, upper=False)
 
 
 def solve_with(L: Any, b: Any) -> Any:
     """(L Lᵀ)⁻¹ b for a lower triangle L."""
-    if not is_on_device(L):
-        (potrs,) = get_lapack_funcs(("potrs",), (L,))
-        return potrs(L, b, lower=1)[0]
+    if isinstance(L, np.ndarray):
+        return (spotrs if L.dtype == np.float32 else dpotrs)(L, b, lower=1)[0]
     columns = b[:, None] if b.ndim == 1 else b
     found = _solve_triangle(L.T, _solve_triangle(L, columns, upper=False), upper=True)
     return found[:, 0] if b.ndim == 1 else found
@@ -79,8 +76,7 @@ def inverse(A: NDArray[Any]) -> NDArray[Any]:
         S = inverse(A[half:, half:] - W @ A[:half, half:])
         SW = S @ W
         return np.block([[P + W.T @ SW, -SW.T], [-SW, S]])
-    (potri,) = get_lapack_funcs(("potri",), (A,))
-    found, info = potri(cholesky(A), lower=1, overwrite_c=1)
+    found, info = (spotri if A.dtype == np.float32 else dpotri)(cholesky(A), lower=1, overwrite_c=1)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
     # The upper triangle is 0. It is filled in tiles, so that both sides of a tile stay in the cache.
@@ -93,19 +89,29 @@ def inverse(A: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(found)
 
 
+def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[np.float64]:
+    """F with F Fᵀ = A for a semi-definite A, by Cholesky with pivoting, until no diagonal entry left is above ``tol``.
+
+    Without ``tol``, entries are rounding below n · eps of the largest.
+    """
+    c, pivots, rank, _ = dpstrf(A, tol=tol, lower=1)
+    F = np.zeros((len(A), rank))
+    F[pivots - 1] = np.tril(c)[:, :rank]
+    return F
+
+
 def with_diagonal(A: Any, values: Any) -> Any:
-    """A + diag(values), in the memory of A where that is possible; ``values`` is a number or a NumPy array."""
-    if not is_on_device(A):
+    """A + diag(values), in place for NumPy arrays; ``values`` is a number or a NumPy array."""
+    if isinstance(A, np.ndarray):
         np.einsum("ii->i", A)[:] += values  # a view
         return A
-    entries = to_device_of(A, np.broadcast_to(np.asarray(values), A.shape[0]))
-    xp = namespace(A)
-    return A + xp.eye(A.shape[0], dtype=A.dtype, device=A.device) * xp.astype(entries, A.dtype)
+    entries = asarray_like(A, np.broadcast_to(np.asarray(values), A.shape[0]))
+    return A + namespace(A).eye(A.shape[0], dtype=A.dtype, device=A.device) * entries
 
 
 def sum_of_squares(A: Any) -> float:
     """‖A‖²."""
-    return float(np.vdot(A, A)) if not is_on_device(A) else float(namespace(A).sum(A * A))
+    return float(np.vdot(A, A)) if isinstance(A, np.ndarray) else float(namespace(A).sum(A * A))
 
 
 def times_triangle(A: NDArray[Any], T: NDArray[Any], *, lower: bool) -> NDArray[Any]:

@@ -69,11 +69,9 @@ class PerRow:
     function: Callable[[Any, int], BlockResult]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The function's result for these rows, the first of which is row ``start``."""
         return self.function(rows, start)
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Concatenate the arrays."""
         return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
@@ -84,12 +82,10 @@ class TakeRows:
     numbers: IntArray
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The requested rows in this block."""
         here = self.numbers[(self.numbers >= start) & (self.numbers < start + rows.shape[0])]
         return {"rows": np.asarray(rows[here - start])}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Concatenate the rows."""
         return {"rows": np.concatenate([left["rows"], right["rows"]])}
 
 
@@ -100,11 +96,9 @@ class Together:
     tasks: dict[str, Task]
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The results of all tasks for a block."""
         return self._named({name: task.map_block(rows, start) for name, task in self.tasks.items()})
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Merge the results of each task."""
         return self._named(
             {name: task.merge(part_of(left, name), part_of(right, name)) for name, task in self.tasks.items()}
         )

@@ -8,25 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import as_double, asarray_like, block_entries, is_on_device, numpy_dtype, rows_of
+from mosaic.arrays.blocks import LARGEST, LARGEST_IN_SINGLE, FloatArray, in_blocks, row_norms_squared
+from mosaic.arrays.xp import as_double, asarray_like, is_on_device, numpy_dtype, rows_of
 
 
-def divided(X: Any, scale: FloatArray | None) -> Any:
-    """X / scale, column by column; what is too large after that for a square has the largest size that may come in."""
-    if scale is None:
-        return X
-    scale = np.maximum(scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
-    if is_on_device(X):
-        return X / asarray_like(X, scale)
-    most = LARGEST_IN_SINGLE if X.dtype == np.float32 else LARGEST
-    with np.errstate(over="ignore"):
-        if not sp.issparse(X):
-            Y = X / asarray_like(X, scale)
-            return np.clip(Y, -most, most, out=Y)
-        Y = X.copy()  # the same quotients as in the dense case, so that known points are recognised
-        Y.data = np.clip(Y.data / scale.astype(X.dtype)[Y.indices], -most, most)
-    return Y
+def largest_size(X: Any) -> float:
+    """The largest size of an entry that may come in, in the precision of X."""
+    return LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST
 
 
 def row_lengths(X: Any) -> FloatArray:
@@ -34,14 +22,19 @@ def row_lengths(X: Any) -> FloatArray:
     if sp.issparse(X):
         squares = np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
     else:
-        entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
 
         def of(rows: slice) -> FloatArray:
             return row_norms_squared(as_double(rows_of(X, rows)))
 
-        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], entries, serial=serial))
+        squares = np.concatenate(in_blocks(of, X.shape[0], X.shape[1], on=X))
     lengths = np.sqrt(squares)
-    return np.where(lengths * (LARGEST_IN_SINGLE if numpy_dtype(X) == np.float32 else LARGEST) >= 1.0, lengths, 0.0)
+    return np.where(lengths * largest_size(X) >= 1.0, lengths, 0.0)
+
+
+def scaled_rows(X: Any, factors: FloatArray) -> Any:
+    """Each row times its factor, in the precision of X."""
+    values = asarray_like(X, factors)
+    return sp.csr_array(sp.diags_array(values) @ X) if sp.issparse(X) else X * values[:, None]
 
 
 @dataclass(frozen=True)
@@ -60,12 +53,27 @@ class Prepare:
 
     def __call__(self, X: Any) -> Any:
         """The prepared rows. Rows of zeros stay zero."""
-        X = divided(X, self.scale)
+        X = self._divided(X)
         if not self.directions:
             return X
         lengths = row_lengths(X)
-        factor = asarray_like(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
-        return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+        return scaled_rows(X, 1.0 / np.where(lengths > 0, lengths, 1.0))
+
+    def _divided(self, X: Any) -> Any:
+        """X / scale; what is too large after that for a square has the largest size that may come in."""
+        if self.scale is None:
+            return X
+        scale = np.maximum(self.scale, np.finfo(numpy_dtype(X)).smallest_subnormal)
+        if is_on_device(X):
+            return X / asarray_like(X, scale)
+        most = largest_size(X)
+        with np.errstate(over="ignore"):
+            if not sp.issparse(X):
+                Y = X / asarray_like(X, scale)
+                return np.clip(Y, -most, most, out=Y)
+            Y = X.copy()  # the same quotients as in the dense case, so that known points are recognised
+            Y.data = np.clip(Y.data / scale.astype(X.dtype)[Y.indices], -most, most)
+        return Y
 
     def undone(self, values: FloatArray, columns: slice = slice(None)) -> FloatArray:
         """Values of prepared rows, in some columns, as the data has them."""

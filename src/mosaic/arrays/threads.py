@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -44,8 +44,7 @@ def using_threads(count: int | None = None) -> Iterator[None]:
     if _threads.get() is not None:
         yield
         return
-    number = available_threads() if count is None else count
-    token = _threads.set(number)
+    token = _threads.set(available_threads() if count is None else count)
     try:
         with one_thread():
             yield
@@ -55,14 +54,10 @@ def using_threads(count: int | None = None) -> Iterator[None]:
 
 def available_threads() -> int:
     """Threads that the linear algebra library would use, but no more than cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _lock:
         own = _before or [library.num_threads for library in _libraries()]
-    return max(min([cores(), *own]), 1)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(min([cores, *own]), 1)
 
 
 @contextmanager
@@ -97,8 +92,7 @@ def _limit(numbers: list[int]) -> None:
         forget(force=True)
 
 
-@one_thread()
-def thread_map(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
     """What the function returns for every part, in their order. It is called in the threads of ``using_threads``, in any order.
 
     Examples
@@ -107,47 +101,49 @@ def thread_map(function: Callable[[Part], Result], parts: Iterable[Part]) -> lis
     ...     thread_map(lambda i: i * i, range(4))
     [0, 1, 4, 9]
     """
-    left, most = deque(enumerate(parts)), _threads.get() or 1
+    threads = _threads.get()
+    if threads is None:
+        with one_thread():
+            return [function(part) for part in parts]
+    if threads == 1 or len(parts) < 2:
+        return [function(part) for part in parts]
     found: dict[int, Result] = {}
-
-    def call(number: int, part: Part) -> None:
+    left, code = deque(enumerate(parts)), getattr(function, "__code__", None)
+    started = time.perf_counter()
+    if code not in _seconds:  # how long does a part take?
+        number, part = left.popleft()
         found[number] = function(part)
-
-    code = getattr(function, "__code__", None)
-    if most > 1 and len(left) > 1 and code not in _seconds:  # how long does a part take?
-        started = time.perf_counter()
-        call(*left.popleft())
         _seconds[code] = time.perf_counter() - started
-    helpers = min(most - 1, len(left) - 1, int(_seconds.get(code, 0.0) * len(left) / SECONDS_OF_A_HELPER))
-    if helpers < 1:
-        for numbered in left:
-            call(*numbered)
-        return [found[number] for number in range(len(found))]
-    started, parts_left = time.perf_counter(), len(left)
+    helpers = min(threads - 1, len(left) - 1, int(_seconds[code] * len(left) / SECONDS_OF_A_HELPER))
 
     def work() -> None:
-        _threads.set(1)  # parts of parts are not divided again
-        while True:
+        if helpers > 0:
+            _threads.set(1)  # parts of parts are not divided again
+        while left:
             try:
-                numbered = left.popleft()
-            except IndexError:
+                number, part = left.popleft()
+            except IndexError:  # another thread was faster
                 return
             try:
-                call(*numbered)
+                found[number] = function(part)
             except BaseException:
                 left.clear()
                 raise
 
+    if helpers < 1:
+        work()
+        return [found[number] for number in range(len(parts))]
+    started, count = time.perf_counter(), len(left)
     # A thread knows nothing of its caller's context, such as how NumPy treats overflow, unless it is given a copy.
-    waking = [_pool(most - 1).submit(copy_context().run, work) for _ in range(helpers)]
+    waking = [_pool(threads - 1).submit(copy_context().run, work) for _ in range(helpers)]
     try:
         copy_context().run(work)
     finally:
         wait(waking)
     for helper in waking:
         helper.result()
-    _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / parts_left
-    return [found[number] for number in range(len(found))]
+    _seconds[code] = (time.perf_counter() - started) * (helpers + 1) / count
+    return [found[number] for number in range(len(parts))]
 
 
 def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most: int | None = None) -> Iterator[Result]:
@@ -162,7 +158,8 @@ def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most:
     ...     list(thread_imap(lambda i: i * i, range(4)))
     [0, 1, 4, 9]
     """
-    threads = (_threads.get() or 1) if most is None else min(_threads.get() or 1, most)
+    threads = _threads.get() or 1
+    threads = threads if most is None else min(threads, most)
     if threads == 1:
         yield from map(function, parts)
         return

@@ -3,21 +3,22 @@
 from mosaic.choosing.certificate import EXPLAINED, SelectionCertificate, counted, excess, percent
 from mosaic.choosing.choose import MOST_AUTOMATIC, choose, curve_settings, flag_only, rank, suggested_number
 from mosaic.choosing.drawing import Drawn, draw_by_passes, draw_in_memory
-from mosaic.choosing.explanation import (
+from mosaic.choosing.explain import (
     Decisions,
     Explanation,
-    OfRow,
+    RowLabels,
+    columns_of,
     contrasts,
-    explain_point,
-    fetch_rows,
+    explain_row,
+    explain_rows,
+    odd_columns,
     oddities,
-    prepared_row,
+    typical_columns,
     where_in_memory,
 )
 from mosaic.choosing.geometry import Geometry, geometry_of, preparation_of
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.points import Material, Points, Proof, Solved, copies_of_rows, row_weights
-from mosaic.choosing.reasons import ColumnReason, columns_of, odd_columns, row_of_point, typical_columns
 from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import CERTIFIED_GAP, Constraints, Settings, is_auto
 
@@ -26,16 +27,15 @@ __all__ = [
     "EXPLAINED",
     "MOST_AUTOMATIC",
     "Answers",
-    "ColumnReason",
     "Constraints",
     "Decisions",
     "Drawn",
     "Explanation",
     "Geometry",
     "Material",
-    "OfRow",
     "Points",
     "Proof",
+    "RowLabels",
     "Selection",
     "SelectionCertificate",
     "Settings",
@@ -49,8 +49,8 @@ __all__ = [
     "draw_by_passes",
     "draw_in_memory",
     "excess",
-    "explain_point",
-    "fetch_rows",
+    "explain_row",
+    "explain_rows",
     "flag_only",
     "geometry_of",
     "is_auto",
@@ -58,9 +58,7 @@ __all__ = [
     "oddities",
     "percent",
     "preparation_of",
-    "prepared_row",
     "rank",
-    "row_of_point",
     "row_weights",
     "suggested_number",
     "typical_columns",

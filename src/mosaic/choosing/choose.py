@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from mosaic.arrays.blocks import FloatArray, IntArray, rescale_weights, subsample
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights, subsample
 from mosaic.arrays.xp import on_host
 from mosaic.choosing.budget import MOST_SIMILARITIES
 from mosaic.choosing.changes import Changes
-from mosaic.choosing.objectives import Cover, Explained, Objective, Pick, Similar, Slots, without_rounding
+from mosaic.choosing.objectives import Cover, Pick, Similar, Slots, without_rounding
 from mosaic.choosing.outliers import NOBODY, Cut, KeptGroups, cut_for_share, find_groups, find_outliers, just_above
 from mosaic.choosing.points import Material
 from mosaic.choosing.selection import Selection, is_low, outlier_points
@@ -54,12 +53,8 @@ def choose(material: Material, settings: Settings) -> Selection:
     must, suggested = len(material.constraints.must), None
     if k is not None:
         found = chooser.picks(k)
-    elif settings.coverage is not None:
-        found = chooser.explaining(settings.coverage)
-        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
-            found = chooser.picks(max(len(found.rows), must, 1))
-    elif settings.min_support is not None:
-        found = chooser.supported(settings.min_support)
+    elif (share := settings.coverage) is not None or settings.min_support is not None:
+        found = chooser.supported(settings.min_support or 1.0) if share is None else chooser.explaining(share)
         if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
             found = chooser.picks(max(len(found.rows), must, 1))
     else:
@@ -141,15 +136,7 @@ class Picks(NamedTuple):
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses rows that are not outliers, within the constraints, to represent the points that belong.
-
-    Attributes
-    ----------
-    material, settings, cut, groups : points and constraints, settings of the fit, the cut, and groups that are kept
-    rejected : mask of the points that are outliers and must not be chosen
-    pool : rows that may be chosen
-    targets, weights : points to be covered, and the number of rows that each stands for
-    """
+    """Chooses rows that are not outliers, within the constraints, to represent the points that belong."""
 
     material: Material
     settings: Settings
@@ -228,25 +215,19 @@ class Chooser:
         objective = self._objective(slots.twins, k)
         old = self._earlier(objective, slots, candidates)
         chosen, gains = self._greedy(objective, replace(slots, forced=[*slots.forced, *old]))
-        if len(chosen) < k:
-            raise InvalidInputError(
-                f"{k} representatives are asked for, but after {len(chosen)} no point is left that differs from them by "
-                f"`diversity={settings.diversity}`",
-                "Lower `diversity` or `n_representatives`.",
-            )
-        # If the number is read off the curve, or diversity is given, the picks stay those of the curve. For earlier picks the
-        # suggestion only says how many there are; coverage and support are those of the picks themselves.
+        # If the number is read off the curve, the picks stay those of the curve. For earlier picks the suggestion only says how
+        # many there are; coverage and support are those of the picks themselves.
         given = not is_auto(settings.n_representatives)
         no_number = settings.coverage is None and settings.min_support is None
         replaced: list[tuple[int, int]] = []
-        if is_auto(settings.diversity) and (given or (old and no_number)):
+        if given or (old and no_number):
             worth = np.zeros(len(candidates))
             worth[old] = CLEARLY_BETTER * sum(gains) / len(gains)
             exchanged = objective.exchanged(chosen, slots, worth if old else None)
             pairs = zip(chosen, exchanged, strict=True)
             replaced = [(int(candidates[a]), int(candidates[b])) for a, b in pairs if a in old and a not in exchanged]
             chosen, gains = in_order(objective, exchanged, len(slots.forced))
-        return Picks(candidates[chosen], objective.similarity_gains(chosen, gains), tuple(replaced))
+        return Picks(candidates[chosen], np.array(gains) / self.weights.sum(), tuple(replaced))
 
     def ranked(
         self, k: int, covers: float, until_explained: float | None = None, *, earlier_first: bool = False
@@ -262,7 +243,7 @@ class Chooser:
         if earlier_first:
             slots = replace(slots, forced=[*slots.forced, *self._earlier(objective, slots, candidates)])
         chosen, gains = self._greedy(objective, slots, until_explained, least)
-        return candidates[chosen], objective.similarity_gains(chosen, gains)
+        return candidates[chosen], np.array(gains) / self.weights.sum()
 
     def suggested(self) -> Suggestion:
         """How many picks to take: as many as there are clear clusters, else √(n/2), a rule of thumb.
@@ -290,7 +271,7 @@ class Chooser:
                 return Picks(rows, gains)
             k *= 2
 
-    def _earlier(self, objective: Objective, slots: Slots, candidates: IntArray) -> list[int]:
+    def _earlier(self, objective: Similar, slots: Slots, candidates: IntArray) -> list[int]:
         """Earlier picks that may be chosen again, as candidates, best first: as many as there are places for them."""
         start = self.material.constraints.start
         if start is None:
@@ -300,8 +281,7 @@ class Chooser:
         known = zip(slots.twins.tolist(), group[candidates].tolist(), strict=True)
         old = [place for place, point in enumerate(known) if point in earlier and place not in slots.forced]
         among = [*slots.forced, *old]
-        similar = None if slots.too_similar is None else slots.too_similar[np.ix_(among, among)]
-        few = Slots(slots.of[among], slots.room, slots.twins[among], range(len(slots.forced)), similar)
+        few = Slots(slots.of[among], slots.room, slots.twins[among], range(len(slots.forced)))
         ranked = list(objective.among(among).greedy(few)) if old else []
         return [among[pick.candidate] for pick in ranked[len(slots.forced) :]]
 
@@ -375,8 +355,7 @@ class Chooser:
         sure = pool[~self.doubtful[points.group[pool]] | np.isin(pool, constraints.must)]
         if constraints.quotas is None and len(sure) >= k:
             pool = sure
-        entries = MOST_SIMILARITIES // (2 if self.settings.objective == "explained" else 1)  # in double precision
-        most = max(entries // max(len(self.targets), 1), 2 * k)
+        most = max(MOST_SIMILARITIES // max(len(self.targets), 1), 2 * k)
         if len(pool) <= most:
             return pool
         kept, groups = [constraints.must], np.unique(constraints.group[pool])
@@ -390,31 +369,20 @@ class Chooser:
         return self._in_order_of_points(np.unique(np.concatenate(kept)))
 
     def _who_may_fill(self, slots: Slots, candidates: IntArray) -> Slots:
-        """The slots, with the candidate rows marked that are copies, must be chosen, or are too similar."""
-        places = self.material.points.group[candidates]
-        too_similar = None
-        if not is_auto(self.settings.diversity):
-            distinct, back = np.unique(places, return_inverse=True)  # copies of one point may be in several groups
-            distances = shared_information_distance(self.material.kernel, distinct, distinct)
-            too_similar = (distances < float(self.settings.diversity))[np.ix_(back, back)]
+        """The slots, with the candidate rows marked that are copies or must be chosen."""
         forced = [int(np.flatnonzero(candidates == row)[0]) for row in self.material.constraints.must]
-        return replace(slots, twins=places, forced=forced, too_similar=too_similar)
+        return replace(slots, twins=self.material.points.group[candidates], forced=forced)
 
     def cover(self, k: float) -> Cover:
         """The similarity of a cover by k picks."""
         return Cover.of(self.material.kernel, self.targets, self.weights, k)
 
-    def _objective(self, places: IntArray, k: float) -> Objective:
+    def _objective(self, places: IntArray, k: float) -> Similar:
         """The objective that compares candidates, given as points, for k picks."""
-        kernel, cover = self.material.kernel, self.cover(k)
-        if self.settings.objective == "similar":
-            return Similar(cover.between(self.targets, places), self.weights)
-        everyone = self.material.points.weights
-        ridge = float(everyone @ kernel.diagonal()) / float(everyone.sum())  # the ridge of the certificate
-        return Explained.of(cover, self.targets, places, self.weights, ridge)
+        return Similar(self.cover(k).between(self.targets, places), self.weights)
 
     def _greedy(
-        self, objective: Objective, slots: Slots, until_explained: float | None = None, least: int = 0
+        self, objective: Similar, slots: Slots, until_explained: float | None = None, least: int = 0
     ) -> tuple[list[int], list[float]]:
         """Candidates one after another, must-include rows first; at least so many."""
         picks = objective.greedy(slots)
@@ -433,7 +401,7 @@ class Chooser:
                 return
 
 
-def in_order(objective: Objective, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
+def in_order(objective: Similar, chosen: list[int], n_forced: int) -> tuple[list[int], list[float]]:
     """The chosen, ranked: each adds most to those before it. Forced ones come first; of equal gains, the first candidate wins."""
     chosen = chosen[:n_forced] + sorted(chosen[n_forced:])
     ranked = list(objective.among(chosen).greedy(Slots.free(len(chosen), len(chosen), range(n_forced))))

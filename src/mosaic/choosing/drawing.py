@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import FloatArray, IntArray, rescale_weights
-from mosaic.arrays.codes import BoolArray, priority, row_codes
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, rescale_weights
+from mosaic.arrays.codes import priority, row_codes
 from mosaic.arrays.passes import BlockResult, TakeRows, Task, Together, part_of
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing.settings import Constraints

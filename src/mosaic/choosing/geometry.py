@@ -24,12 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, in_blocks, in_double, subsample
+from mosaic.arrays.blocks import FloatArray, in_blocks, in_double, subsample
 from mosaic.arrays.scaling import Prepare, row_lengths
 from mosaic.arrays.xp import (
     as_double,
-    block_entries,
-    column_quantiles,
     host_rows,
     is_on_device,
     namespace,
@@ -177,8 +175,7 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
         def call(part: slice) -> Any:
             return on_host(of(as_double(rows_of(X, part)), part))
 
-        entries, serial = block_entries(X, BLOCK_ENTRIES), is_on_device(X)
-        return np.array(in_blocks(call, X.shape[0], X.shape[1], entries, serial=serial))
+        return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
 
     xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())
     ends = over_rows(lambda Y, _: xp.stack([xp.min(Y, axis=0), xp.max(Y, axis=0)]))
@@ -200,6 +197,15 @@ def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     return np.where(found > DEVIATION_ROUNDING * np.maximum(-lowest, highest), found, 0.0)
 
 
+def _quantiles(X: Any, shares: list[float], weights: FloatArray | None) -> FloatArray:
+    """The values of each column below which these shares of the weight lie, shares × columns."""
+    if is_on_device(X) and weights is None:
+        places = np.array([max(int(np.ceil(share * X.shape[0])) - 1, 0) for share in shares])
+        return host_rows(namespace(X).sort(X, axis=0), places)
+    found = np.quantile(on_host(X), shares, axis=0, weights=weights, method="inverted_cdf")
+    return np.asarray(found, np.float64)
+
+
 def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> FloatArray:
     """Interquartile ranges, which outliers do not widen, as deviations; where most values are equal the deviation, else 1.
 
@@ -207,7 +213,7 @@ def _spreads(X: Any, weights: FloatArray | None, deviations: FloatArray) -> Floa
     """
     spreads = deviations
     if not sp.issparse(X):
-        q = column_quantiles(X, [0.05, 0.25, 0.75, 0.95], weights)
+        q = _quantiles(X, [0.05, 0.25, 0.75, 0.95], weights)
         half, most = (q[2] - q[1]) / MIDDLE_HALF, (q[3] - q[0]) / MIDDLE_NINE_TENTHS
         spreads = np.select([half > 0, most > 0], [np.maximum(half, LEAST_PART * most), most], deviations)
     mantissa, exponent = np.frexp(np.where((spreads > 0) & (deviations > 0), spreads, 1.0))
@@ -282,16 +288,7 @@ def _kernel(X: Any, points: Points, settings: Settings, prepare: Prepare, seed: 
             # Rows were checked when they were read; make_kernel checks divided rows for overflow and sorts sparse ones.
             if prepare.scale is None and not sp.issparse(rows):
                 return kind(rows, gamma)
-    return make_kernel(
-        rows,
-        name,
-        gamma=gamma,
-        degree=settings.degree,
-        coef0=settings.coef0,
-        n_neighbors=settings.n_neighbors,
-        time=settings.diffusion_time,
-        random_state=seed,
-    )
+    return make_kernel(rows, settings.formula or name, gamma=gamma, random_state=seed)
 
 
 def bandwidth(kernel: StationaryKernel) -> float:
@@ -302,7 +299,7 @@ def bandwidth(kernel: StationaryKernel) -> float:
     >>> import numpy as np
     >>> from mosaic.kernels import RBF
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> counts = (RBF(X, bandwidth(RBF(X))).columns(np.arange(400)) ** 2).sum(axis=0)
+    >>> counts = (RBF(X, bandwidth(RBF(X))).block(slice(None), np.arange(400)) ** 2).sum(axis=0)
     >>> round(float(np.quantile(counts, 0.75)))
     80
     """

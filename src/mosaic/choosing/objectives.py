@@ -1,44 +1,30 @@
-"""The objectives that a set of picks optimises, and the search for it: greedy picks, then exchanges.
+"""The cover that a set of picks optimises, and the search for it: greedy picks, then exchanges.
 
-Picks are taken from *candidates* for *targets*, points with weights ω. There are two objectives, with the same methods:
-
-``Similar``
-    Σ_i ω_i max_{j∈S} s_ij, facility location, with the similarity of ``Cover``. The gains of greedy picks decrease, so any prefix
-    of a ranking is a good answer to a smaller k.
-``Explained``
-    err_g(S), the amount that k picks leave unexplained over the targets: the quantity of the certificate. With residual
-    similarities r = K − K_·S (K_SS + gI)⁻¹ K_S·, adding candidate j lowers err_g(S) = Σ_i ω_i r_ii by Σ_i ω_i r_ij² / (r_jj + g).
-    With B = (K_SS + gI)⁻¹ and its column b_p, the residual without pick p is r + x yᵀ/b_pp, x = K_·S b_p on targets and
-    y = K_·S b_p on candidates, so that all exchanges are evaluated at once, from the rows K_S·ᵀ diag(ω) K of the picks.
+Picks are taken from *candidates* for *targets*, points with weights ω, to maximise Σ_i ω_i max_{j∈S} s_ij: facility location,
+with the similarity of ``Cover``. The gains of greedy picks decrease, so any prefix of a ranking is a good answer to a smaller k.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, subsample
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, subsample
 from mosaic.arrays.xp import (
     asarray_like,
+    astype_like,
     at_least_zero,
-    block_entries,
     empty_on_device_of,
     exponential,
-    in_precision_of,
     is_on_device,
-    largest_of,
     namespace,
     numpy_dtype,
     on_host,
     rows_of,
-    square_root,
     with_entries,
-    zeros_on_device_of,
 )
 from mosaic.choosing.budget import MOST_IN_DOUBLE
 from mosaic.kernels import Kernel, decay_rate
@@ -53,8 +39,6 @@ CACHED_SIMILARITIES = 1 << 17
 FEW_PICKS = 32
 #: Candidates whose outdated gains are recomputed together, and the fewest whose exchanges are evaluated together.
 GAINS_AT_ONCE, EXCHANGES_AT_ONCE = 64, 32
-#: Largest number of multiplications for all exchanges of ``Explained``: some seconds on one core.
-MOST_EXCHANGE_WORK = 5e10
 
 
 class Pick(NamedTuple):
@@ -74,14 +58,12 @@ class Slots:
     room : number of places of each slot
     twins : candidates with the same number are copies of one point, of which one at most is chosen
     forced : candidates that are chosen first and stay, whatever their gain
-    too_similar : candidates × candidates, true where both must not be chosen
     """
 
     of: IntArray
     room: IntArray
     twins: IntArray
     forced: Sequence[int] = ()
-    too_similar: BoolArray | None = None
 
     @classmethod
     def free(cls, n: int, k: int, forced: Sequence[int] = ()) -> Slots:
@@ -97,34 +79,13 @@ class _Openings:
         self.closed = np.zeros(len(slots.of), dtype=bool)
 
     def fill(self, candidate: int) -> None:
-        """Take a place for the chosen candidate, and close its copies and all candidates that are too similar to it."""
+        """Take a place for the chosen candidate, and close its copies."""
         self.room[self.slots.of[candidate]] -= 1
         self.closed[self.slots.twins == self.slots.twins[candidate]] = True
-        if self.slots.too_similar is not None:
-            self.closed[self.slots.too_similar[candidate]] = True
 
     def free(self) -> BoolArray:
         """Mask of the candidates that may still be chosen."""
         return ~self.closed & (self.room[self.slots.of] > 0)
-
-
-class Objective(Protocol):
-    """A measure of a set of candidates, which are given by their numbers."""
-
-    def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one by one, each with the largest gain over those before it, until the slots are full."""
-
-    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
-        """Exchange the chosen, which obey the slots, for other candidates while that improves the set.
-
-        ``worth`` is what it is worth to have each candidate in the set, whatever it adds; by default nothing.
-        """
-
-    def among(self, chosen: Sequence[int]) -> Self:
-        """The same objective with these candidates only."""
-
-    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
-        """How much each of the chosen, picked with these gains, adds to the mean similarity of a target to its nearest pick."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +140,12 @@ class Cover:
 
         def fill(part: slice) -> None:
             # Divided first: a distance in large units is no float in single precision.
-            D = in_precision_of(S, self.kernel.device_distances(columns[part], rows) * self.reach**-self.kernel.order)
-            S[part, ...] = exponential(-(square_root(D) if self.kernel.order == 2 else D))
+            D = astype_like(S, self.kernel.device_distances(columns[part], rows) * self.reach**-self.kernel.order)
+            if self.kernel.order == 2:
+                D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
+            S[part, ...] = exponential(-D)
 
-        in_blocks(fill, len(columns), len(rows), self.kernel.block_entries, serial=self.kernel.on_device)
+        in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
         return S.T
 
 
@@ -220,10 +183,6 @@ class Similar:
         """The same objective with these candidates only."""
         return Similar(rows_of(self.S.T, np.asarray(chosen, np.intp)).T, self.weights)
 
-    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
-        """Gains over the sum of the weights."""
-        return np.asarray(np.array(gains) / self.weights.sum())
-
     def greedy(self, slots: Slots) -> Iterator[Pick]:
         """Candidates one by one, each adding most to Σ_i ω_i max_{j chosen} s_ij, until the slots are full.
 
@@ -259,13 +218,15 @@ class Similar:
             least = steps[free & is_known].max(initial=-np.inf)
             asked = np.flatnonzero(free & ~is_known & (steps >= least))
             if len(asked) > at_once:
-                asked = asked[largest_of(steps[asked], at_once)]
+                asked = asked[np.argpartition(steps[asked], len(asked) - at_once)[len(asked) - at_once :]]
             gains[asked] = _gains(S.T, asked, weights, best)
             steps[asked] = np.rint(gains[asked] / grain)
             is_known[asked] = True
 
     def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
         """Exchange picks for other candidates while that raises Σ_i ω_i max_{j chosen} s_ij + Σ_{j chosen} worth_j.
+
+        ``worth`` is what it is worth to have each candidate in the set, whatever it adds; by default nothing.
 
         A block of candidates is evaluated for all places together (FastPAM's decomposition), and the best exchange of it is
         made at once.
@@ -315,7 +276,7 @@ def _gains(C: Any, candidates: IntArray | slice, weights: Any, best: Any) -> Flo
         rows = part if isinstance(candidates, slice) else candidates[part]
         gains[part] = on_host(at_least_zero(rows_of(C, rows) - best) @ weights)
 
-    in_blocks(gain, count, C.shape[1], block_entries(C, BLOCK_ENTRIES), serial=is_on_device(C))
+    in_blocks(gain, count, C.shape[1], on=C)
     return gains
 
 
@@ -342,7 +303,7 @@ class _Nearest(NamedTuple):
     def _from(cls, weights: Any, count: int, place: Any, first: Any, second: Any) -> _Nearest:
         indicator = None
         if is_on_device(weights) or count <= FEW_PICKS:
-            indicator = with_entries(zeros_on_device_of(weights, (weights.shape[0], count)), place, weights)
+            indicator = with_entries(asarray_like(weights, np.zeros((weights.shape[0], count))), place, weights)
         if is_on_device(weights):
             lost = on_host((first - second) @ indicator)
         else:
@@ -379,8 +340,7 @@ class _Nearest(NamedTuple):
                 self._gains_of_few(C[rows]) if self.indicator is None else self._gains_of_all(rows_of(C, rows))
             )
 
-        entries = block_entries(C, CACHED_SIMILARITIES)
-        in_blocks(gain, C.shape[0], C.shape[1], entries, least=EXCHANGES_AT_ONCE, serial=is_on_device(C))
+        in_blocks(gain, C.shape[0], C.shape[1], CACHED_SIMILARITIES, least=EXCHANGES_AT_ONCE, on=C)
         return gains - self.lost
 
     def _gains_of_all(self, C: Any) -> FloatArray:
@@ -415,149 +375,6 @@ def _two_nearest(chosen: Any) -> tuple[Any, Any, Any]:
         place, first = xp.argmax(T, axis=1), xp.max(T, axis=1)
         return place, first, xp.max(with_entries(T, place, 0.0), axis=1)
 
-    entries = block_entries(chosen, CACHED_SIMILARITIES)
-    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], entries, serial=on_device), strict=True)
+    parts = zip(*in_blocks(compare, chosen.shape[1], chosen.shape[0], CACHED_SIMILARITIES, on=chosen.T), strict=True)
     place, first, second = (xp.concat(part) if len(part) > 1 else part[0] for part in parts)
     return place, first, second
-
-
-@dataclass(frozen=True)
-class Explained:
-    """err_g(S): the amount that all picks together leave unexplained over the targets.
-
-    Attributes
-    ----------
-    kernel : the similarity between points
-    targets, places : the points of the targets and of the candidates
-    K : similarities, targets × candidates
-    weights : ω of the targets
-    ridge : g, the price of a coefficient of size 1
-
-    Examples
-    --------
-    Three close points and one apart: after one of the three, the others explain almost nothing more.
-
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [0.1], [0.2], [3.0]]), "rbf", gamma=1.0)
-    >>> everyone = np.arange(4)
-    >>> objective = Explained.of(Cover(kernel, 1.0), everyone, everyone, np.ones(4), ridge=1.0)
-    >>> [pick.candidate for pick in objective.greedy(Slots.free(4, 2))]
-    [1, 3]
-    """
-
-    kernel: Kernel
-    targets: IntArray
-    places: IntArray
-    K: FloatArray
-    weights: FloatArray
-    ridge: float
-    cover: Cover
-
-    @classmethod
-    def of(cls, cover: Cover, targets: IntArray, places: IntArray, weights: FloatArray, ridge: float) -> Explained:
-        """The objective for targets and candidates that are points of a kernel."""
-        kernel = cover.kernel
-        return cls(kernel, targets, places, kernel.block(targets, places), weights, ridge, cover)
-
-    def among(self, chosen: Sequence[int]) -> Explained:
-        """The same objective with these candidates only."""
-        return replace(self, places=self.places[list(chosen)], K=self.K[:, chosen])
-
-    def similarity_gains(self, chosen: Sequence[int], gains: Sequence[float]) -> FloatArray:
-        """Differences of the mean similarity; the given gains are decreases of err_g and are not used."""
-        S = on_host(self.cover.between(self.targets, self.places[list(chosen)]))
-        nearest = np.maximum.accumulate(S, axis=1)
-        return np.asarray(np.diff(self.weights @ nearest / self.weights.sum(), prepend=0.0))
-
-    @cached_property
-    def lengths(self) -> FloatArray:
-        """k_jj of the candidates."""
-        return self.kernel.diagonal()[self.places]
-
-    @cached_property
-    def sums(self) -> FloatArray:
-        """Σ_i ω_i k_ij² of every candidate j."""
-        return np.asarray(np.einsum("i,ij,ij->j", self.weights, self.K, self.K, optimize=True))
-
-    def _to_candidates(self, candidate: int) -> FloatArray:
-        """Similarities of a candidate to all candidates."""
-        return np.asarray(self.kernel.block(self.places[[candidate]], self.places)[0])
-
-    def _shared_with(self, column: FloatArray) -> FloatArray:
-        """Σ_i ω_i c_i k_ij for every candidate j."""
-        return np.asarray((self.weights * column) @ self.K)
-
-    def greedy(self, slots: Slots) -> Iterator[Pick]:
-        """Candidates one by one, each lowering err_g most, until the slots are full."""
-        K, weights, openings = self.K, self.weights, _Openings(slots)
-        n_targets, n_candidates = K.shape
-        left, sums = self.lengths.copy(), self.sums.copy()  # r_jj and Σ_i ω_i r_ij²
-        V, A = np.empty((n_targets, 16)), np.empty((16, n_candidates))  # r = K − V A
-        scale, s = float(weights @ K.max(axis=1, initial=0.0)), 0
-
-        def choose(candidate: int) -> Pick:
-            nonlocal V, A, s
-            if s == len(A):
-                V, A = np.hstack([V, np.empty_like(V)]), np.vstack([A, np.empty_like(A)])
-            own = A[:s, candidate].copy()
-            row, column = self._to_candidates(candidate) - own @ A[:s], K[:, candidate] - V[:, :s] @ own
-            h = self._shared_with(column) - (V[:, :s].T @ (weights * column)) @ A[:s]
-            price = max(float(row[candidate]), 0.0) + self.ridge
-            gain = max(float(h[candidate]), 0.0) / price
-            V[:, s], A[s] = column / np.sqrt(price), row / np.sqrt(price)
-            sums[:] += (row / price) ** 2 * h[candidate] - 2.0 * (row / price) * h
-            left[:] -= A[s] ** 2
-            s += 1
-            openings.fill(candidate)
-            return Pick(candidate, gain)
-
-        for candidate in slots.forced:
-            yield choose(candidate)
-        while True:
-            free = openings.free()
-            if not free.any():
-                return
-            gains = np.maximum(sums, 0.0) / (np.maximum(left, 0.0) + self.ridge)
-            yield choose(int(np.where(free, without_rounding(gains, scale), -np.inf).argmax()))
-
-    def exchanged(self, chosen: Sequence[int], slots: Slots, worth: FloatArray | None = None) -> list[int]:
-        """Exchange picks for other candidates while that lowers err_g − Σ_{j chosen} worth_j, the best exchange each time."""
-        picks = list(chosen)
-        if not picks:
-            return picks
-        k, (n_targets, n_candidates) = len(picks), self.K.shape
-        stays = np.isin(picks, np.asarray(slots.forced, np.intp))
-        least = 1e-9 * float(self.weights @ self.K.max(axis=1, initial=0.0))
-        Q = np.array([self._to_candidates(pick) for pick in picks])
-        P = np.array([self._shared_with(self.K[:, pick]) for pick in picks])
-        for _ in range(int(MOST_EXCHANGE_WORK / (n_candidates * (6.0 * k * k + n_targets)))):
-            gains = self._exchange_gains(Q, P, picks)
-            if worth is not None:
-                gains += worth - worth[picks][:, None]
-            gains[stays] = -np.inf
-            gains[:, np.isin(slots.twins, slots.twins[picks])] = -np.inf
-            gains[slots.of[picks][:, None] != slots.of] = -np.inf
-            place, candidate = divmod(int(without_rounding(gains, 1e10 * least).argmax()), n_candidates)
-            if not gains[place, candidate] > least:
-                break
-            picks[place] = candidate
-            Q[place], P[place] = self._to_candidates(candidate), self._shared_with(self.K[:, candidate])
-        return picks
-
-    def _exchange_gains(self, Q: FloatArray, P: FloatArray, picks: Sequence[int]) -> FloatArray:
-        """The decrease of err_g by every exchange, picks × candidates; Q = K_S·, P = K_S·ᵀ diag(ω) K.
-
-        Without pick p, Σ_i ω_i r_ij² grows by 2 y_j (xᵀDr_j)/b_pp + y_j² (xᵀDx)/b_pp², r_jj by y_j²/b_pp, and err_g by xᵀDx/b_pp.
-        """
-        g, G = self.ridge, P[:, picks]
-        B = np.linalg.inv(Q[:, picks] + g * np.eye(len(picks)))
-        Y = B @ Q
-        across = P - G @ Y  # K_·Sᵀ D r
-        sums = self.sums - np.einsum("ij,ij->j", P + across, Y)
-        left = self.lengths - np.einsum("ij,ij->j", Q, Y)
-        b = np.diagonal(B)[:, None]
-        lost = np.einsum("ij,ij->i", B @ G, B)[:, None] / b
-        Z = Y / b
-        taken = np.maximum(sums + 2.0 * Z * (B @ across) + Z * Z * (lost * b), 0.0)
-        return np.asarray(taken / (np.maximum(left + Z * Y, 0.0) + g) - lost)

@@ -23,7 +23,7 @@ made on log m. By default, the selector and the detector use the same rule:
 2. Without a valley, rows that are alone are rejected: those whose count is below 1.1, or below 2 and in the far tail of all
    counts; unless they are more than a twentieth of all. Where tails are heavy, their tenth nearest row must also be far, 3.5
    deviations of the logarithm beyond the usual distance.
-3. Of few outliers, those are kept that form a cluster as tight as others (``find_clusters``).
+3. Of few outliers, those are kept that form a cluster as tight as others (``find_near``).
 
 So at most 5 % of the rows are rejected for being alone; of clean data, at most about 1 %, a little more where tails are
 heavy (``tests/outliers/test_cut.py``). If there is no valley, one is found with a probability below 1e-5 for each place that is
@@ -35,43 +35,36 @@ Two outliers are linked if each is among the five nearest rows of the other; out
 Notes
 -----
 1. The paper has one program on all points, and the measure for rows with r_j ≠ 0. Small programs on random parts, the measure for
-   every point, the cut and the groups are ours; ``mosaic.solve`` and ``mode="paper"`` do what the paper does.
+   every point, the cut and the groups are ours; ``mosaic.solve`` and ``algorithm="paper"`` do what the paper does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.special import bdtr, ndtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_blocks, subsample, subsample_of_weights
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Seed,
+    in_blocks,
+    row_blocks,
+    subsample,
+    subsample_of_weights,
+)
 from mosaic.arrays.linalg import cholesky, solve_with, with_diagonal
-from mosaic.arrays.xp import absolute, namespace, on_host, rows_of, to_device_of, with_some_entries
+from mosaic.arrays.xp import namespace, on_host, rows_of, to_device_of, with_entries
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
-
-__all__ = [
-    "CROWD_SHARE",
-    "NOBODY",
-    "Cut",
-    "EffectiveCounts",
-    "KeptGroups",
-    "Rule",
-    "cut_for_share",
-    "find_groups",
-    "find_outliers",
-    "find_valley",
-    "group_sizes",
-    "just_above",
-    "outlier_probability",
-]
 
 Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
 
@@ -79,29 +72,23 @@ Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none
 PROGRAMS, PROGRAM_SIZE, PROGRAM_STRENGTH = 4, 128, 10.0
 #: Relative gap that the small programs are solved to.
 PROGRAM_GAP = 3e-4
-#: Eigenvalues of a similarity below this share of the largest are rounding.
-EIGENVALUE_ROUNDING = 1e-12
-#: Two points are the same if their squared distance is less than this share of their squared lengths.
-SAME_POINT = 1e-9
+#: Eigenvalues below this share of the largest are rounding; so are differences of counts and squared distances by less than this.
+SMALLEST_EIGENVALUE, ROUNDING = 1e-12, 1e-9
 #: A row is alone if its count is below the first number, or below the second and in the far tail of the counts, which ends so
 #: many deviations (the third) below the median.
 ALONE, NEARLY_ALONE, FAR_BELOW = 1.1, 2.0, 2.5
 #: Largest p-value of a valley. Many places are tested, hence the small number.
 VALLEY_LEVEL = 1e-5
-#: Counts that differ by less than this share belong to the same point, up to rounding.
-SAME_COUNT = 1e-6
 #: Widths of the valleys that are tested, as shares of the range of log m.
 VALLEY_WIDTHS = np.array([0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 #: Largest share of rows that is rejected unless the user gives the share: outliers are no majority. It is a little more than
 #: half, so that a single point does not decide an even split.
 LARGEST_OUTLIER_SHARE = 0.55
-#: Smallest share of all points to the right of a valley.
-SMALLEST_REST = 0.1
 #: Largest share of rows that are rejected one by one; more are a crowd. Rejecting more than this share gives a warning.
 CROWD_SHARE = 0.05
-#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual; a crowd, if
-#: its typical row is farther than nine tenths of the others. The last number limits the rows that this is measured with.
-NEIGHBOURS, FAR, CROWD_FAR, CROWD_SAMPLE = 10, 3.5, 1.28, 500
+#: A row is far from the others if its tenth nearest row (the first number) is so many deviations farther than usual. The last
+#: number limits the rows that this is measured with.
+NEIGHBOURS, FAR, DISTANCE_SAMPLE = 10, 3.5, 500
 #: A crowd stands apart if its members are one another's neighbours even if all other rows were nearer by this factor.
 APART = 1.25
 #: Two outliers are linked if each is among this many nearest rows of the other.
@@ -114,14 +101,9 @@ MOST_GROUPED_OUTLIERS = 5000
 class EffectiveCounts:
     """Effective counts of any points, by programs on random parts of the data.
 
-    Attributes
-    ----------
-    reference : the similarity over the points of all programs, one program after the other
-    places : the numbers of these points among the points that they were drawn from
-    weights : ω_i, programs × points
-    strengths : lam η_i, programs × points
-    complement : I − R of the solutions, programs × points × points
-    total : weight of the points that a point could resemble, the mean over the programs
+    ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
+    ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R is programs × points × points. ``total``
+    is the weight of the points that a point could resemble, the mean over the programs.
 
     Examples
     --------
@@ -150,19 +132,9 @@ class EffectiveCounts:
         size: int | None = None,
         tol: float = PROGRAM_GAP,
     ) -> EffectiveCounts:
-        """Draw the parts and solve the programs.
+        """Draw parts of ``size`` points, each in proportion to its weight, and solve their programs to a relative gap ``tol``.
 
-        Parameters
-        ----------
-        kernel : similarity of the points that parts are drawn from
-        weights : how often each of them counts
-        random_state : seed of the draw
-        size : points of each part, ``PROGRAM_SIZE`` by default
-        tol : relative gap that programs are solved to
-
-        Notes
-        -----
-        1. Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
+        Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
         """
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
@@ -189,7 +161,7 @@ class EffectiveCounts:
         def count(rows: slice) -> None:
             counts[rows] = self._counts(kernel.device_block(members[rows], self.places), own[members[rows]])
 
-        in_blocks(count, len(members), len(self.places), kernel.block_entries, serial=kernel.on_device)
+        in_blocks(count, len(members), len(self.places), on=kernel.points)
         return counts
 
     def at(self, Y: Any) -> FloatArray:
@@ -200,8 +172,7 @@ class EffectiveCounts:
             new = rows_of(Y, rows)
             counts[rows] = self._counts(self.reference.device_cross(new), self.reference.diagonal_at(new))
 
-        entries, serial = self.reference.block_entries, self.reference.on_device
-        in_blocks(count, Y.shape[0], self.reference.n, entries, serial=serial)
+        in_blocks(count, Y.shape[0], self.reference.n, on=self.reference.points)
         return counts
 
     def _counts(self, K: Any, own: FloatArray) -> FloatArray:
@@ -214,7 +185,15 @@ class EffectiveCounts:
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
         known, place = _same(K, own, self.reference.diagonal().reshape(programs, size))
         # The similarity to itself, which a given kernel need not hold.
-        Q = with_some_entries(xp.reshape(absolute(left), (programs * rows, size)), known, place, itself[known])
+        Q = xp.reshape(
+            np.abs(left, out=left) if isinstance(left, np.ndarray) else xp.abs(left), (programs * rows, size)
+        )
+        if isinstance(Q, np.ndarray):
+            Q[known, place] = itself[known]
+        else:  # rows without such a place have column -1, which is none
+            columns, values = np.full(programs * rows, -1), np.zeros(programs * rows)
+            columns[known], values[known] = place, itself[known]
+            Q = with_entries(Q, to_device_of(Q, columns), to_device_of(Q, values))
         is_new = np.ones(programs * rows)
         is_new[known] = 0.0
         largest = np.maximum(on_host(xp.max(Q, axis=1)), itself)
@@ -231,9 +210,9 @@ def _same(K: Any, own: FloatArray, diagonal: FloatArray) -> tuple[IntArray, IntA
     varies = bool((diagonal != longest).any())
     nearest = on_host(namespace(K).max(K - to_device_of(K, 0.5 * diagonal[:, None]) if varies else K, axis=2))
     apart = own - 2.0 * nearest if varies else own + longest - 2.0 * nearest
-    program, row = np.nonzero(apart <= SAME_POINT * (own + longest))
+    program, row = np.nonzero(apart <= ROUNDING * (own + longest))
     lengths = own[row, None] + diagonal[program]
-    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= SAME_POINT * lengths)
+    found, place = np.nonzero(lengths - 2.0 * _at(K, program, row) <= ROUNDING * lengths)
     return (program * K.shape[1] + row)[found], place
 
 
@@ -264,23 +243,16 @@ def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float
 def _factor(K: FloatArray) -> FloatArray:
     """F with F Fᵀ = K: by Cholesky, or from the eigenvalues above rounding where others are not."""
     try:
-        cholesky(with_diagonal(K.copy(), -EIGENVALUE_ROUNDING * float(np.abs(K).sum(axis=1).max())))
+        cholesky(with_diagonal(K.copy(), -SMALLEST_EIGENVALUE * float(np.abs(K).sum(axis=1).max())))
         return np.asarray(cholesky(K.copy()))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(K)
-        kept = values > EIGENVALUE_ROUNDING * max(float(values[-1]), 0.0)
+        kept = values > SMALLEST_EIGENVALUE * max(float(values[-1]), 0.0)
         return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
-    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> outlier_probability(np.array([1.0, 51.0, 101.0]), 101).tolist()
-    [1.0, 0.5, 0.0]
-    """
+    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself)."""
     return np.asarray(np.clip((n - counts) / max(n - 1.0, 1.0), 0.0, 1.0))
 
 
@@ -319,7 +291,7 @@ def cut_for_share(counts: FloatArray, weights: FloatArray, share: float) -> Cut:
     values, below = counts[order], np.cumsum(weights[order])
     # A cut may follow each of these. Counts that differ by rounding only, such as those of two points that are alone together,
     # are equal.
-    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + 1e-9))
+    steps = np.flatnonzero(values[1:] > values[:-1] * (1.0 + ROUNDING))
     if not len(steps):
         return NOBODY
     miss = np.abs(below[steps] - share * below[-1])
@@ -340,12 +312,11 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
     """
     u = np.sort(np.log(counts))
     # Points that are equal up to rounding have equal counts and are counted once; points that are alone are all counted.
-    u = u[np.append(True, (np.diff(u) > SAME_COUNT) | (u[1:] <= np.log(ALONE)))]
+    u = u[np.append(True, (np.diff(u) > ROUNDING) | (u[1:] <= np.log(ALONE)))]
     n, span = len(u), float(u[-1] - u[0])
     if span <= 0:
         return 0.0, 1.0
-    most = int(n * (1.0 - SMALLEST_REST))
-    places = np.unique(np.concatenate([np.arange(min(most, 400)), np.linspace(0, max(most - 1, 0), 400).astype(int)]))
+    places = np.unique(np.concatenate([np.arange(min(n, 400)), np.linspace(0, n - 1, 400).astype(int)]))
     t = u[places]
     best_p, best_cut = 1.0, 0.0
     for w in span * VALLEY_WIDTHS:
@@ -356,7 +327,6 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
         fullest_from = np.maximum.accumulate(in_window[::-1])[::-1]
         C = np.where(far < n, fullest_from[np.minimum(far, n - 1)], 0)
         p = np.maximum(bdtr(B, A + B, 0.5), bdtr(B, B + C, 0.5))
-        p[n - far < SMALLEST_REST * n] = 1.0
         at = int(np.argmin(p))
         if p[at] < best_p:
             best_p, best_cut = float(p[at]), float(np.exp(0.5 * (t[at] + u[min(foot[at], n - 1)])))
@@ -365,29 +335,26 @@ def find_valley(counts: FloatArray) -> tuple[float, float]:
 
 
 def find_outliers(counts: FloatArray, kernel: Kernel, random_state: int = 0) -> tuple[Cut, KeptGroups | None]:
-    """The cut that the counts of distinct points and the distances between these suggest, and clusters below it that are kept."""
+    """The cut that the counts of distinct points and the distances between these suggest, and rows below it that are kept."""
     count, p = find_valley(counts)
     low = counts < count
     # No count is below 1, so those of far rows pile up there where tails are heavy, and a valley follows that is no gap.
     if p < VALLEY_LEVEL and np.median(counts[low]) < far_tail(counts[~low], 0.25):
         if low.mean() <= CROWD_SHARE:
-            return Cut(count, "valley", p), find_clusters(kernel, low, False, random_state)
-        asked = np.flatnonzero(low)
-        asked = asked[subsample(len(asked), CROWD_SAMPLE, random_state)]
-        middle, deviation = usual_distance(kernel, low, random_state)
-        typical = max(float(np.median(tenth_nearest(kernel, asked))), np.finfo(float).tiny)
-        apart = (np.log(typical) - middle) / deviation
-        if apart > CROWD_FAR:
+            return Cut(count, "valley", p), find_near(kernel, low, False, random_state)
+        usual, asked = UsualDistance.of(kernel, low, random_state), _some(low, random_state)
+        typical = float(np.median(tenth_nearest(kernel, asked)))
+        if typical > usual.high:
             # A valley may cut off the edge of a cluster; but a crowd that is far from all others is cut off as a whole.
-            crowd = low if apart > FAR else counts < just_above(count, counts[~low])
+            crowd = low if typical > usual.far else counts < just_above(count, counts[~low])
             kept = own_neighbours(kernel, crowd, asked).mean() >= 0.5
             return (Cut(0.0, "none", sparse_group=count) if kept else Cut(count, "valley", p)), None
     tail = far_tail(counts, 0.1)
     count = float(np.clip(tail, ALONE, NEARLY_ALONE))
     low = counts < count
-    clusters = find_clusters(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
-    share = float(low.mean() if clusters is None else (low & ~clusters.members).mean())
-    return (Cut(count, "alone"), clusters) if share <= CROWD_SHARE else (NOBODY, None)
+    near = find_near(kernel, low, tail < ALONE, random_state) if low.any() and not low.all() else None
+    share = float(low.mean() if near is None else (low & ~near.members).mean())
+    return (Cut(count, "alone"), near) if share <= CROWD_SHARE else (NOBODY, None)
 
 
 def just_above(count: float, others: FloatArray) -> float:
@@ -396,37 +363,46 @@ def just_above(count: float, others: FloatArray) -> float:
 
 
 def far_tail(counts: FloatArray, share: float) -> float:
-    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> far_tail(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8]), 0.1).__round__(2)
-    3.05
-    """
+    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share."""
     low, middle = np.quantile(np.log(counts), [share, 0.5])
     return float(np.exp(middle + FAR_BELOW * (middle - low) / ndtri(share)))
 
 
 def tenth_nearest(kernel: Kernel, points: IntArray) -> FloatArray:
     """The distance of each of these points to its tenth nearest point, or to the farthest of fewer."""
-    place, found = min(NEIGHBOURS, kernel.n - 1) - 1, np.empty(len(points))
+    place = min(NEIGHBOURS, kernel.n - 1) - 1
+    return np.concatenate([np.partition(D, place, axis=1)[:, place] for _, D in _to_others(kernel, points)])
+
+
+def _to_others(kernel: Kernel, points: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Blocks of these points, and their distances to all points, ∞ to themselves."""
     for part in row_blocks(len(points), kernel.n):
         D = kernel.distances(points[part], np.arange(kernel.n))
         D[np.arange(len(D)), points[part]] = np.inf
-        found[part] = np.partition(D, place, axis=1)[:, place]
-    return found
+        yield part, D
 
 
-def usual_distance(kernel: Kernel, low: BoolArray, random_state: int) -> tuple[float, float]:
-    """Median and deviation of the logarithm of the tenth nearest distance, over the points that are not low.
+class UsualDistance(NamedTuple):
+    """The tenth nearest distance that nine tenths of the rows do not exceed, and the one beyond which a row is far.
 
-    The deviation is that of the highest tenth, and not 0.
+    The second is 3.5 deviations above the median, in logarithms; the deviation is that of the highest tenth.
     """
-    others = np.flatnonzero(~low)
-    found = tenth_nearest(kernel, others[subsample(len(others), CROWD_SAMPLE, random_state)])
-    middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
-    return float(middle), max(float(high - middle), 1e-9) / float(ndtri(0.9))
+
+    high: float
+    far: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, low: BoolArray, random_state: int) -> UsualDistance:
+        """Of the points that are not low."""
+        found = tenth_nearest(kernel, _some(~low, random_state))
+        middle, high = np.log(np.maximum(np.quantile(found, [0.5, 0.9]), np.finfo(float).tiny))
+        return cls(float(np.exp(high)), float(np.exp(middle + FAR * max(high - middle, ROUNDING) / ndtri(0.9))))
+
+
+def _some(members: BoolArray, random_state: int) -> IntArray:
+    """A sample of the members of a mask, for questions about their neighbours."""
+    inside = np.flatnonzero(members)
+    return inside[subsample(len(inside), DISTANCE_SAMPLE, random_state)]
 
 
 def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> FloatArray:
@@ -436,9 +412,7 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
     would decide.
     """
     most, found = min(NEIGHBOURS, kernel.n - 1), np.empty(len(asked))
-    for part in row_blocks(len(asked), kernel.n):
-        D = kernel.distances(asked[part], np.arange(kernel.n))
-        D[np.arange(len(D)), asked[part]] = np.inf
+    for part, D in _to_others(kernel, asked):
         D[:, ~members] /= APART**kernel.order
         found[part] = members[np.argpartition(D, most - 1, axis=1)[:, :most]].mean(axis=1)
     return found
@@ -446,13 +420,8 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept because they form a group.
-
-    Attributes
-    ----------
-    members : mask over all distinct points
-    kernel : similarity between the members; between all points if there are no members
-    reach : for each member, the distance (as the kernel orders points) that reaches its links and no other outlier
+    """Outliers that are kept: a mask of distinct points, the similarity between them, and for each the distance (as the kernel
+    orders points) that reaches its links and no other outlier.
     """
 
     members: BoolArray
@@ -465,20 +434,19 @@ class KeptGroups:
             return np.zeros(Y.shape[0], dtype=bool)
         near = np.zeros(Y.shape[0], dtype=bool)
         for part in row_blocks(Y.shape[0], self.kernel.n):
-            near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + 1e-9)).any(axis=1)
+            near[part] = (self.kernel.distances_at(rows_of(Y, part)) <= self.reach * (1.0 + ROUNDING)).any(axis=1)
         return near
 
 
-def find_clusters(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
+def find_near(kernel: Kernel, low: BoolArray, heavy: bool, random_state: int) -> KeptGroups | None:
     """The points among the outliers that are kept because their neighbours are not far; None without any.
 
     The programs see a part of the rows; where there are many clusters, they see no row of some. So rows are kept whose tenth
     nearest row is as near as usual, if nine of the ten are low, even if other rows were nearer by a quarter. Where tails are
     heavy, many rows have a count of about 1, and only distances tell which of them are odd.
     """
-    middle, deviation = usual_distance(kernel, low, random_state)
-    reach, outliers = float(np.exp(middle + (FAR if heavy else CROWD_FAR) * deviation)), np.flatnonzero(low)
-    members = np.zeros(len(low), dtype=bool)
+    usual, outliers = UsualDistance.of(kernel, low, random_state), np.flatnonzero(low)
+    reach, members = usual.far if heavy else usual.high, np.zeros(len(low), dtype=bool)
     members[outliers] = tenth_nearest(kernel, outliers) <= reach
     if not heavy:
         members[outliers] &= own_neighbours(kernel, low, outliers) >= 0.9
@@ -495,14 +463,7 @@ def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray)
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
-    """The groups of at least ``smallest`` points among the outliers.
-
-    Parameters
-    ----------
-    kernel : similarity between distinct points
-    low : which of them are outliers
-    weights : how often each of them counts
-    smallest : number of points, copies counted, that make a group
+    """The groups of at least ``smallest`` points, copies counted, among the outliers.
 
     Examples
     --------
@@ -536,10 +497,8 @@ def group_sizes(kernel: Kernel, low: BoolArray, weights: FloatArray) -> tuple[Fl
     place = np.full(kernel.n, -1, np.intp)
     place[outliers] = np.arange(len(outliers))
     named = []
-    for part in row_blocks(len(outliers), kernel.n):
-        D = kernel.distances(outliers[part], np.arange(kernel.n))
+    for part, D in _to_others(kernel, outliers):
         rows = np.arange(len(D))[:, None]
-        D[rows.ravel(), outliers[part]] = np.inf
         nearest = np.argpartition(D, most - 1, axis=1)[:, :most]
         among = low[nearest]
         named.append(

@@ -14,26 +14,17 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic.arrays.blocks import (
-    BLOCK_ENTRIES,
     FloatArray,
     IntArray,
     in_blocks,
-    row_blocks,
     row_norms_squared,
 )
-from mosaic.arrays.codes import equal_rows, row_codes, row_priorities
+from mosaic.arrays.codes import equal_rows, priority, row_codes
 from mosaic.arrays.xp import (
     as_double,
-    as_unsigned,
-    block_entries,
-    inverse_order,
     is_on_device,
-    namespace,
     on_host,
-    ordered,
     rows_of,
-    sortable,
-    squares_of_rows,
     to_device_of,
 )
 from mosaic.choosing.outliers import EffectiveCounts
@@ -57,8 +48,8 @@ CENTRALITY_ROUNDING = 1e-9
 class Points:
     """The distinct points with weight, ordered by their distance from the centre of all.
 
-    Equal rows are one point, with their number as its weight; rows without weight are left out. Up to rounding, the order does
-    not depend on the order of rows or columns, or on the unit or the rotation of the data.
+    Equal rows are one point, with their number as its weight; rows without weight are left out. The order does not depend on the
+    order of rows and, where no two distances are equal, up to rounding not on that of columns or the rotation of the data.
 
     Attributes
     ----------
@@ -81,22 +72,23 @@ class Points:
         weights = np.ones(n) if sample_weight is None else copies_of_rows(sample_weight, n)
         rows = np.flatnonzero(weights > 0)
         counted = X if len(rows) == n else rows_of(X, rows)
-        equal = equal_rows(counted)
+        codes = row_codes(counted)
+        equal = equal_rows(counted, codes)
         total = equal.sums(weights if len(rows) == n else weights[rows])
         distinct = counted if equal.is_trivial else rows_of(counted, equal.first)
         if pairwise:
-            priority = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
+            drawn = np.random.default_rng(0).permutation(len(equal.first)).astype(np.uint64)
             order = np.argsort(_in_steps(_pairwise_distances(X, rows[equal.first], total)), kind="stable")
         else:
-            priority = row_priorities(distinct)
-            order = _by_centrality(distinct, _in_steps(_centre_distances(distinct, total)), priority)
-        number = inverse_order(order)
-        priority, order = as_unsigned(rows_of(priority, order)), np.asarray(on_host(order), np.intp)
+            drawn = priority(codes if equal.is_trivial else codes[equal.first])
+            order = np.lexsort((drawn, _in_steps(_centre_distances(distinct, total))))
+        number = np.empty(len(order), np.intp)
+        number[order] = np.arange(len(order))
         if equal.is_trivial and len(rows) == n:  # at many points every step counts
-            return cls(order, number, total if sample_weight is None else total[order], priority)
+            return cls(order, number, total if sample_weight is None else total[order], drawn[order])
         group = np.full(n, -1, np.intp)
         group[rows] = number[equal.group]
-        return cls(rows[equal.first[order]], group, total[order], priority)
+        return cls(rows[equal.first[order]], group, total[order], drawn[order])
 
     @property
     def n(self) -> int:
@@ -155,15 +147,16 @@ def copies_of_rows(sample_weight: ArrayLike, n: int) -> FloatArray:
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
-def _centre_distances(X: Any, weights: FloatArray) -> Any:
-    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X, where X is."""
+def _centre_distances(X: Any, weights: FloatArray) -> FloatArray:
+    """‖x_i − x̄‖², x̄ the weighted mean, in any unit of X."""
     if is_on_device(X):
-        parts = list(row_blocks(X.shape[0], X.shape[1], block_entries(X, BLOCK_ENTRIES)))
-        centre = sum(to_device_of(X, weights[part]) @ as_double(rows_of(X, part)) for part in parts) / float(
-            weights.sum()
-        )
-        return namespace(X).concat([squares_of_rows(rows_of(X, part) - centre) for part in parts])
-    centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
+
+        def add(part: slice) -> FloatArray:
+            return on_host(to_device_of(X, weights[part]) @ as_double(rows_of(X, part)))
+
+        centre = np.sum(in_blocks(add, X.shape[0], X.shape[1], on=X), axis=0) / weights.sum()
+    else:
+        centre = np.asarray(weights @ X, np.float64).ravel() / weights.sum()
     distances = np.empty(X.shape[0])
 
     def measure(part: slice) -> None:
@@ -171,9 +164,9 @@ def _centre_distances(X: Any, weights: FloatArray) -> Any:
             block = X[part].astype(np.float64)
             distances[part] = block.power(2).sum(axis=1) - 2.0 * (block @ centre) + centre @ centre
         else:
-            distances[part] = row_norms_squared(X[part] - centre)
+            distances[part] = row_norms_squared(rows_of(X, part) - to_device_of(X, centre))
 
-    in_blocks(measure, X.shape[0], X.shape[1])
+    in_blocks(measure, X.shape[0], X.shape[1], on=X)
     return distances
 
 
@@ -185,25 +178,11 @@ def _pairwise_distances(K: Any, members: IntArray, weights: FloatArray) -> Float
     return np.asarray(own - 2.0 * np.asarray(K[members] @ spread).ravel())
 
 
-def _in_steps(distances: Any) -> Any:
+def _in_steps(distances: FloatArray) -> FloatArray:
     """Distances as whole numbers of steps that are larger than rounding."""
-    xp = namespace(distances)
-    lowest = float(xp.min(distances))
-    spread = float(xp.max(distances)) - lowest or 1.0
-    return xp.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
-
-
-def _by_centrality(X: Any, steps: Any, priority: Any) -> Any:
-    """Order by distance from the centre, then by priority, where the points are; in the rare case that both are equal, by the
-    bits of the rows.
-    """
-    take = namespace(steps).take
-    order = ordered(steps, sortable(priority))
-    values, numbers = take(steps, order), take(priority, order)
-    tied = (values[1:] == values[:-1]) & (numbers[1:] == numbers[:-1])
-    if bool(namespace(steps).any(tied)):
-        return to_device_of(steps, np.lexsort((row_codes(X), as_unsigned(priority), on_host(steps))))
-    return order
+    lowest = float(distances.min())
+    spread = float(distances.max()) - lowest or 1.0
+    return np.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
 
 
 @dataclass(frozen=True)

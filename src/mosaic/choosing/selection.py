@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks
-from mosaic.arrays.codes import BoolArray, KnownRows, row_codes
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks
+from mosaic.arrays.codes import KnownRows, row_codes
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
@@ -17,13 +17,12 @@ from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
 from mosaic.choosing.points import Material
 from mosaic.choosing.settings import Settings, is_auto
-from mosaic.kernels import Diffusion, Kernel, PointKernel
+from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
 from mosaic.program.encoding import Certificate, Encoding
 
 if TYPE_CHECKING:
-    from mosaic.choosing.explanation import Decisions
-    from mosaic.choosing.reasons import UsualRows
+    from mosaic.choosing.explain import Decisions, UsualRows
 
 
 class Answers(NamedTuple):
@@ -170,7 +169,7 @@ class Selection:
         def compare(rows: slice) -> None:
             nearest[rows] = self._nearest(self.kernel.block(rows, self.chosen))
 
-        in_blocks(compare, self.kernel.n, len(self.chosen), serial=self.kernel.on_device)
+        in_blocks(compare, self.kernel.n, len(self.chosen), on=self.kernel.points)
         nearest[self.chosen] = np.arange(len(self.chosen))
         return nearest
 
@@ -258,7 +257,7 @@ class Selection:
             if labels:
                 label[rows] = self._labels(on_host(K), new, own, None if flagged is None else flagged[rows])
 
-        in_blocks(compare, Y.shape[0], kernel.n, serial=kernel.on_device)
+        in_blocks(compare, Y.shape[0], kernel.n, on=kernel.points)
         return label, error
 
     def _labels(self, K: FloatArray, new: Any, own: FloatArray, flagged: BoolArray | None) -> IntArray:
@@ -278,7 +277,7 @@ class Selection:
     def _known(self) -> KnownRows | None:
         """The representatives by their codes. A diffusion kernel has neighbours of rows, and a given similarity has none."""
         kernel = self.chosen_kernel
-        if isinstance(kernel, Diffusion) or not isinstance(kernel, PointKernel):
+        if isinstance(kernel, DiffusionKernel) or not isinstance(kernel, PointKernel):
             return None
         return KnownRows.of(row_codes(kernel.X))
 
@@ -299,7 +298,7 @@ class Selection:
             similarity[known] = self.chosen_kernel.cross(rows_of(Y, known))[np.arange(len(known)), labels[known]]
 
         if len(self.chosen):
-            in_blocks(compare, len(labels), len(self.chosen), serial=self.chosen_kernel.on_device)
+            in_blocks(compare, len(labels), len(self.chosen), on=self.chosen_kernel.points)
         errors = errors if len(self.chosen) else similarity
         return np.column_stack([labels, similarity, errors, counts, flagged])
 
@@ -379,14 +378,14 @@ class Selection:
     @cached_property
     def usual(self) -> UsualRows | None:
         """The rows that belong, which reasons compare others with; None where the kernel does not compare columns."""
-        from mosaic.choosing.reasons import UsualRows  # it reads selections
+        from mosaic.choosing.explain import UsualRows  # it reads selections
 
         return UsualRows.of(self)
 
     @property
     def decisions(self) -> Decisions:
         """The decisions made for the user, and the reasons, in sentences."""
-        from mosaic.choosing.explanation import decisions  # imported here: that module imports this one
+        from mosaic.choosing.explain import decisions  # imported here: that module imports this one
 
         return decisions(self)
 

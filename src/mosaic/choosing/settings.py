@@ -7,6 +7,7 @@ shows the arithmetic.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, Self, get_args
@@ -14,8 +15,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import IntArray, as_indices
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, IntArray
 from mosaic.checks import (
     CHOICES,
     as_bytes,
@@ -28,14 +28,16 @@ from mosaic.checks import (
     whole_number,
 )
 from mosaic.choosing.objectives import Slots
+from mosaic.door import as_indices
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import STATIONARY_KERNELS
-from mosaic.program.algorithms import SolverName
+from mosaic.parameters import Paper, Parameters, Sketch
+from mosaic.program import SolverName
 
 #: Lowest value, highest value and meaning of the optional numeric parameters.
 RANGES = {
     "contamination": (0.0, 0.5, "the share of outliers; at most half can be outliers"),
-    "diversity": (0.0, 1.0, "the smallest shared information distance between two picks"),
+    "diversity": (0.0, 1.0, "the share of distances that pruning keeps"),
     "coverage": (0.0, 1.0, "the share of the data to be explained"),
     "min_support": (1.0, None, "the number of points a representative stands for"),
     "min_group": (2.0, None, "the number of points that make a group"),
@@ -61,7 +63,8 @@ def _is_fraction(value: Any) -> bool:
 class Settings:
     """All parameters of an estimator that an answer depends on; parameters that a detector lacks are at their defaults.
 
-    ``Settings.of(estimator)`` reads and checks them.
+    ``Settings.of(estimator)`` reads and checks them. ``kernel`` is a name or a function, ``formula`` the kernel with its
+    settings, if it has any. ``alpha`` to ``max_rank`` are those of ``Paper``, ``sketch`` the sizes of passes that are asked for.
     """
 
     n_representatives: Any = "auto"
@@ -70,17 +73,13 @@ class Settings:
     outliers: str = "reject"
     contamination: Any = "auto"
     diversity: Any = "auto"
-    objective: str = "similar"
     min_group: float | None = None
     op_threshold: float | None = None
     mode: str = "auto"
     kernel: Any = "rbf"
     gamma: Any = "auto"
     scale: Any = "auto"
-    degree: int = 3
-    coef0: float = 1.0
-    n_neighbors: int = 10
-    diffusion_time: int = 2
+    formula: Any = None
     alpha: float | None = None
     lam: float | None = None
     solver: Any = "auto"
@@ -89,10 +88,10 @@ class Settings:
     max_rank: int | None = None
     memory_budget: float | None = None
     max_samples: int | None = None
+    sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
-        for name in ("mode", "outliers", "objective"):
-            one_of(name, getattr(self, name), CHOICES[name])
+        one_of("outliers", self.outliers, CHOICES["outliers"])
         one_of("solver", self.solver, get_args(SolverName))
         k = self.n_representatives
         if not (is_auto(k) or is_whole(k, 1) or (_is_fraction(k) and 0 < float(k) < 1)):
@@ -108,7 +107,9 @@ class Settings:
         if self.tol is not None:
             real_number("tol", self.tol, above=0, remedy="Leave it at None.")
         whole_number("max_iter", self.max_iter, remedy="Leave it at 10000.")
-        real_number("coef0", self.coef0)
+        if self.sketch is not None:
+            for name, least in (("n_initial", 2), ("n_added", 1), ("n_rounds", 1)):
+                check_optional_whole_number(name, getattr(self.sketch, name), least, "Leave it at None.")
         check_kernel(self.kernel)
         check_strength(self.alpha, self.lam)
         self._check_together()
@@ -126,31 +127,25 @@ class Settings:
         if len(given) > 1:
             raise InvalidInputError(f"{' and '.join(given)} each say how many to choose", "Give one of them.")
         if self.mode != "paper":
-            if self.op_threshold is not None:
-                raise InvalidInputError(
-                    "is for `mode='paper'`",
-                    "Otherwise use `contamination`, or leave it at 'auto'.",
-                    parameter="op_threshold",
-                    value=self.op_threshold,
-                )
             return
-        if self.objective != "similar":
-            fault = "is not for `mode='paper'`, which chooses by influence"
-            raise InvalidInputError(fault, "Use `mode='auto'`.", parameter="objective", value=self.objective)
-        remedies = {
-            "min_group": "Use `mode='auto'`.",
-            "coverage": "Use `n_representatives`, or `mode='auto'`.",
-            "min_support": "Use `n_representatives`, or `mode='auto'`.",
-        }
-        for name, remedy in remedies.items():
+        for name in ("min_group", "coverage", "min_support"):
             value = getattr(self, name)
             if value is not None:
-                raise InvalidInputError("is not for `mode='paper'`", remedy, parameter=name, value=value)
+                remedy = "Leave `algorithm` at None" + ("." if name == "min_group" else ", or use `n_representatives`.")
+                raise InvalidInputError("is not for `algorithm='paper'`", remedy, parameter=name, value=value)
 
     @classmethod
     def of(cls, estimator: Any, **changes: Any) -> Self:
         """The settings of an estimator, with some of them changed."""
         given = estimator.get_params(deep=False) | changes
+        algorithm, kernel = _algorithm(given.pop("algorithm", None)), given["kernel"]
+        check_kernel(kernel)
+        if isinstance(kernel, Parameters):
+            given |= {"kernel": kernel.name, "formula": copy(kernel)}
+        if isinstance(algorithm, Paper):
+            given |= algorithm.get_params(deep=False) | {"mode": "paper", "sketch": copy(_sketch(algorithm.sketch))}
+        elif isinstance(algorithm, Sketch):
+            given["sketch"] = copy(algorithm)
         given = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         return cls(**(given | {"memory_budget": as_bytes(given.get("memory_budget"))}))
 
@@ -166,6 +161,22 @@ class Settings:
         if is_auto(k):
             return None
         return int(k) if isinstance(k, Integral) else max(1, round(float(k) * n_rows))
+
+
+def _algorithm(value: Any) -> Paper | Sketch | None:
+    """The algorithm with its settings; None for ours."""
+    if value is None or isinstance(value, Paper | Sketch):
+        return value
+    if isinstance(value, str) and value in ("paper", "sketch"):
+        return Paper() if value == "paper" else Sketch()
+    fault = "must be None, 'paper', 'sketch', Paper(…) or Sketch(…)"
+    raise InvalidInputError(fault, "Leave it at None.", parameter="algorithm", value=value)
+
+
+def _sketch(value: Any) -> Sketch | None:
+    if value is None or isinstance(value, Sketch):
+        return value
+    raise InvalidInputError("must be None or Sketch(…)", "Leave it at None.", parameter="sketch", value=value)
 
 
 @dataclass(frozen=True)

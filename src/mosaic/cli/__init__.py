@@ -11,7 +11,7 @@ from importlib import import_module
 from types import FrameType
 
 from mosaic.cli.parser import parse
-from mosaic.cli.terminal import BROKEN_PIPE, first_line, flush_or_leave, leave, prepare_streams
+from mosaic.cli.terminal import BROKEN_PIPE, discard_output, first_line, flush_stdout, prepare_streams
 
 __all__ = ["main"]
 
@@ -37,12 +37,12 @@ def main(argv: list[str] | None = None) -> int:
     try:
         args = parse(words)
         if args is None:
-            return flush_or_leave(0)
+            return flush_stdout(0)
         first_line(args)
         module, _, name = args.run.partition(":")
-        return flush_or_leave(getattr(import_module(module), name)(args))
+        return flush_stdout(getattr(import_module(module), name)(args))
     except BrokenPipeError:
-        leave(sys.stdout)
+        discard_output(sys.stdout)
         return BROKEN_PIPE
     except BaseException as error:
         from mosaic.cli.faults import answer_fault

@@ -1,4 +1,4 @@
-"""The output of ``--json``: its types, their JSON Schema, and ``mosaic schema``.
+"""The output of ``--json``: its types, those of ``mosaic.facts`` among them, their JSON Schema, and ``mosaic schema``.
 
 The annotation of a field is its description (a text) or its least value (a number).
 """
@@ -10,21 +10,16 @@ from argparse import Namespace
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
+from mosaic.choosing import Explanation
 from mosaic.cli.terminal import write_bytes
+from mosaic.facts import Outliers, Proof, Settings
 from mosaic.text import json_text, jsonable
 
-FromZero: TypeAlias = Annotated[int, 0]
-FromOne: TypeAlias = Annotated[int, 1]
 FaultKind: TypeAlias = Literal["unexpected", "usage", "input", "output", "memory", "missing", "interrupted"]
-Sentence: TypeAlias = Annotated[str, "the answer in one sentence"]
-EffectiveCount: TypeAlias = Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
 Values: TypeAlias = Annotated[dict[str, Any], "all columns of the row, by name; lists are left out"]
-Rule: TypeAlias = Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
-Threshold: TypeAlias = Annotated[float | None, "effective count below which rows are outliers"]
-Notes: TypeAlias = Annotated[list[str], "assumptions about the file, and warnings of the library"]
-Outputs: TypeAlias = Annotated[
-    dict[str, str], "paths of written files: picks, labels, report, outliers, curve, model, rows"
-]
+EffectiveCount: TypeAlias = Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
+Reason: TypeAlias = Annotated[str | None, "why it is an outlier"]
+Decided: TypeAlias = Annotated[list[str], "decisions about the data and their reasons"]
 
 
 @dataclass(frozen=True)
@@ -33,108 +28,24 @@ class File:
 
     path: Annotated[str, "path as given"]
     kind: Annotated[str, "kind of file, in words"]
-    rows: Annotated[FromOne, "number of rows that were compared"]
-    features: Annotated[FromOne, "number of numeric columns that were compared"]
+    rows: Annotated[int, 1, "number of rows that were compared"]
+    features: Annotated[int, 1, "number of columns that were compared"]
     feature_names: Annotated[list[str] | None, "their names, null if they have none"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the file."""
+    """A row of a file."""
 
-    row: Annotated[FromZero, "row of the file, from 0"]
-    id: Annotated[str | None, "name of the row, null if rows have only numbers"]
+    row: Annotated[int, 0, "row of the file, from 0"]
+    name: Annotated[str | None, "name of the row, null if rows have only numbers"]
 
 
 @dataclass(frozen=True)
-class Pick(Row):
-    """A representative."""
+class Pick(Explanation):
+    """A representative, with its cells."""
 
-    rank: Annotated[FromOne, "rank, from 1"]
-    stands_for: Annotated[FromZero, "number of rows that it represents, itself included"]
-    effective_count: EffectiveCount
-    is_outlier: Annotated[bool, "possible with --outliers report only"]
-    reason: Annotated[str, "why it was chosen"]
     values: Values
-
-
-@dataclass(frozen=True)
-class Outlier(Row):
-    """An outlier."""
-
-    effective_count: EffectiveCount
-    reason: Annotated[str, "why it is an outlier"]
-
-
-@dataclass(frozen=True)
-class Outliers:
-    """Rows that few others look like."""
-
-    n: Annotated[FromZero, "number of outliers"]
-    rule: Rule
-    count_threshold: Threshold
-    lowest: Annotated[list[Outlier], "at most 50, lowest effective count first"]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """The certificate; values are null if they were not requested or cannot be proven."""
-
-    gap: Annotated[float | None, "relative duality gap of the program"]
-    kernel_error: Annotated[float | None, "share of the kernel that the factor misses"]
-    rank: Annotated[FromZero | None, "columns of the factor"]
-    error: Annotated[float | None, "unexplained part that the picks leave, by least squares with this ridge"]
-    bound: Annotated[float | None, "lower bound of the error of every set of as many rows, at this ridge"]
-    excess: Annotated[float | None, "error / bound − 1: largest possible distance from the best set"]
-    sentence: Annotated[str, "the certificate in words"]
-    ridge: Annotated[float | None, "ridge of least squares: the mean similarity of a row to itself"]
-    total: Annotated[float | None, "total to be explained, of which errors and bounds are parts"]
-    error_without_ridge: Annotated[float | None, "error of the picks without a ridge"]
-    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without a ridge"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the answer was found."""
-
-    parameters: Annotated[dict[str, Any], "parameters of the estimator, by name"]
-    alpha: Annotated[float | None, "strength, as a multiple of the critical one"]
-    lam: Annotated[float | None, "strength"]
-    gamma: Annotated[float | None, "bandwidth"]
-    sentences: Annotated[list[str], "decisions and their reasons"]
-    versions: Annotated[dict[str, str], "versions of the library and of the packages that affect the numbers"]
-
-
-@dataclass(frozen=True)
-class SelectAnswer:
-    """The answer of select."""
-
-    file: File
-    sentence: Sentence
-    n_representatives: Annotated[FromOne, "number of picks"]
-    coverage: Annotated[float, "share of the points, without outliers, that the picks express"]
-    picks: Annotated[list[Pick], "representatives by rank"]
-    outliers: Outliers
-    certificate: Certificate
-    settings: Settings
-    notes: Notes
-    outputs: Outputs
-
-
-@dataclass(frozen=True)
-class ReportAnswer(SelectAnswer):
-    """The answer of report."""
-
-    n_representatives: Annotated[FromZero, "number of picks; 0 for a saved model that only detects outliers"]
-
-
-@dataclass(frozen=True)
-class DemoAnswer(SelectAnswer):
-    """The answer of demo."""
-
-    n_noise: Annotated[FromZero, "number of images of noise among the digits"]
-    n_noise_found: Annotated[FromZero, "number of images of noise that are outliers"]
-    folder: Annotated[str, "folder of the written files"]
 
 
 @dataclass(frozen=True)
@@ -144,37 +55,8 @@ class JudgedRow(Row):
     score: Annotated[float, "log of the effective count; lower is more of an outlier"]
     effective_count: EffectiveCount
     is_outlier: Annotated[bool, "whether it is an outlier"]
-    reason: Annotated[str | None, "why it is an outlier"]
+    reason: Reason
     values: Values
-
-
-@dataclass(frozen=True)
-class OutliersAnswer:
-    """The answer of outliers."""
-
-    file: File
-    sentence: Sentence
-    n_outliers: Annotated[FromZero, "number of outliers"]
-    rule: Rule
-    count_threshold: Threshold
-    estimator: Annotated[
-        Literal["MOSAICOutlierDetector", "MOSAIC"], "estimator that was used; MOSAIC if rows are read in passes"
-    ]
-    rows: Annotated[list[JudgedRow], "outliers, lowest score first; with --all, all rows in the order of the file"]
-    certificate: Certificate
-    settings: Settings
-    notes: Notes
-    outputs: Outputs
-
-
-@dataclass(frozen=True)
-class Model:
-    """A saved model."""
-
-    path: Annotated[str, "path as given"]
-    estimator: Annotated[Literal["MOSAIC", "MOSAICSampler", "MOSAICOutlierDetector"], "what was fitted"]
-    rows: Annotated[FromOne, "number of rows that it was fitted to"]
-    n_representatives: Annotated[FromZero, "number of picks; 0 for a detector"]
 
 
 @dataclass(frozen=True)
@@ -186,99 +68,104 @@ class PlacedRow(Row):
     representation_error: Annotated[float | None, "share of the row that the picks cannot express; null without picks"]
     is_outlier: Annotated[bool, "whether it is an outlier"]
     effective_count: EffectiveCount
-    reason: Annotated[str | None, "why it is an outlier"]
-
-
-@dataclass(frozen=True)
-class PredictAnswer:
-    """The answer of predict."""
-
-    file: File
-    model: Model
-    sentence: Sentence
-    n_outliers: Annotated[FromZero, "number of new rows that are outliers"]
-    rows: Annotated[list[PlacedRow], "all rows in the order of the file"]
-    notes: Notes
-    outputs: Outputs
+    reason: Reason
 
 
 @dataclass(frozen=True)
 class CurvePoint(Row):
     """A number k of representatives, and the row that is added at k."""
 
-    k: Annotated[FromOne, "number of representatives"]
+    k: Annotated[int, 1, "number of representatives"]
     similarity: Annotated[float, "mean similarity of points to their nearest representative, without outliers"]
     coverage: Annotated[float, "share of the points, without outliers, that the first k express"]
 
 
 @dataclass(frozen=True)
-class PathAnswer:
+class Model:
+    """A saved model."""
+
+    path: Annotated[str, "path as given"]
+    estimator: Annotated[str, "what was fitted"]
+    rows: Annotated[int, 1, "number of rows that it was fitted to"]
+    n_representatives: Annotated[int, 0, "number of picks; 0 for a detector"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What all answers about a file have."""
+
+    file: File
+    sentence: Annotated[str, "the answer in one sentence"]
+    notes: Annotated[list[str], "assumptions about the file, and warnings of the library"]
+    outputs: Annotated[dict[str, str], "paths of written files: picks, labels, report, outliers, curve, model, rows"]
+
+
+@dataclass(frozen=True)
+class SelectAnswer(Answer):
+    """The answer of select and of report."""
+
+    coverage: Annotated[float | None, "share of the points, without outliers, that the picks express"]
+    picks: Annotated[list[Pick], "representatives by rank; none for a saved model that only detects outliers"]
+    outliers: Outliers
+    certificate: Proof
+    decisions: Decided
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class DemoAnswer(SelectAnswer):
+    """The answer of demo."""
+
+    n_noise: Annotated[int, 0, "number of images of noise among the digits"]
+    n_noise_found: Annotated[int, 0, "number of images of noise that are outliers"]
+    folder: Annotated[str, "folder of the written files"]
+
+
+@dataclass(frozen=True)
+class OutliersAnswer(Answer):
+    """The answer of outliers."""
+
+    n_outliers: Annotated[int, 0, "number of outliers"]
+    rule: Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
+    threshold: Annotated[float | None, "effective count below which rows are outliers"]
+    estimator: Annotated[str, "estimator that was used; MOSAIC if rows are read in passes"]
+    rows: Annotated[list[JudgedRow], "outliers, lowest score first; with --all, all rows in the order of the file"]
+    decisions: Decided
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class PredictAnswer(Answer):
+    """The answer of predict."""
+
+    model: Model
+    n_outliers: Annotated[int, 0, "number of new rows that are outliers"]
+    rows: Annotated[list[PlacedRow], "all rows in the order of the file"]
+
+
+@dataclass(frozen=True)
+class PathAnswer(Answer):
     """The answer of path."""
 
-    file: File
-    sentence: Sentence
-    suggested: Annotated[FromOne, "number of representatives that is suggested"]
+    suggested: Annotated[int, 1, "number of representatives that is suggested"]
     curve: Annotated[list[CurvePoint], "one entry for each k"]
-    notes: Notes
-    outputs: Outputs
 
 
 @dataclass(frozen=True)
-class EstimateAnswer:
+class EstimateAnswer(Answer):
     """The answer of estimate."""
 
-    file: File
-    sentence: Sentence
-    strategy: Annotated[Literal["exact", "low-rank", "sketch"], "strategy that select would use"]
-    n_points: Annotated[FromOne, "number of distinct points; of many rows, of rows"]
-    rank: Annotated[FromZero, "columns of the factor; for a sketch, number of candidates"]
-    memory: Annotated[float, "peak memory of the fit in bytes, without the data"]
-    passes: Annotated[FromZero, "times that the rows are read, 0 if they are in memory"]
-    proof_memory: Annotated[
-        float, "peak memory of the certificate in bytes, if it is requested, without the data, at most"
+    estimate: Annotated[
+        dict[str, Any], "strategy, points, rank, and bytes and passes of the fit and of the certificate"
     ]
-    least_proof_memory: Annotated[float, "proof_memory, at least; it depends on the data"]
-    proof_passes: Annotated[FromZero, "times that the rows are read for the certificate, at most"]
-    notes: Notes
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A feature in which a row differs from its representative."""
-
-    feature: Annotated[str, "its name"]
-    share: Annotated[float, "share of the distance to the representative"]
-
-
-@dataclass(frozen=True)
-class ExplainedRow(Row):
-    """Why a row was chosen, rejected or left out."""
-
-    called: Annotated[str, "name of the row in a sentence"]
-    status: Annotated[
-        Literal["representative", "outlier", "represented", "belongs"],
-        "role of the row in the answer; a saved model that only detects outliers knows outlier and belongs",
-    ]
-    reason: Annotated[str, "why"]
-    rank: Annotated[FromOne | None, "place among the picks, from 1"]
-    effective_count: EffectiveCount
-    outlier_probability: Annotated[float, "the paper's OP"]
-    representation_error: Annotated[float | None, "share of the row that the picks cannot express; null without picks"]
-    represented_by: Annotated[Row | None, "the pick that stands for it; null for rejected outliers"]
-    similarity: Annotated[float | None, "similarity to that pick"]
-    stands_for: Annotated[FromZero, "number of rows that it represents"]
-    members: Annotated[list[Row], "the most similar rows that it represents"]
-    differs_in: Annotated[list[Difference], "largest share first"]
-
-
-@dataclass(frozen=True)
-class ExplainAnswer:
+class ExplainAnswer(Answer):
     """The answer of explain."""
 
-    file: File
-    settings: Annotated[list[str], "decisions about the data and their reasons"]
-    rows: Annotated[list[ExplainedRow], "one entry for each row that was named"]
-    notes: Notes
+    decisions: Decided
+    rows: Annotated[list[Explanation], "one entry for each row that was named"]
 
 
 @dataclass(frozen=True)
@@ -315,7 +202,7 @@ class ErrorAnswer:
 
 ANSWERS: dict[str, type[Any]] = {
     "select": SelectAnswer,
-    "report": ReportAnswer,
+    "report": SelectAnswer,
     "demo": DemoAnswer,
     "outliers": OutliersAnswer,
     "predict": PredictAnswer,
@@ -329,7 +216,7 @@ ANSWERS: dict[str, type[Any]] = {
 
 def write_answer(command: str, answer: Any) -> None:
     """Write one object on one line, without NaN and Infinity, which are not JSON."""
-    text = json_text({"schema": _version(command), **jsonable(asdict(answer))})
+    text = json_text({"schema": f"mosaic/{command}/1", **jsonable(asdict(answer))})
     # Invalid characters, as in names of files that are not UTF-8, become JSON escapes.
     write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
 
@@ -338,10 +225,6 @@ def schema(args: Namespace) -> int:
     """``mosaic schema``."""
     write_bytes(json.dumps(schema_of(args.of), indent=2, ensure_ascii=False).encode() + b"\n")
     return 0
-
-
-def _version(command: str) -> str:
-    return f"mosaic/{command}/1"
 
 
 def schema_of(command: str | None = None) -> dict[str, Any]:
@@ -354,7 +237,7 @@ def schema_of(command: str | None = None) -> dict[str, Any]:
     """
     definitions: dict[str, Any] = {}
     for name, kind in ANSWERS.items():
-        definitions[name] = _object(kind, definitions, schema={"const": _version(name)})
+        definitions[name] = _object(kind, definitions, schema={"const": f"mosaic/{name}/1"})
     of_one = {"$ref": f"#/$defs/{command}"}
     of_all = {
         "title": "What mosaic --json prints",
@@ -370,13 +253,8 @@ def _object(kind: type[Any], definitions: dict[str, Any], **first: dict[str, Any
     """The schema of a dataclass: all its fields and no others."""
     hints = get_type_hints(kind, include_extras=True)
     properties = first | {field.name: _schema(hints[field.name], definitions) for field in fields(kind)}
-    return {
-        "type": "object",
-        "description": kind.__doc__,
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    closed = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "description": kind.__doc__, "properties": properties, **closed}
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -393,8 +271,10 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return found
     if origin is Literal:
         return {"enum": list(args)}
-    if origin is list:
+    if origin is list or (origin is tuple and args[-1] is ...):
         return {"type": "array", "items": _schema(args[0], definitions)}
+    if origin is tuple:
+        return {"type": "array", "prefixItems": [_schema(arg, definitions) for arg in args], "items": False}
     if origin is dict:
         return {"type": "object", "additionalProperties": _schema(args[1], definitions)}
     if type(None) in args:

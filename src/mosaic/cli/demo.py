@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from sklearn.datasets import load_digits
 
 from mosaic import datasets
-from mosaic.cli.answers import DemoAnswer, SelectAnswer, write_answer
-from mosaic.cli.explain import explanation_of
+from mosaic.cli.answers import DemoAnswer
 from mosaic.cli.faults import writing
+from mosaic.cli.run import opened
 from mosaic.cli.select import answer_of
-from mosaic.cli.session import Session, opened
 from mosaic.cli.terminal import width, write, write_end, write_wrapped
 from mosaic.estimators import MOSAIC
-from mosaic.report import write_report
+from mosaic.facts import Facts
 from mosaic.rows import check_output, write_rows
 from mosaic.rows.images import thumbnail
-from mosaic.rows.table import InMemory, Table
+from mosaic.rows.rows import InMemory, Rows
+from mosaic.show import write_report
 
 #: Number of representatives, and how many of them a terminal shows as pictures.
 K, DRAWN = 20, 6
@@ -41,7 +41,7 @@ OWN = {
 HEAD_SIZE = 1 << 14
 
 
-class Digits(Table):
+class Digits(Rows):
     """Pictures of 8 × 8 pixels in memory, as if they were a file."""
 
     def pictures(self, rows: ArrayLike, side: int = 64) -> list[bytes] | None:
@@ -60,7 +60,9 @@ def digits_with_noise() -> Digits:
     X = np.vstack([digits.data, noise])
     records = InMemory(pa.table({"image": names, "digit": what}))
     kind = "handwritten digits and noise"
-    return Digits(Path("digits"), kind, X, records, id_name="image", groups=np.array(what), group_name="digit")
+    found = Digits(Path("digits"), kind, X, records, id_name="image", group_name="digit")
+    found.groups = np.array(what)
+    return found
 
 
 def draw(images: Any) -> str:
@@ -90,38 +92,35 @@ def demo(args: Namespace) -> int:
     noise = int((table.groups == "noise").sum())
     if not args.json:
         write(f"{table.n - noise:,} digits and {noise} images of noise. MOSAIC is not told which is which.\n")
-    with opened(args, lambda bar: table) as session:
+    with opened(args, lambda bar: table) as run:
         started = time.perf_counter()
-        model = MOSAIC(K, verbose=session.bar.verbose).fit(table.X)
+        model = MOSAIC(K, verbose=run.bar.verbose).fit(table.X)
         seconds = time.perf_counter() - started
-        answer, rows = answer_of(session, model, bound=True)
-        session.bar.update("report")
+        facts = Facts(model, table)
+        answer, rows = answer_of(run, facts, bound=True)
+        run.bar.update("report")
         picks, page = str(folder / "picks.csv"), str(folder / "report.html")
         with writing(picks):
             write_rows(picks, rows, force=True)
         with writing(page):
-            write_report(model, page, table=table, title=TITLE, command="mosaic demo", force=True)
-        answer.outputs.update(picks=picks, report=page)
+            write_report(model, page, facts=facts, title=TITLE, command="mosaic demo", force=True)
+        run.outputs.update(picks=picks, report=page)
     found = int((table.groups[model.is_outlier_] == "noise").sum())
-    if args.json:
-        write_answer("demo", DemoAnswer(**vars(answer), n_noise=noise, n_noise_found=found, folder=args.folder))
-    else:
-        _write(session, model, answer, seconds, noise, found)
-    return 0
+    told = DemoAnswer(**vars(answer), n_noise=noise, n_noise_found=found, folder=args.folder)
+    return run.finish(told, lambda answer: _write(answer, table, seconds))
 
 
-def _write(session: Session, model: MOSAIC, answer: SelectAnswer, seconds: float, noise: int, found: int) -> None:
+def _write(answer: DemoAnswer, table: Digits, seconds: float) -> None:
     """Write to a terminal: pictures of the first picks, the outliers, two explanations, and the certificate."""
-    table, picks, n = session.table, model.representative_indices_, answer.outliers.n
-    shown = picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
-    write(f"{len(picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")
-    write(draw(table.X[shown].reshape(-1, SIDE, SIDE)))
-    labels = (f"{table.groups[row]}, for {pick.stands_for}" for row, pick in zip(shown, answer.picks, strict=False))
+    n, shown = answer.outliers.n, answer.picks[: max(1, min(DRAWN, width() // (2 * SIDE + 2)))]
+    write(f"{len(answer.picks)} representatives in {seconds:.1f} s, the first {len(shown)}:\n")
+    write(draw(table.X[[pick.row for pick in shown]].reshape(-1, SIDE, SIDE)))
+    labels = (f"{table.groups[pick.row]}, for {pick.stands_for}" for pick in shown)
     write("  ".join(f"{label:<{2 * SIDE}}" for label in labels).rstrip() + "\n")
-    write(f"{n} outliers found: {found} of {noise} images of noise, {n - found} digits.")
-    for row in [*np.flatnonzero(model.is_outlier_)[-1:].tolist(), int(picks[0])]:
-        explained = explanation_of(session, model, row)
-        write_wrapped(f"{explained.called}: {explained.reason}", "  ")
+    found = answer.n_noise_found
+    write(f"{n} outliers found: {found} of {answer.n_noise} images of noise, {n - found} digits.")
+    for explained in [*answer.outliers.lowest[:1], answer.picks[0]]:
+        write_wrapped(str(explained), "  ")
     write()
     write_wrapped(answer.certificate.sentence)
     write_end(answer.notes, {})

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from mosaic.cli.answers import ErrorAnswer, Fault, FaultKind, write_answer
 from mosaic.cli.options import in_options
 from mosaic.cli.parser import UsageError
-from mosaic.cli.terminal import leave, say, visible
+from mosaic.cli.terminal import discard_output, say, visible
 from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError, MosaicError, NotWrittenError, Wording
 
 #: Exit codes by kind of fault.
@@ -135,10 +135,10 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
             write_answer("error", ErrorAnswer(found))
             return found.exit_code
         except BrokenPipeError:
-            leave(sys.stdout)
+            discard_output(sys.stdout)
             return found.exit_code
         except OSError:  # such as a full disk; then write text
-            leave(sys.stdout)
+            discard_output(sys.stdout)
     command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
     message = shortened("\n".join(visible(line) for line in found.message.splitlines()))
     end = "" if message.endswith((".", "?", "!")) else "."
@@ -146,7 +146,7 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     try:
         sys.stdout.flush()
     except OSError:
-        leave(sys.stdout)
+        discard_output(sys.stdout)
     return found.exit_code
 
 

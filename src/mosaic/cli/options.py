@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, get_args
 
 from mosaic.checks import CHOICES, KERNELS, as_bytes
 from mosaic.exceptions import InvalidInputError
-from mosaic.program.algorithms import SolverName
+from mosaic.parameters import BY_NAME, Paper, Sketch
+from mosaic.program import SolverName
 
 # ---------------------------------------------------------------------------------------------------------------- values
 
@@ -122,20 +123,15 @@ def quotas(text: str) -> Any:
 
 
 class Option(NamedTuple):
-    """The flags of an option, and its settings for argparse."""
+    """The name of a value among the parsed options, which is that of the parameter, its flags, and its settings for argparse."""
 
+    dest: str
     flags: tuple[str, ...]
     settings: dict[str, Any]
 
-    @property
-    def dest(self) -> str:
-        """The name of its value among the parsed options, which is the name of the parameter."""
-        long = next(flag for flag in self.flags if flag.startswith("--"))
-        return str(self.settings.get("dest", long[2:].replace("-", "_")))
-
 
 def _option(*flags: str, **settings: Any) -> Option:
-    return Option(flags, settings)
+    return Option(next(flag for flag in flags if flag.startswith("--"))[2:].replace("-", "_"), flags, settings)
 
 
 SOLVERS = get_args(SolverName)
@@ -187,14 +183,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
     "choice": (
         _option(
-            "--diversity", type=number_or("auto"), metavar="DISTANCE", help="smallest distance between two picks, 0 to 1"
+            "--algorithm", choices=CHOICES["algorithm"],
+            help="paper: Algorithm 1 of the paper as written; sketch: by passes over the rows",
         ),
-        _option(
-            "--objective", choices=CHOICES["objective"],
-            help="similar: every row is close to a pick (default); explained: all picks together explain most",
-        ),
-        _option("--mode", choices=CHOICES["mode"], help="paper: Algorithm 1 of the paper as written"),
-        _option("--op-threshold", type=number, metavar="P", help="paper mode: outlier probability that is rejected"),
     ),
     "similarity": (
         _option("--kernel", choices=KERNELS, metavar="KERNEL", help=", ".join(KERNELS) + " (default: rbf)"),
@@ -206,30 +197,25 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "--scale", type=yes_or_no, metavar="auto|yes|no",
             help="divide columns by their spread (default auto: if a few columns would dominate)",
         ),
-        _option("--standardize", dest="scale", action="store_const", const=True, help="the same as --scale yes"),
         _option("--degree", type=int, metavar="N", help="of the polynomial kernel"),
         _option("--coef0", type=number, metavar="C", help="of the polynomial kernel"),
         _option("--n-neighbors", type=int, metavar="N", help="of the diffusion kernel"),
         _option("--diffusion-time", type=int, metavar="STEPS", help="of the diffusion kernel"),
     ),
-    "program": (
-        _option(
-            "--alpha", type=number, metavar="A", help="strength, as a multiple of the critical one (default: 100)"
-        ),
+    "the paper's algorithm": (
+        _option("--alpha", type=number, metavar="A", help="strength, as a multiple of the critical one (default: 10)"),
         _option("--lam", type=number, metavar="LAM", help="strength, as an absolute value"),
+        _option("--diversity", type=number_or("auto"), metavar="SHARE", help="share of distances that pruning keeps"),
+        _option("--op-threshold", type=number, metavar="P", help="outlier probability that is rejected"),
         _option("--solver", choices=SOLVERS, metavar="SOLVER", help=", ".join(SOLVERS)),
-        _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.02)"),
         _option("--max-iter", type=int, metavar="N", help="largest number of steps of first-order solvers"),
         _option("--max-rank", type=int, metavar="N", help="largest number of columns of the kernel's factor"),
     ),
     "size and speed": (
+        _option("--tol", type=number, metavar="GAP", help="relative gap to certify (default: 0.02)"),
         _option("--memory-budget", type=size, metavar="SIZE", help="such as 2GiB (default) or 500MB"),
         _option("--random-state", "--seed", type=int, metavar="SEED", help="same seed, same answer (default: 0)"),
         _option("--max-samples", type=int, metavar="N", help="number of rows that a program compares (default: 128)"),
-        _option(
-            "--strategy", choices=CHOICES["strategy"],
-            help="all rows at full rank (exact) or lower rank, or by passes (sketch)",
-        ),
         _option("--n-initial", type=int, metavar="N", help="passes: number of first candidates"),
         _option("--n-added", type=int, metavar="N", help="passes: candidates that each round adds"),
         _option("--n-rounds", type=int, metavar="N", help="passes: largest number of rounds"),
@@ -237,7 +223,7 @@ GROUPS: dict[str, tuple[Option, ...]] = {
     ),
 }  # fmt: skip
 #: Options of which at most one in each group may be given.
-EXCLUSIVE = ("n_representatives", "coverage", "min_support", "scale")
+EXCLUSIVE = ("n_representatives", "coverage", "min_support")
 _AS_WRITTEN = _option(
     "--as-written", action="store_true",
     help="csv: no apostrophe before cells that a spreadsheet would compute, such as =1+1",
@@ -286,15 +272,44 @@ def _names_in(*titles: str, but: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in found if name not in but)
 
 
-_BY_PASSES = ("strategy", "n_initial", "n_added", "n_rounds")
-_OF_BOTH = ("outliers", "similarity", "program", "size and speed")
-#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.rows.open_table``.
-SETTINGS = _names_in("how many", "choice", *_OF_BOTH, but=("max_samples",))
-DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", *_BY_PASSES))
+PAPER, SKETCH = _names_in("the paper's algorithm", but=()), ("n_initial", "n_added", "n_rounds")
+_OF_BOTH = ("outliers", "similarity", "size and speed")
+#: Parameters of MOSAIC and of MOSAICOutlierDetector, and arguments of ``mosaic.read``.
+SETTINGS = (*_names_in("how many", "choice", *_OF_BOTH, but=("max_samples",)), *PAPER)
+DETECTOR_SETTINGS = _names_in(*_OF_BOTH, but=("outliers", "tol", *SKETCH))
 FILE_OPTIONS = (*_names_in("file", but=()), "group", "weight")
 CONSTRAINTS = _names_in("constraints", but=())
 #: Options by which new rows are read for a saved model, which knows its columns.
 NEW_ROWS = (*_names_in("file", but=("columns", "exclude_columns")), "memory_budget", "n_jobs")
+
+
+def as_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """Options as parameters of an estimator: those of an algorithm or a kernel become its settings.
+
+    Examples
+    --------
+    >>> as_parameters({"n_representatives": 5, "alpha": 2.0, "n_initial": 80})["algorithm"]
+    Paper(alpha=2.0, sketch=Sketch(n_initial=80))
+    """
+    rest = dict(given)
+    paper, sketch, graph, formula = (
+        {name: rest.pop(name) for name in names if name in rest}
+        for names in (PAPER, SKETCH, ("n_neighbors", "diffusion_time"), ("degree", "coef0"))
+    )
+    asked = rest.pop("algorithm", None)
+    passes = Sketch(**sketch) if sketch or asked == "sketch" else None
+    algorithm = Paper(**paper, sketch=passes) if paper or asked == "paper" else passes
+    if algorithm is not None:
+        rest["algorithm"] = algorithm
+    for name, settings in (("polynomial", formula), ("diffusion", graph)):
+        if not settings:
+            continue
+        if rest.get("kernel", name) != name:
+            fault = f"is for `kernel='{name}'`"
+            raise InvalidInputError(fault, "Leave it out.", parameter=next(iter(settings)))
+        settings = {key.removeprefix("diffusion_"): value for key, value in settings.items()}
+        rest["kernel"] = BY_NAME[name](**settings)
+    return rest
 
 
 def add_group(parser: argparse.ArgumentParser, title: str, known: tuple[str, ...]) -> None:
@@ -322,8 +337,8 @@ def in_options(name: str, value: str | None = None) -> str:
 
     Examples
     --------
-    >>> in_options("memory_budget"), in_options("strategy", "'low-rank'"), in_options("sample_weight")
-    ('--memory-budget', '--strategy low-rank', '--weight')
+    >>> in_options("memory_budget"), in_options("algorithm", "'paper'"), in_options("sample_weight")
+    ('--memory-budget', '--algorithm paper', '--weight')
     >>> in_options("scale", "True"), in_options("drop_missing", "True"), in_options("candidates", "rows")
     ('--scale yes', '--drop-missing', 'candidates=rows')
     """

@@ -19,6 +19,7 @@ from mosaic.cli.options import (
     SETTINGS,
     add_group,
 )
+from mosaic.exceptions import MissingDependencyError
 
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
@@ -102,9 +103,9 @@ COMMANDS = {
             "mosaic outliers points.csv --contamination 0.02 --all",
             "mosaic outliers points.npy --json",
         ),
-        "mosaic.cli.outliers:outliers",
+        "mosaic.cli.others:outliers",
         output=("outliers.csv", f"the rows: {ENDINGS}"),
-        groups=(OUTPUT, "outliers", "similarity", "program", "size and speed", "file", "constraints"),
+        groups=(OUTPUT, "outliers", "similarity", "size and speed", "file", "constraints"),
         known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
     ),
     "predict": Command(
@@ -119,7 +120,7 @@ COMMANDS = {
             "mosaic predict model.mosaic points.csv -o placed.csv",
             "mosaic predict model.mosaic points.csv --json",
         ),
-        "mosaic.cli.predict:predict",
+        "mosaic.cli.others:predict",
         "MODEL FILE",
         output=("placed.csv", f"the answers: {ENDINGS}"),
         groups=(OUTPUT, "file", "size and speed"),
@@ -129,7 +130,7 @@ COMMANDS = {
         "how many to choose: the coverage of 1, 2, 3, … rows",
         "Show how much of FILE 1, 2, 3, … representatives cover, which rows they are, and how many are suggested.",
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
-        "mosaic.cli.path:path",
+        "mosaic.cli.others:path",
         output=("curve.csv", f"the curve: {ENDINGS}"),
         groups=(OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
@@ -137,7 +138,7 @@ COMMANDS = {
         "estimate the memory of select, and how often it reads the file",
         "Show which strategy select would use with these options, its memory and how often it reads FILE, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
-        "mosaic.cli.path:estimate",
+        "mosaic.cli.others:estimate",
         groups=("how many", OUTPUT, *(title for title in _NOT_ABOUT_NUMBER if title != "constraints")),
     ),
     "report": Command(
@@ -149,7 +150,7 @@ COMMANDS = {
             "mosaic report points.npy -o points.html --title 'Ten points' -k 10 --force",
             "mosaic report model.mosaic -o model.html",
         ),
-        "mosaic.cli.report:report",
+        "mosaic.cli.select:report",
         output=("report.html", "the page (default: report.html)"),
         groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
@@ -164,7 +165,7 @@ COMMANDS = {
             "mosaic explain points.npy --json",
             "mosaic explain model.mosaic p7",
         ),
-        "mosaic.cli.explain:explain",
+        "mosaic.cli.others:explain",
         "FILE [ROW ...]",
         groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
     ),
@@ -172,7 +173,7 @@ COMMANDS = {
         "print a completion script for a shell",
         "Print a script that completes commands, options and their values, for bash, zsh or tcsh.",
         ("mosaic completion bash", "mosaic completion zsh"),
-        "mosaic.cli.completion:completion",
+        "mosaic.cli.parser:completion",
         "SHELL",
     ),
     "schema": Command(
@@ -217,7 +218,7 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words: list[str]) -> argparse.Namespace | None:
     """The command and its options; None if help or the version was printed, as it is without arguments."""
-    parser = build_parser()
+    parser = build_parser(words[0] if words and words[0] in COMMANDS else None)
     try:
         args, rest = parser.parse_known_args(words or ["--help"])
     except SystemExit as ended:  # --help and --version
@@ -245,12 +246,12 @@ def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
     return f"there is no option {word}. {hint}"
 
 
-def build_parser() -> Parser:
-    """The parser of the whole command line."""
+def build_parser(only: str | None = None) -> Parser:
+    """The parser of the whole command line, or of one command."""
     parser = Parser(prog="mosaic", description=ABOUT, epilog=EXIT_CODES, usage="mosaic COMMAND [FILE] [options]")
     parser.add_argument("--version", action="version", version=f"mosaic {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True, prog="mosaic")
-    for name, command in COMMANDS.items():
+    for name, command in COMMANDS.items() if only is None else [(only, COMMANDS[only])]:
         examples = "\n".join(f"  {line}" for line in command.examples)
         inner = commands.add_parser(
             name,
@@ -302,3 +303,33 @@ def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) ->
     add("--debug", action="store_true", help="show the traceback of an error, like MOSAIC_DEBUG=1")
     for option in OUTPUT_OPTIONS.get(command, ()):
         add(*option.flags, **option.settings)
+
+
+#: Names of options and arguments whose values are files.
+FILES = ("file", "model", "output", "report", "labels", "save", "embeddings")
+
+
+def completion(args: argparse.Namespace) -> int:
+    """``mosaic completion``."""
+    from mosaic.cli.answers import CompletionAnswer, write_answer
+    from mosaic.cli.terminal import write
+
+    try:
+        import shtab
+    except ImportError as error:
+        remedy = "Use: pip install 'mosaic-select[cli]'"
+        raise MissingDependencyError("completion scripts need shtab", remedy) from error
+    parser = build_parser()
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    actions: list[Any] = [action for inner in commands.choices.values() for action in inner._actions]
+    for action in actions:
+        if action.dest in FILES:
+            action.complete = shtab.FILE
+        elif action.dest == "folder":
+            action.complete = shtab.DIRECTORY
+    script = shtab.complete(parser, args.shell)
+    if args.json:
+        write_answer("completion", CompletionAnswer(args.shell, script))
+    else:
+        write(script.rstrip("\n"))
+    return 0

@@ -1,4 +1,4 @@
-"""select: representatives of a file as rows, as JSON, as text, as a page and as a saved model."""
+"""select and report: representatives of a file as rows, as JSON, as text, as a page and as a saved model."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mosaic.cli.answers import Certificate, Outlier, Outliers, Pick, SelectAnswer, write_answer
-from mosaic.cli.faults import writing
-from mosaic.cli.session import (
-    Session,
-    check_outputs,
-    left_out,
-    opened,
-    settings_of,
-    values_of,
-    with_columns,
-    write_page,
-)
-from mosaic.cli.terminal import MOST_ROWS, write, write_end, write_table, write_wrapped
-from mosaic.inspection import summary
-from mosaic.rows import write_rows
+from mosaic.choosing.explain import PICK_COLUMNS
+from mosaic.cli.answers import Pick, SelectAnswer
+from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, values_of, with_columns
+from mosaic.cli.terminal import write, write_end, write_table, write_wrapped
+from mosaic.facts import Facts
 
 #: Number of outliers whose names a terminal shows.
 MOST_NAMED = 8
@@ -34,98 +24,70 @@ SCALED = "Numbers of represented rows and of outliers are scaled up from a sampl
 def select(args: Namespace) -> int:
     """``mosaic select``."""
     check_outputs(args, "output", "report", "labels", "save")
-    readable = sys.stdout.isatty() and not args.json
-    with opened(args) as session:
-        model = session.fit()
+    with opened(args) as run:
+        model = run.fit()
         bound = args.report is not None or args.save is not None  # a saved model keeps its certificate
-        if not bound and (readable or args.json):
+        if not bound and (args.json or sys.stdout.isatty()):
             bound = not model.selection_.takes_passes
-            session.notes.extend([] if bound else [UNPROVEN])
-        answer, picks = answer_of(session, model, bound=bound)
-        if args.output is not None:
-            with writing(args.output):
-                session.notes.extend(
-                    left_out(write_rows(args.output, picks, force=args.force, as_written=args.as_written))
-                )
-            answer.outputs["picks"] = args.output
-        if args.labels is not None:
-            session.bar.update("looking at all rows")
-            with writing(args.labels):
-                write_rows(args.labels, _labels_table(session, model), force=args.force, as_written=args.as_written)
-            answer.outputs["labels"] = args.labels
-        if args.report is not None:
-            write_page(session, model, args.report)
-            answer.outputs["report"] = args.report
-        if args.save is not None:
-            session.save(model, args.save)
-            answer.outputs["model"] = args.save
-    if args.json:
-        write_answer("select", answer)
-    elif readable:
-        write_selected(answer)
-    else:
-        session.print_rows(picks)
-    return 0
+            run.notes.extend([] if bound else [UNPROVEN])
+        facts = Facts(model, run.table)
+        answer, picks = answer_of(run, facts, bound=bound)
+        run.write_rows("picks", args.output, lambda: picks)
+        run.write_rows("labels", args.labels, lambda: _labels_table(run, model))
+        run.write_page(facts, args.report)
+        run.save(model, args.save)
+    return run.finish(answer, write_selected, picks)
 
 
-def answer_of(session: Session, model: Any, *, bound: bool) -> tuple[SelectAnswer, Any]:
-    """The answer of a fitted model, and the table of its picks.
+def report(args: Namespace) -> int:
+    """``mosaic report``."""
+    check_outputs(args, "output")
+    with opened_or_loaded(args) as (run, saved):
+        facts = Facts(run.fit() if saved is None else saved, run.table)
+        answer, _ = answer_of(run, facts, bound=True)
+        run.write_page(facts, args.output)
+    if not args.json and not sys.stdout.isatty():
+        run.say_notes()
+        return 0
+    return run.finish(answer, write_selected)
 
-    With ``bound`` the answer has the certificate, which solves one more program.
-    """
+
+def answer_of(run: Run, facts: Facts, *, bound: bool) -> tuple[SelectAnswer, Any]:
+    """The answer of a fitted model, and the table of its picks; with ``bound``, which solves one more program."""
     if bound:
-        session.bar.update("certificate")
-    facts = summary(model, certificate=bound, parts=())
+        run.bar.update("certificate")
+    certificate = facts.certificate if bound and not facts.detects else facts.known_certificate
     if facts.scaled:
-        session.notes.append(SCALED)
-    chosen, odd = facts.representatives or [], facts.outliers.lowest
-    columns = session.table.rows([each.row for each in chosen])
-    picks = [
-        Pick(
-            row.row,
-            row.id,
-            rank=each.rank + 1,
-            stands_for=each.stands_for,
-            effective_count=each.effective_count,
-            is_outlier=each.is_outlier,
-            reason=each.reason,
-            values=values,
-        )
-        for each, row, values in zip(
-            chosen, session.rows([each.row for each in chosen]), values_of(columns), strict=True
-        )
-    ]
-    lowest = [
-        Outlier(row.row, row.id, each.effective_count, each.reason)
-        for each, row in zip(odd, session.rows([each.row for each in odd]), strict=True)
-    ]
+        run.notes.append(SCALED)
+    columns = run.table.cells([] if facts.detects else facts.selection.rows)
     answer = SelectAnswer(
-        file=session.file,
-        sentence=facts.sentence,
-        n_representatives=len(picks),
-        coverage=facts.coverage or 0.0,
-        picks=picks,
-        outliers=Outliers(facts.n_outliers, facts.outliers.rule, facts.outliers.threshold, lowest),
-        certificate=Certificate(**vars(facts.certificate)),
-        settings=settings_of(facts),
-        notes=session.notes,
-        outputs={},
+        run.file,
+        facts.sentence,
+        run.notes,
+        run.outputs,
+        facts.coverage,
+        [Pick(**vars(pick), values=values) for pick, values in zip(facts.picks, values_of(columns), strict=True)],
+        facts.outliers,
+        certificate,
+        list(facts.decisions),
+        facts.settings,
     )
-    added = ("rank", "row", "stands_for", "effective_count", "reason")
-    return answer, with_columns(columns, {f"mosaic_{name}": [getattr(p, name) for p in picks] for name in added})
+    added = {f"mosaic_{name}": [getattr(pick, name) for pick in facts.picks] for name in PICK_COLUMNS}
+    return answer, with_columns(columns, added)
 
 
-def _labels_table(session: Session, model: Any) -> Any:
+def _labels_table(run: Run, model: Any) -> Any:
     """The table of every row with its representative; null for outliers that were set aside."""
-    everybody, picks = np.arange(session.table.n), model.representative_indices_
+    run.bar.update("looking at all rows")
+    everybody, picks = np.arange(run.table.n), model.selection_.rows
     labels = np.asarray(model.labels_)
     without = labels < 0
-    names = np.array(session.table.names(picks), dtype=object)
+    names = np.array(run.table.names(picks), dtype=object)
     return pa.table(
         {
-            "row": session.numbers(everybody),
-            "name": session.table.names(everybody),
-            "representative_row": pa.array(np.array(session.numbers(picks))[labels], mask=without),
+            "row": run.numbers(everybody),
+            "name": run.table.names(everybody),
+            "representative_row": pa.array(np.array(run.numbers(picks))[labels], mask=without),
             "representative": pa.array(names[labels], pa.string(), mask=without),
             "is_outlier": np.asarray(model.is_outlier_),
             "effective_count": np.asarray(model.effective_count_, np.float64),
@@ -137,25 +99,18 @@ def write_selected(answer: SelectAnswer) -> None:
     """Write to a terminal: the sentence, the first picks, the lowest outliers, the certificate, notes and files."""
     write_wrapped(answer.sentence)
     write()
-    named = any(pick.id is not None for pick in answer.picks)
-    headers = ["rank", "row", *(["id"] if named else []), "stands for", "why"]
-    # A reason begins with rank and number of rows, which have their own columns.
-    cells = [
-        [
-            each.rank,
-            each.row,
-            *([each.id] if named else []),
-            each.stands_for,
-            each.reason.partition("; ")[2] or each.reason,
-        ]
-        for each in answer.picks[:MOST_ROWS]
-    ]
-    write_table(headers, cells, numbers={0, 1, len(headers) - 2})
-    more = len(answer.picks) - len(cells)
-    if more > 0:
-        write(f"… and {more} more{'' if 'picks' in answer.outputs else '; -o picks.csv keeps them all'}.")
+    if answer.picks:
+        # A reason begins with rank and number of rows, which have their own columns.
+        columns: dict[str, list[Any]] = {
+            "rank": [pick.rank for pick in answer.picks],
+            "row": [pick.row for pick in answer.picks],
+            "id": [pick.name or "" for pick in answer.picks],
+            "stands for": [pick.stands_for for pick in answer.picks],
+            "why": [pick.reason.partition("; ")[2] or pick.reason for pick in answer.picks],
+        }
+        write_table(columns, "" if "picks" in answer.outputs else "; -o picks.csv keeps them all")
     n = answer.outliers.n
-    called = [f"row {each.row}" if each.id is None else each.id for each in answer.outliers.lowest[:MOST_NAMED]]
+    called = [one.name or f"row {one.row}" for one in answer.outliers.lowest[:MOST_NAMED]]
     if called:
         others = f" and {n - len(called):,} more" if n > len(called) else ""
         write()

@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Self, TextIO
 
@@ -52,7 +52,7 @@ def say(text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except OSError:
-        leave(sys.stderr)
+        discard_output(sys.stderr)
 
 
 def write(text: str = "") -> None:
@@ -80,17 +80,17 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def flush_or_leave(code: int) -> int:
+def flush_stdout(code: int) -> int:
     """Flush stdout and return the exit code, or that of a broken pipe, without a message."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        leave(sys.stdout)
+        discard_output(sys.stdout)
         return BROKEN_PIPE
     return code
 
 
-def leave(stream: TextIO) -> None:
+def discard_output(stream: TextIO) -> None:
     """Discard all further output to a broken stream, because the interpreter flushes it once more at exit."""
     with suppress(OSError, ValueError):  # a stream without a file number, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -117,10 +117,16 @@ def write_end(notes: Iterable[str], outputs: dict[str, str]) -> None:
         write(f"{what}: {visible(path)}")
 
 
-def write_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> None:
-    """Write a table. The last column takes the remaining width; columns of ``numbers`` are aligned right."""
-    cells = [[visible(str(cell)) for cell in row] for row in rows]
-    right = set(numbers)
+def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
+    """Write the first rows of a table, by column. The last column takes the remaining width, and numbers are aligned right.
+
+    Columns that say nothing are left out; ``more`` says where further rows are.
+    """
+    columns = {name: values for name, values in columns.items() if any(value not in (None, "") for value in values)}
+    headers = list(columns)
+    right = {j for j, values in enumerate(columns.values()) if not isinstance(values[0], str)}
+    shown = zip(*(values[:MOST_ROWS] for values in columns.values()), strict=True)
+    cells = [[visible(f"{cell:.3g}" if isinstance(cell, float) else str(cell)) for cell in row] for row in shown]
     room = width()
     widths = [max([len(header), *(len(row[j]) for row in cells)]) for j, header in enumerate(headers)]
     widths = [min(w, max(room // 3, 8)) if j < len(headers) - 1 else w for j, w in enumerate(widths)]
@@ -130,6 +136,9 @@ def write_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], numbers: 
         texts = [cell if len(cell) <= w else f"{cell[: w - 1]}…" for cell, w in zip(row, widths, strict=True)]
         padded = [t.rjust(w) if j in right else t.ljust(w) for j, (t, w) in enumerate(zip(texts, widths, strict=True))]
         write("  ".join(padded).rstrip())
+    left_out = len(next(iter(columns.values()))) - MOST_ROWS
+    if left_out > 0:
+        write(f"… and {left_out:,} more{more}.")
 
 
 # -------------------------------------------------------------------------------------------------------------- progress

@@ -28,10 +28,11 @@ class ShownInNotebooks:
             check_is_fitted(self)
         except NotFittedError:
             return diagram
-        # Imported here, because mosaic.inspection imports the estimators, and only notebooks need it.
-        from mosaic.inspection import card
+        from mosaic.show.card import (
+            card,
+        )  # imported here, because it imports the estimators, and only notebooks need it
 
-        return card(self) + diagram
+        return card(self.facts_) + diagram  # type: ignore[attr-defined]
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         # scikit-learn's diagram reads all attributes, so it gets a copy with only those that are quick to read.

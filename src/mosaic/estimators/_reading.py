@@ -23,15 +23,13 @@ from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_wei
 from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
 from mosaic.kernels import where_compared
-from mosaic.rows import is_source, open_source
+from mosaic.rows import Rows, is_source, open_source, read
 from mosaic.rows.cells import cells_of
 from mosaic.rows.faults import close_to
 from mosaic.rows.mixed import LeftOut, TableEncoder, encoder_of
 from mosaic.rows.naming import RowNames, names_of_frame
-from mosaic.rows.opening import read_file
 from mosaic.rows.sources import is_stream, owner_of
-from mosaic.rows.table import Table
-from mosaic.sketch.local import LocalSource
+from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
 #: What a column is for that an argument of ``fit`` names.
@@ -43,7 +41,7 @@ OPTIONS = {"groups": "group", "sample_weight": "weight"}
 class NamesInFile:
     """The names of the rows of a table, read when they are asked for."""
 
-    def __init__(self, table: Table):
+    def __init__(self, table: Rows):
         self.table = table
 
     def find(self, name: str) -> int:
@@ -99,7 +97,7 @@ class NamedRows(NamedTuple):
     row_names: RowNames | NamesInFile | None = None
     asked: Asked = NOTHING_ASKED
     told: tuple[str, ...] = ()
-    file: Table | None = None
+    file: Rows | None = None
 
     def with_roles(self, given: Asked) -> NamedRows:
         """The same, saying which columns are not compared because of their role."""
@@ -132,12 +130,12 @@ def rows_of_file(
     """
     if owner_of(file) == "anndata" and hasattr(file, "obs_names"):
         return _rows_of_anndata(file, asked)
-    if isinstance(file, Table):
+    if isinstance(file, Rows):
         table = file
         known = {"groups": table.group_name, "sample_weight": table.weight_name}
         for parameter, column in asked.columns.items():
             if column != known[parameter]:
-                remedy = f"Open it with mosaic.rows.open_table({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
+                remedy = f"Open it with mosaic.read({str(table.path)!r}, {OPTIONS[parameter]}={column!r})."
                 fault = f"names the column {column!r}, which was not read for this"
                 raise InvalidInputError(fault, remedy, parameter=parameter)
     elif not isinstance(file, (str, PathLike)) and not is_stream(file):
@@ -146,12 +144,13 @@ def rows_of_file(
         names = getattr(fitted, "feature_names_in_", None)
         known_columns = None if names is None else [str(name) for name in names]
         plain = fitted.table_ is None
-        table = read_file(file, memory_budget, encoder=fitted.table_, numbers_only=plain, columns=known_columns)
+        model = {"encoder": fitted.table_, "numbers_only": plain, "columns": known_columns}
+        table = read(file, memory_budget=memory_budget, **model)
     else:
         columns: dict[str, Any] = {OPTIONS[name]: column for name, column in asked.columns.items()}
-        table = read_file(file, memory_budget, **columns)
+        table = read(file, memory_budget=memory_budget, **columns)
         called = "X" if is_stream(file) else repr(str(file))
-        warn_of_ids(table.left_out, f"choose the columns: mosaic.rows.open_table({called}, columns=[…])")
+        warn_of_ids(table.left_out, f"choose the columns: mosaic.read({called}, columns=[…])")
         if table.encoder is not None:
             warn_of_left_out(table.encoder.left_out)
     found = {"groups": table.groups, "sample_weight": table.weights}

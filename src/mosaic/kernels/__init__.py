@@ -5,7 +5,7 @@ K[rows][:, columns]. ``kernel.cross(Y)`` computes similarities to new points.
 """
 
 from mosaic.checks import KERNELS
-from mosaic.kernels.diffusion import Diffusion, heat_features
+from mosaic.kernels.diffusion import DiffusionKernel, heat_features
 from mosaic.kernels.make import EffectiveCount, Gamma, decay_rate, make_kernel, resolve_gamma, where_compared
 from mosaic.kernels.points import (
     FEW_FEATURES,
@@ -18,7 +18,7 @@ from mosaic.kernels.points import (
     Laplacian,
     Linear,
     PointKernel,
-    Polynomial,
+    PolynomialKernel,
     Rows,
     StationaryKernel,
     check_similarities,
@@ -33,7 +33,7 @@ __all__ = [
     "RBF",
     "STATIONARY_KERNELS",
     "Cosine",
-    "Diffusion",
+    "DiffusionKernel",
     "EffectiveCount",
     "FromCallable",
     "Gamma",
@@ -41,7 +41,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "PointKernel",
-    "Polynomial",
+    "PolynomialKernel",
     "Precomputed",
     "Rows",
     "StationaryKernel",

@@ -34,8 +34,11 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
     if k == 0:
         return sp.csr_array(np.ones((1, 1)))
-    neighbours = _nearest(X, k)
-    W = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), neighbours.ravel())), shape=(n, n))
+    found = nearest(X, X, k + 1)
+    # With repeated points, a point need not be its own first neighbour, or a neighbour at all.
+    own = found == np.arange(n)[:, None]
+    own[~own.any(axis=1), -1] = True
+    W = sp.csr_array((np.ones(n * k), (np.repeat(np.arange(n), k), found[~own])), shape=(n, n))
     W = W.maximum(W.T)
     half = sp.diags_array(1.0 / np.sqrt(np.asarray(W.sum(axis=1)).ravel()))
     A = sp.csr_array(0.5 * (sp.eye_array(n) + half @ W @ half))
@@ -45,103 +48,69 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     return normalised_rows(G)
 
 
+def nearest(X: Any, Y: Any, k: int, tree: KDTree | None = None) -> IntArray:
+    """The k rows of X nearest to every row of Y, nearest first: by a tree, or by all distances for sparse rows."""
+    m, n = Y.shape[0], X.shape[0]
+    if not sp.issparse(X):
+        return np.asarray((tree or KDTree(X)).query(Y, k=k)[1]).reshape(m, k)
+    X, found = X.astype(np.float64), np.empty((m, k), dtype=np.intp)
+    for rows in row_blocks(m, n):
+        D = squared_distances(Y[rows].astype(np.float64), X)[0]
+        part = np.argpartition(D, k - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(D, part, axis=1), axis=1, kind="stable")
+        found[rows] = np.take_along_axis(part, order, axis=1)
+    return found
+
+
 @dataclass(frozen=True)
-class Diffusion(Linear):
+class DiffusionKernel(Linear):
     """k(x, y) = g(x)ᵀ g(y), the heat kernel on a neighbour graph; ``X`` holds rows g of ``heat_features``.
 
     A new point's row is g(y) = v / ‖v‖, v = mean of g over the ``n_neighbors`` points of the graph that are nearest to
     y. If y equals a point of the graph, it has the row of that point.
 
+    Attributes
+    ----------
+    graph, features : the points of the graph and their rows g; ``take`` keeps all, because any may be near a new point
+    n_neighbors : neighbours of a point
+
     Notes
     -----
     1. The extension to new points is ours: a neighbour graph says nothing about points that are not on it.
     2. If several points of the graph equal y, the first that is found is used; their rows may differ.
-    3. ``take`` keeps the whole graph, because any of its points may be near a new one.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[0.0], [1.0], [5.0], [6.0]]), "diffusion", n_neighbors=1)
+    >>> kernel = DiffusionKernel.of(np.array([[0.0], [1.0], [5.0], [6.0]]), n_neighbors=1)
     >>> kernel.cross(np.array([[0.4], [5.9]])).round(6).tolist()
     [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
     """
 
-    graph: Graph = field(repr=False)
+    graph: Any = field(repr=False)
+    features: Any = field(repr=False)
+    n_neighbors: int = 10
 
     @classmethod
-    def over(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
+    def of(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
         """The heat kernel between all rows of X."""
         features = heat_features(X, n_neighbors, time)
-        return cls(features, Graph(X, features, n_neighbors))
-
-    def _prepared(self, Y: Any) -> Any:
-        return self.graph.features_at(Y)
-
-
-@dataclass(frozen=True)
-class Graph:
-    """Points and their rows of ``heat_features``, from which rows of new points are made."""
-
-    points: Any
-    features: Any
-    n_neighbors: int
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: getattr(self, name) for name in ("points", "features", "n_neighbors")
-        }  # a copy builds its own tree
+        return cls(features, X, features, n_neighbors)
 
     @cached_property
-    def _search(self) -> _Search:
-        return _Search(self.points)
+    def _tree(self) -> KDTree | None:
+        return None if sp.issparse(self.graph) else KDTree(self.graph)
 
-    def features_at(self, Y: Any) -> Any:
-        """g(y) = v / ‖v‖, v = mean of g over the nearest points of the graph, or g of the point that equals y."""
-        Y = in_format_of(self.points, Y)
-        m, n = Y.shape[0], self.points.shape[0]
+    def prepared(self, Y: Any) -> Any:
+        Y = in_format_of(self.graph, Y)
+        m, n = Y.shape[0], self.graph.shape[0]
         k = min(self.n_neighbors, n)
-        found = self._search.nearest(Y, k)
+        found = nearest(self.graph, Y, k, self._tree)
         # Distances of sparse rows are rounded, so they do not show whether two rows are equal.
-        same = np.column_stack([rows_equal(self.points[column], Y) for column in found.T])
+        same = np.column_stack([rows_equal(self.graph[column], Y) for column in found.T])
         counts = np.ones((m, k), dtype=bool)
         known = same.any(axis=1)
         counts[known] = same[known].argmax(axis=1)[:, None] == np.arange(k)
         row, place = np.nonzero(counts)
         mean = sp.csr_array((np.ones(len(row)), (row, found[row, place])), shape=(m, n))
         return normalised_rows(sp.csr_array(mean @ self.features), "Y")
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Search for nearest points: with a tree for dense points, with all distances for sparse ones."""
-
-    X: Any
-
-    @cached_property
-    def _tree(self) -> KDTree:
-        return KDTree(self.X)
-
-    def nearest(self, Y: Any, k: int) -> IntArray:
-        """The k points nearest to every row of Y, nearest first."""
-        m, n = Y.shape[0], self.X.shape[0]
-        if not sp.issparse(self.X):
-            return np.asarray(self._tree.query(Y, k=k)[1]).reshape(m, k)
-        X = self.X.astype(np.float64)
-        found = np.empty((m, k), dtype=np.intp)
-        for rows in row_blocks(m, n):
-            D = squared_distances(Y[rows].astype(np.float64), X)
-            part = np.argpartition(D, k - 1, axis=1)[:, :k]
-            order = np.argsort(np.take_along_axis(D, part, axis=1), axis=1, kind="stable")
-            found[rows] = np.take_along_axis(part, order, axis=1)
-        return found
-
-
-def _nearest(X: Any, k: int) -> IntArray:
-    """The k nearest other points of every point."""
-    n = X.shape[0]
-    found = _Search(X).nearest(X, k + 1)
-    # With repeated points, a point need not be its own first neighbour, or a neighbour at all.
-    own = found == np.arange(n)[:, None]
-    own[~own.any(axis=1), -1] = True
-    return np.asarray(found[~own].reshape(n, k))

@@ -11,24 +11,26 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, subsample
-from mosaic.arrays.xp import can_be_changed, has_double, is_on_device, on_host
+from mosaic.arrays.blocks import FloatArray, Seed, subsample
+from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.checks import check_kernel, real_number
 from mosaic.door import as_points
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels.diffusion import Diffusion
+from mosaic.kernels.diffusion import DiffusionKernel
 from mosaic.kernels.points import (
     POINT_KERNELS,
+    RBF,
     STATIONARY_KERNELS,
     Cosine,
     FromCallable,
     Kernel,
-    Polynomial,
+    PolynomialKernel,
     StationaryKernel,
     in_range,
     normalised_rows,
 )
 from mosaic.kernels.precomputed import Precomputed
+from mosaic.parameters import Diffusion, Polynomial, name_of
 
 #: Number of points between which ``gamma="median"`` takes the median distance.
 MEDIAN_SAMPLE = 2000
@@ -53,7 +55,7 @@ class EffectiveCount:
     >>> from mosaic.kernels import make_kernel
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> kernel = make_kernel(X, "rbf", gamma=EffectiveCount(12.0))
-    >>> float(np.round(np.median((kernel.columns(np.arange(200)) ** 2).sum(axis=0)), 3))
+    >>> float(np.round(np.median((kernel.block(slice(None), np.arange(200)) ** 2).sum(axis=0)), 3))
     12.0
     """
 
@@ -70,13 +72,9 @@ Gamma: TypeAlias = float | Literal["scale", "median"] | EffectiveCount
 
 def make_kernel(
     X: Any,
-    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
     *,
     gamma: Gamma = "scale",
-    degree: int = 3,
-    coef0: float = 1.0,
-    n_neighbors: int = 10,
-    time: int = 2,
     random_state: Seed = 0,
 ) -> Kernel:
     """The similarity named ``kernel`` between the rows of ``X`` (or ``X`` itself, when precomputed).
@@ -84,69 +82,48 @@ def make_kernel(
     Parameters
     ----------
     X : array or CSR matrix, n × d (n × n for ``"precomputed"``)
-    kernel : one of ``mosaic.kernels.KERNELS``, or a function of two sets of points
+    kernel : one of ``mosaic.kernels.KERNELS``, ``Polynomial`` or ``Diffusion``, or a function of two sets of points
     gamma : float, "scale", "median" or EffectiveCount
         For stationary kernels and polynomial. ``"scale"`` is 1 / (d · variance) (1 / (d · deviation) for laplacian),
         ``"median"`` is 1 / median distance, both in the distance of the kernel.
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, time : of the diffusion kernel
     random_state : seed of the subsample that data-dependent bandwidth rules use for large n
 
     Examples
     --------
     >>> import numpy as np
     >>> kernel = make_kernel(np.array([[0.0], [1.0], [3.0]]), "rbf", gamma=1.0)
-    >>> kernel.columns(np.array([0])).round(3).ravel().tolist()
+    >>> kernel.block(slice(None), np.array([0])).round(3).ravel().tolist()
     [1.0, 0.368, 0.0]
     """
     check_kernel(kernel)
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    if callable(kernel):
-        return FromCallable(X, kernel)
     match kernel:
         case "precomputed":
             return Precomputed(X)
         case "cosine":
             return Cosine(normalised_rows(X))
-        case "diffusion":
-            return Diffusion.over(X, n_neighbors, time)
+        case "diffusion" | Diffusion():
+            graph = Diffusion() if isinstance(kernel, str) else kernel
+            return DiffusionKernel.of(X, graph.n_neighbors, graph.time)
+        case "polynomial" | Polynomial():
+            formula = Polynomial() if isinstance(kernel, str) else kernel
+            if isinstance(gamma, EffectiveCount) or gamma == "median":
+                fault = "must be a number or 'scale' for a polynomial kernel"
+                raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
+            return in_range(PolynomialKernel(X, resolve_gamma(RBF(X), gamma), formula.degree, formula.coef0))
         case str() if kernel in STATIONARY_KERNELS:
             wide = STATIONARY_KERNELS[kernel](X)
             return replace(wide, gamma=resolve_gamma(wide, gamma, random_state))
-        case "polynomial" | "poly":
-            return in_range(Polynomial(X, _polynomial_gamma(X, gamma), degree, coef0))
         case str() if kernel in POINT_KERNELS:
             return in_range(POINT_KERNELS[kernel](X))
-    raise AssertionError(f"the kernel {kernel!r} has a name and no formula")
+    assert callable(kernel)
+    return FromCallable(X, kernel)
 
 
 def where_compared(X: Any, kernel: Any) -> Any:
-    """X as given, or as a NumPy array if it is on a device and cannot stay there.
-
-    It can if the kernel is computed there, the library can change entries, and the device has double precision, which
-    certificates need.
-
-    Examples
-    --------
-    >>> X = [[0.0], [1.0]]
-    >>> where_compared(X, "rbf") is X
-    True
-    """
-    if not is_on_device(X):
-        return X
-    stays = isinstance(kernel, str) and kernel in POINT_KERNELS and can_be_changed(X) and has_double(X)
-    return X if stays else on_host(X)
-
-
-def _polynomial_gamma(X: Any, gamma: Any) -> float:
-    """γ of a polynomial kernel."""
-    if isinstance(gamma, str) and gamma == "scale":
-        spread = variance(X)
-        return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
-    if isinstance(gamma, str | EffectiveCount):
-        fault = "must be a number or 'scale' for a polynomial kernel"
-        raise InvalidInputError(fault, "Leave it at 'scale'.", parameter="gamma", value=gamma)
-    return real_number("gamma", gamma, above=0, meaning="or 'scale'")
+    """X as given, or as a NumPy array if it is on a device and the kernel is not computed there."""
+    there = not callable(kernel) and name_of(kernel) in POINT_KERNELS
+    return on_host(X) if is_on_device(X) and not there else X
 
 
 def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0) -> float:
@@ -170,19 +147,12 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
             return 1.0 / (kernel.X.shape[1] * spread) if spread > 0 else 1.0
         if gamma == "median":
             rows = subsample(kernel.n, MEDIAN_SAMPLE, np.random.default_rng(random_state))
-            D = _distances(kernel, rows, rows)
+            D = kernel.distances(rows, rows)
             typical = float(np.median(D[np.triu_indices(len(rows), 1)])) if len(rows) > 1 else 0.0
-            return 1.0 / typical if typical > 0 else 1.0
+            return 1.0 / typical if typical >= SMALLEST_DISTANCE else 1.0
         fault = "must be a number, 'scale', 'median' or EffectiveCount(m0)"
         raise InvalidInputError(fault, parameter="gamma", value=gamma)
     return real_number("gamma", gamma, above=0, meaning="or a rule: 'scale', 'median', EffectiveCount(m0)")
-
-
-def _distances(kernel: StationaryKernel, rows: IntArray, columns: IntArray) -> FloatArray:
-    """D between some points; 0 where it may be rounding, or is too small for a bandwidth."""
-    D = kernel.distances(rows, columns)
-    D[D < SMALLEST_DISTANCE] = 0.0
-    return D
 
 
 def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: np.random.Generator) -> float:
@@ -192,7 +162,8 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
         raise InvalidInputError(f"must be smaller than the number of points {n}", parameter="m0", value=rule.m0)
     others = subsample(n, COUNTED_POINTS, rng)
     centres = subsample(len(others), COUNTING_POINTS, rng)
-    D = _distances(kernel, others, others[centres])
+    D = kernel.distances(others, others[centres])
+    D[D < SMALLEST_DISTANCE] = 0.0
     if not D.any():
         return 1.0
     scale = (n - 1) / (len(others) - 1)

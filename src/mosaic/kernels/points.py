@@ -13,15 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, LARGEST, FloatArray, IntArray, row_blocks
-from mosaic.arrays.scaling import row_lengths
+from mosaic.arrays.blocks import LARGEST, FloatArray, IntArray, row_blocks
+from mosaic.arrays.scaling import row_lengths, scaled_rows
 from mosaic.arrays.xp import (
     as_double,
-    asarray_like,
     at_least_zero,
-    block_entries,
     exponential,
-    highest,
     host_rows,
     is_on_device,
     namespace,
@@ -31,7 +28,6 @@ from mosaic.arrays.xp import (
     squares_of_rows,
     sums_of_differences,
     to_device_of,
-    zeros_on_device_of,
 )
 from mosaic.checks import real_number, whole_number
 from mosaic.exceptions import InvalidInputError, NotPositiveSemidefiniteError
@@ -57,6 +53,9 @@ DIAGONAL_BLOCK_ROWS = 64
 class Kernel(ABC):
     """A positive semi-definite similarity between ``n`` points, K_ij = k(x_i, x_j), and to new points y.
 
+    Names with ``device_`` answer on the device of the points, others with NumPy arrays, in float64. New points Y are checked by
+    ``mosaic.door.as_points``.
+
     Examples
     --------
     >>> import numpy as np
@@ -68,46 +67,51 @@ class Kernel(ABC):
     [[0.368, 0.018]]
     """
 
+    #: ``distances`` are this power of a distance.
+    order: ClassVar[int] = 2
+
     @property
     @abstractmethod
+    def points(self) -> Any:
+        """The array that similarities are computed from: the points, or the similarities themselves."""
+
+    @property
     def n(self) -> int:
         """Number of points."""
+        return int(self.points.shape[0])
 
     @property
-    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Precision of the data and of the result of ``columns``."""
+        """Precision of the data."""
+        return numpy_dtype(self.points)
 
     @abstractmethod
-    def block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """K[rows][:, columns] in float64."""
-
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
-        """The same where the points are: an array of their library, on their device."""
-        return self.block(rows, columns)
+        """K[rows][:, columns]."""
+
+    @abstractmethod
+    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+        """k(y_i, x_j), len(Y) × len(columns), for new points Y and own points j."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
-        """K_jj for every j, in float64."""
+        """K_jj for every j."""
+
+    @abstractmethod
+    def diagonal_at(self, Y: Any) -> FloatArray:
+        """k(y_i, y_i) for new points Y."""
 
     @abstractmethod
     def take(self, indices: IntArray) -> Kernel:
         """The same similarity over these points only, renumbered; it holds copies of their rows and no others."""
 
-    @abstractmethod
+    def block(self, rows: Rows, columns: IntArray) -> FloatArray:
+        """K[rows][:, columns]."""
+        return on_host(self.device_block(rows, columns))
+
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        """k(y_i, x_j), len(Y) × len(columns), in float64, for new points Y (checked by ``as_points``) and own points j."""
-
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        """The same where the points are."""
-        return self.cross(Y, columns)
-
-    @abstractmethod
-    def diagonal_at(self, Y: Any) -> FloatArray:
-        """k(y_i, y_i) in float64 for new points Y (checked by ``as_points``)."""
-
-    #: ``distances`` are this power of a distance.
-    order: ClassVar[int] = 2
+        """k(y_i, x_j), len(Y) × len(columns), for new points Y and own points j."""
+        return on_host(self.device_cross(Y, columns))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
         """k_ii + k_jj − 2 k_ij between own points, or another distance with the same order; never negative.
@@ -117,7 +121,7 @@ class Kernel(ABC):
         return on_host(self.device_distances(rows, columns))
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        """The same where the points are."""
+        """The same on the device of the points."""
         diagonal, K = self.diagonal(), self.device_block(rows, columns)
         lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
@@ -126,30 +130,9 @@ class Kernel(ABC):
         """The same distance between new points and own points, len(Y) × n."""
         return np.asarray(np.maximum(self.diagonal_at(Y)[:, None] + self.diagonal() - 2.0 * self.cross(Y), 0.0))
 
-    def columns(self, columns: IntArray) -> FloatArray:
-        """K[:, columns], n × len(columns), in the precision of the data."""
-        result = np.empty((self.n, len(columns)), dtype=self.dtype)
-        for rows in row_blocks(self.n, len(columns)):
-            result[rows] = self.block(rows, columns)
-        return result
-
-    @property
-    def block_entries(self) -> int:
-        """Similarities that should be computed at once."""
-        return BLOCK_ENTRIES
-
-    @property
-    def on_device(self) -> bool:
-        """Whether the points are an array of another library than NumPy."""
-        return False
-
     def explicit_factor(self) -> Any | None:
         """F with K = F Fᵀ if the data gives it at no cost, else None."""
         return None
-
-    def features_at(self, Y: Any) -> Any:
-        """Rows f_y with k(y, x_j) = f_yᵀ f_j for new points, with f_j from ``explicit_factor``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -157,7 +140,7 @@ class PointKernel(Kernel):
     """A kernel computed from the rows of ``X``, in float64 whatever the precision of X.
 
     Subclasses define the kernel between two sets of rows (``_between``) and of a row with itself (``_with_itself``).
-    If X does not hold the points as given, they also define how new points become rows like those of X (``_prepared``).
+    If X does not hold the points as given, they also define how new points become rows like those of X (``prepared``).
     """
 
     X: Any
@@ -170,7 +153,7 @@ class PointKernel(Kernel):
     def _with_itself(self, A: Any) -> Any:
         """k(a_i, a_i) for rows of any precision, dense or CSR."""
 
-    def _prepared(self, Y: Any) -> Any:
+    def prepared(self, Y: Any) -> Any:
         """New points as float64 rows like those of X."""
         return in_format_of(self.X, Y)
 
@@ -179,46 +162,27 @@ class PointKernel(Kernel):
         return as_double(rows_of(self.X, rows))
 
     @property
-    def n(self) -> int:
-        return int(self.X.shape[0])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return numpy_dtype(self.X)
-
-    def block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        return on_host(self.device_block(rows, columns))
+    def points(self) -> Any:
+        return self.X
 
     def device_block(self, rows: Rows, columns: IntArray) -> Any:
         return self._between(self._rows(rows), self._rows(columns))
 
-    @property
-    def block_entries(self) -> int:
-        # On a device the rows of a block, in double precision, are larger than their similarities to few points.
-        return block_entries(self.X, BLOCK_ENTRIES) // (max(self.X.shape[1] // 64, 1) if is_on_device(self.X) else 1)
-
-    @property
-    def on_device(self) -> bool:
-        return is_on_device(self.X)
+    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
+        return self._between(self.prepared(Y), self._rows(columns))
 
     def diagonal(self) -> FloatArray:
         return on_host(self._with_itself(self.X))
+
+    def diagonal_at(self, Y: Any) -> FloatArray:
+        return on_host(self._with_itself(self.prepared(Y)))
 
     def take(self, indices: IntArray) -> Self:
         return replace(self, X=rows_of(self.X, np.arange(self.n)[indices]))
 
     def over(self, Y: Any) -> Self:
-        """The same similarity over other points (checked by ``as_points``)."""
-        return replace(self, X=self._prepared(Y))
-
-    def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        return on_host(self.device_cross(Y, columns))
-
-    def device_cross(self, Y: Any, columns: Rows = ALL_POINTS) -> Any:
-        return self._between(self._prepared(Y), self._rows(columns))
-
-    def diagonal_at(self, Y: Any) -> FloatArray:
-        return on_host(self._with_itself(self._prepared(Y)))
+        """The same similarity over other points."""
+        return replace(self, X=self.prepared(Y))
 
 
 @dataclass(frozen=True)
@@ -232,18 +196,16 @@ class StationaryKernel(PointKernel):
         """D between rows, as a new array."""
 
     def _decayed(self, D: Any) -> Any:
-        """exp(−γ D), in the memory of D where that is possible."""
+        """exp(−γ D), in place for NumPy arrays."""
         with np.errstate(over="ignore"):  # exp(−∞) = 0
             D *= -self.gamma
         return exponential(D)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        """D between own points."""
         return self._distances(self._rows(rows), self._rows(columns))
 
     def distances_at(self, Y: Any) -> FloatArray:
-        """The distance D between new points and own points."""
-        return on_host(self._distances(self._prepared(Y), self._rows(ALL_POINTS)))
+        return on_host(self._distances(self.prepared(Y), self._rows(ALL_POINTS)))
 
     def _between(self, A: Any, B: Any) -> Any:
         return self._decayed(self._distances(A, B))
@@ -266,38 +228,32 @@ class RBF(StationaryKernel):
         return to_device_of(self.X, np.median(some, axis=0))
 
     def _distances(self, A: Any, B: Any) -> Any:
-        if _by_coordinates(A, B):
-            return np.asarray(cdist(A, B, "sqeuclidean"))
-        return self._by_products(A, B)[0]
+        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else self._by_products(A, B)[0]
 
     def _by_products(self, A: Any, B: Any) -> tuple[Any, Any, Any]:
         """D by products, and the squared lengths of both sets of rows, of which D has the rounding."""
         if not sp.issparse(A):  # a shift would make a sparse matrix dense
             A, B = A - self._centre, B - self._centre
-        lengths, others = squared_lengths(A), squared_lengths(B)
-        return squared_distances(A, B, lengths, others), lengths, others
+        return squared_distances(A, B)
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
         A, B = self._rows(rows), self._rows(columns)
-        if _by_coordinates(A, B):
-            return self._distances(A, B)
-        return _certain(*self._by_products(A, B))
+        return cdist(A, B, "sqeuclidean") if _by_coordinates(A, B) else _certain(*self._by_products(A, B))
 
     def _between(self, A: Any, B: Any) -> Any:
         """exp(−γ D). Where γ times the rounding of D is not small, for long rows or large γ, D is computed by coordinates."""
         if _by_coordinates(A, B):
-            return super()._between(A, B)
+            return self._decayed(cdist(A, B, "sqeuclidean"))
         D, lengths, others = self._by_products(A, B)
         limit = ERROR_OF_EXPONENT / float(np.finfo(np.float64).eps)
-        if is_on_device(D):
-            is_far = self.gamma * max(highest(lengths), highest(others)) > limit
-            return self._decayed(sums_of_differences(A, B, 2) if is_far else D)
         with np.errstate(over="ignore"):
-            far, far_too = (np.flatnonzero(self.gamma * each > limit) for each in (lengths, others))
-        if len(far):
-            D[far] = _by_coordinates_of(A[far], B)
-        if len(far_too):
-            D[:, far_too] = _by_coordinates_of(B[far_too], A).T
+            far, far_too = (np.flatnonzero(self.gamma * on_host(sizes) > limit) for sizes in (lengths, others))
+        if not len(far) and not len(far_too):
+            return self._decayed(D)
+        if is_on_device(D):
+            return self._decayed(sums_of_differences(A, B, 2))
+        D[far] = _few_distances(A[far], B)
+        D[:, far_too] = _few_distances(B[far_too], A).T
         return self._decayed(D)
 
 
@@ -305,26 +261,23 @@ def _certain(D: Any, lengths: Any, others: Any) -> Any:
     """D, differences of squared lengths and products; 0 where they may be rounding alone."""
     share = ROUNDING_OF_DISTANCES * float(np.finfo(np.float64).eps)
     if is_on_device(D):
-        return namespace(D).where(share * (lengths[:, None] + others) >= D, zeros_on_device_of(D, ()), D)
-    i, j = np.nonzero(share * (lengths[:, None] + highest(others)) >= D)  # few; the rest is decided
+        return namespace(D).where(share * (lengths[:, None] + others) >= D, namespace(D).zeros_like(D), D)
+    i, j = np.nonzero(share * (lengths[:, None] + others.max(initial=0.0)) >= D)  # few; the rest is decided
     D[i, j] *= share * (lengths[i] + others[j]) < D[i, j]
     return D
 
 
 def _by_coordinates(A: Any, B: Any) -> bool:
     """Whether distances are sums over coordinates, and not differences of products, which lose digits."""
-    if sp.issparse(A) or is_on_device(A):
-        return False
-    return bool(A.shape[1] <= FEW_FEATURES or A.size * B.shape[0] <= FEW_MULTIPLICATIONS)
+    few = A.shape[1] <= FEW_FEATURES or A.shape[0] * A.shape[1] * B.shape[0] <= FEW_MULTIPLICATIONS
+    return isinstance(A, np.ndarray) and bool(few)
 
 
-def _by_coordinates_of(A: Any, B: Any) -> FloatArray:
-    """‖a_i − b_j‖₂² for a few rows A and any number of rows B."""
-    if not sp.issparse(A):
-        return np.asarray(cdist(A, B, "sqeuclidean"))
+def _few_distances(A: Any, B: Any, metric: str = "sqeuclidean") -> FloatArray:
+    """Distances by coordinates, for a few rows A and any number of rows B, which may not fit into memory when dense."""
     A, D = dense(A), np.empty((A.shape[0], B.shape[0]))
     for part in row_blocks(*B.shape):
-        D[:, part] = cdist(A, dense(B[part]), "sqeuclidean")
+        D[:, part] = cdist(A, dense(B[part]), metric)
     return D
 
 
@@ -337,13 +290,7 @@ class Laplacian(StationaryKernel):
     def _distances(self, A: Any, B: Any) -> Any:
         if is_on_device(A):
             return sums_of_differences(A, B, 1)
-        if not sp.issparse(A):
-            return np.asarray(cdist(A, B, "cityblock"))
-        A = A.toarray()
-        D = np.empty((B.shape[0], A.shape[0]))
-        for part in row_blocks(*B.shape):  # B may hold all points, which may not fit into memory when dense
-            cdist(B[part].toarray(), A, "cityblock", out=D[part])
-        return D.T
+        return _few_distances(A, B, "cityblock") if sp.issparse(A) else cdist(A, B, "cityblock")
 
 
 @dataclass(frozen=True)
@@ -361,20 +308,17 @@ class Linear(PointKernel):
     def explicit_factor(self) -> Any | None:
         return self.X
 
-    def features_at(self, Y: Any) -> Any:
-        return self._prepared(Y)
-
 
 @dataclass(frozen=True)
 class Cosine(Linear):
     """k(x, y) = xᵀy / (‖x‖ ‖y‖). The rows of ``X`` have unit length (see ``normalised_rows``)."""
 
-    def _prepared(self, Y: Any) -> Any:
-        return normalised_rows(super()._prepared(Y), "Y")
+    def prepared(self, Y: Any) -> Any:
+        return normalised_rows(super().prepared(Y), "Y")
 
 
 @dataclass(frozen=True)
-class Polynomial(Linear):
+class PolynomialKernel(Linear):
     """k(x, y) = (γ xᵀy + c₀)^degree, positive semi-definite for integer degree ≥ 1 and c₀ ≥ 0."""
 
     gamma: float = 1.0
@@ -405,7 +349,7 @@ class Polynomial(Linear):
 STATIONARY_KERNELS: dict[str, type[StationaryKernel]] = {"rbf": RBF, "laplacian": Laplacian}
 POINT_KERNELS: dict[str, type[PointKernel]] = {
     **STATIONARY_KERNELS,
-    "polynomial": Polynomial,
+    "polynomial": PolynomialKernel,
     "linear": Linear,
     "cosine": Cosine,
 }
@@ -431,7 +375,7 @@ class FromCallable(PointKernel):
                 f"it must return {expected}",
                 "Return one row for each point of its first argument.",
             )
-        too_large = ~(np.abs(values) <= (LARGEST_SINGLE_SIMILARITY if self.dtype == np.float32 else LARGEST))
+        too_large = ~(np.abs(values) <= _most(self.dtype))
         if too_large.any():
             i, j = (int(k) for k in np.argwhere(too_large)[0])
             raise InvalidInputError(
@@ -460,7 +404,7 @@ class FromCallable(PointKernel):
 def in_range(kernel: PointKernel) -> PointKernel:
     """The kernel, if squares of its similarities are floats; in double precision if single is too narrow for them."""
     largest = float(kernel.diagonal().max())
-    if kernel.dtype == np.float32 and not _has_squares(largest, kernel.dtype):
+    if kernel.dtype == np.float32 and not 1.0 / LARGEST_SINGLE_SIMILARITY <= largest <= LARGEST_SINGLE_SIMILARITY:
         kernel = replace(kernel, X=as_double(kernel.X))
     check_similarities(largest, kernel.dtype)
     return kernel
@@ -468,16 +412,15 @@ def in_range(kernel: PointKernel) -> PointKernel:
 
 def check_similarities(largest: float, dtype: np.dtype[Any]) -> None:
     """Refuse similarities of which the largest is so large, or so small, that squares of it are no floats."""
-    if not _has_squares(largest, dtype):
+    if largest and not 1.0 / _most(dtype) <= largest <= _most(dtype):
         raise InvalidInputError(
             f"similarities are as {'large' if largest > 1 else 'small'} as {largest:.3g}, whose squares are no {dtype.name}",
             "Divide the data, or similarities that are given, by a power of ten. `gamma`, `degree` and `coef0` also change them.",
         )
 
 
-def _has_squares(largest: float, dtype: np.dtype[Any]) -> bool:
-    most = LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
-    return largest == 0 or 1.0 / most <= largest <= most
+def _most(dtype: np.dtype[Any]) -> float:
+    return LARGEST_SINGLE_SIMILARITY if dtype == np.float32 else LARGEST
 
 
 def _finite(similarities: Any) -> Any:
@@ -521,23 +464,18 @@ def product(A: Any, B: Any) -> Any:
 
 def squared_lengths(A: Any) -> Any:
     """‖a_i‖₂² in float64 for every row, dense or CSR."""
-    if is_on_device(A):
-        return squares_of_rows(as_double(A))
-    A = A.astype(np.float64, copy=False)
     if sp.issparse(A):
-        return np.asarray(A.power(2).sum(axis=1)).ravel()
-    return squares_of_rows(A)
+        return np.asarray(A.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return squares_of_rows(as_double(A) if is_on_device(A) else A.astype(np.float64, copy=False))
 
 
-def squared_distances(A: Any, B: Any, lengths: Any = None, others: Any = None) -> Any:
-    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, both dense or both CSR; never negative.
-
-    ``lengths`` and ``others`` are the squared lengths of the rows, if they are known.
-    """
+def squared_distances(A: Any, B: Any) -> tuple[Any, Any, Any]:
+    """‖a_i − b_j‖₂² = ‖a_i‖² − 2 a_iᵀb_j + ‖b_j‖² for float64 rows, never negative, and the squared lengths of both."""
+    lengths, others = squared_lengths(A), squared_lengths(B)
     D = product(A, -2.0 * B)
-    D += (squared_lengths(A) if lengths is None else lengths)[:, None]
-    D += squared_lengths(B) if others is None else others
-    return at_least_zero(D)
+    D += lengths[:, None]
+    D += others
+    return at_least_zero(D), lengths, others
 
 
 def normalised_rows(X: Any, name: str = "X") -> Any:
@@ -557,5 +495,4 @@ def normalised_rows(X: Any, name: str = "X") -> Any:
             f"the first is `row {int(zero[0])}` of {name}",
             "Drop these rows or use `kernel='linear'`.",
         )
-    scale = asarray_like(X, 1.0 / lengths)
-    return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]
+    return scaled_rows(X, 1.0 / lengths)

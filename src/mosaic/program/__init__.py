@@ -1,1 +1,5 @@
-"""The paper's convex program: its problem, the solvers, the certificate, the bound for k, the encoding."""
+"""The program: posed, solved by one of several algorithms, and certified. Importing it imports neither NumPy nor an algorithm."""
+
+from typing import Literal, TypeAlias
+
+SolverName: TypeAlias = Literal["auto", "interior-point", "fista", "admm", "admm-paper"]

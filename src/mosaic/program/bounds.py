@@ -27,8 +27,8 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.optimize import brentq, minimize_scalar
 
-from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks
-from mosaic.arrays.xp import descending, is_on_device, numpy_dtype, on_host, squares_of_rows
+from mosaic.arrays.blocks import FloatArray, IntArray, row_blocks, row_norms_squared
+from mosaic.arrays.xp import numpy_dtype, on_host
 from mosaic.checks import real_number
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import Kernel
@@ -69,7 +69,10 @@ class Largest:
     @classmethod
     def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
         """Keep the ``most`` largest values."""
-        return cls(tuple(descending(values if is_on_device(values) else np.asarray(values), most).tolist()))
+        values = np.asarray(values, np.float64)
+        if len(values) > most:
+            values = np.partition(values, len(values) - most)[len(values) - most :]
+        return cls(tuple(np.sort(values)[::-1].tolist()))
 
     def sum(self, k: int) -> float:
         """Upper bound of the sum of the k largest: values that were not kept count as much as the last one kept."""
@@ -281,7 +284,7 @@ def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
         spectrum = Spectrum.of_kernel(kernel.block(slice(None), np.arange(n)), weights)
     else:
         G = None if (weights == 1).all() else weighted_gram(F, np.ones(n))
-        spectrum = Spectrum.of_factor(C, G, Largest.of(squares_of_rows(F)))
+        spectrum = Spectrum.of_factor(C, G, Largest.of(row_norms_squared(F)))
     if whole or float(n) ** 2 * max(factor.rank, OPERATIONS_OF_A_SIMILARITY) > MOST_BOUND_OPERATIONS:
         eta = np.zeros(n)
         eta[encoding.members] = rows.eta

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows
-from mosaic.arrays.xp import (
-    as_double,
-    highest,
-    host_rows,
-    is_on_device,
-    namespace,
-    numpy_dtype,
-    on_host,
-    rows_of,
-    squares_of_rows,
-    to_device_of,
-)
+from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.kernels import Kernel
-from mosaic.program.algorithms import SolverName, first_order
+from mosaic.program import SolverName
 from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, Encoding, GivenRows
 from mosaic.program.factor import Factor
+from mosaic.program.first_order import FIRST_ORDER
 from mosaic.program.loop import Solution, Status, run
 from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.problem import DesignProblem, RowNorm, RowProgram
-from mosaic.program.reference import solve_reference
 from mosaic.program.working_set import solve_design
 
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
@@ -42,14 +29,6 @@ ROUNDING_SHARE = 1e-3
 SOLVER_EPS = float(np.finfo(np.float64).eps)
 
 
-class Progress(NamedTuple):
-    """Progress of a long run: ``stage`` is "factor", "round" or "iteration"; ``gap`` is the remaining gap or error."""
-
-    stage: str
-    step: int
-    gap: float
-
-
 @dataclass(frozen=True)
 class CertifiedRun:
     """A solver at one strength on a factor of the kernel: ``solve`` certifies for the kernel itself.
@@ -59,7 +38,7 @@ class CertifiedRun:
     kernel, factor : the similarity between distinct points, and its factor
     groups : which points are equal
     roles, weights : roles of all points, and weights of the distinct ones
-    row_norm, lam, solver, tol, max_iter, thin, callback : as in ``mosaic.program.solve.encode``
+    row_norm, lam, solver, tol, max_iter, thin : as in ``mosaic.program.solve.encode``
     """
 
     kernel: Kernel
@@ -73,7 +52,6 @@ class CertifiedRun:
     tol: float
     max_iter: int
     thin: bool
-    callback: Callable[[Progress], None] | None
 
     @property
     def has_finest_factor(self) -> bool:
@@ -113,16 +91,18 @@ class CertifiedRun:
         missed = self.factor.relative_error * (0.5 if self.thin else 2.0 * BOUND_SHARE)
         tol = SOLVER_SHARE * (max(aim, missed) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
-        if solver in ("auto", "interior-point"):
-            report = self._reporter("round")
-            return solve_design(problem, tol=tol, initial=posed.initial, start=start, thin=self.thin, callback=report)
-        targets = self._targets(problem, solver)
-        program = RowProgram(np.asarray(problem.F, np.float64), targets, problem.lam, self.row_norm)
-        if solver == "reference":
-            found = solve_reference(program, tol=tol)
+        if solver not in FIRST_ORDER:
+            return solve_design(problem, tol=tol, initial=posed.initial, start=start, thin=self.thin)
+        targets: FloatArray
+        if self.row_norm == "linf":
+            targets = np.asarray(self.factor.F, np.float64).T
+        elif solver == "admm-paper":  # TTᵀ = FᵀΩF, as in the reduced form
+            targets = np.asarray(np.sqrt(self.weights)[:, None] * self.factor.F, np.float64).T
         else:
-            report = self._reporter("iteration")
-            found = run(first_order(solver), program, tol=tol, max_iter=self.max_iter, callback=report)
+            targets = problem.T
+        F, T = np.asarray(problem.F, np.float64), np.ascontiguousarray(targets)
+        program = RowProgram(F, T, problem.lam, self.row_norm)
+        found = run(FIRST_ORDER[solver], program, tol=tol, max_iter=self.max_iter)
         if self.row_norm == "linf":
             return found
         # η = ‖w_j‖ and its W(η) are at least as good: half a step of alternating minimisation over (W, η).
@@ -132,25 +112,7 @@ class CertifiedRun:
         primal, dual = problem.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
         dual = max(dual, found.dual)
         gap = (primal - dual) / problem.scale
-        return Solution(eta, eta * z, found.status, primal, dual, gap, found.iterations, found.trace)
-
-    def _reporter(self, stage: str) -> Callable[[Any], None] | None:
-        """A function that passes records of a solver, or rounds of the working set, to the callback."""
-        callback = self.callback
-        if callback is None:
-            return None
-        return lambda record: callback(
-            Progress(stage, record.number if stage == "round" else record.iteration, record.gap)
-        )
-
-    def _targets(self, problem: DesignProblem, solver: SolverName) -> FloatArray:
-        """T of the row form: Fᵀ if the unknown is R, otherwise the smaller T of the design form."""
-        if self.row_norm == "l2" and solver != "admm-paper":
-            return np.ascontiguousarray(problem.T)
-        targets = self.factor.F
-        if self.row_norm == "l2":  # TTᵀ = FᵀΩF, as in the reduced form
-            targets = np.sqrt(self.weights)[:, None] * targets
-        return np.ascontiguousarray(np.asarray(targets, np.float64).T)
+        return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=gap)
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
         """Undo costs, share rows among equal points, and certify for the kernel itself.
@@ -160,20 +122,23 @@ class CertifiedRun:
         """
         factor, half = self.factor, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
-        prices = None if posed.cost is None else posed.cost[used]
-        norms = solution.row_norms[used] if prices is None else solution.row_norms[used] / prices
+        prices: FloatArray = np.ones(len(used)) if posed.cost is None else posed.cost[used]
+        norms: FloatArray = solution.row_norms[used] / prices
         members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
         rows: DesignRows | GivenRows
         lost = 0.0
         if self.row_norm == "linf":
-            rows = GivenRows(solution.value[used] if prices is None else solution.value[used] / prices[:, None])
+            rows = GivenRows(solution.value[used] / prices[:, None])
         else:
-            rows = DesignRows(factor.F, members, problem.restrict(used), solution.value[used], prices)
-            lost = SOLVER_EPS * _condition(problem, solution.value)
+            eta = solution.value[used]
+            rows = DesignRows(factor.F, members, problem.restrict(used), eta, prices)
+            # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
+            condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
+            lost = SOLVER_EPS * condition
             if lost > ROUNDING_SHARE * self.tol:
                 dual, lost = _lower_bound(problem, solution.value), 0.0
                 norms = rows.norms()
-                primal = half * rows.misfit() + float(norms.sum() if prices is None else prices @ norms)
+                primal = half * rows.misfit() + float(prices @ norms)
         scale = half * factor.trace
         slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
         room = (self.tol * scale - (primal - dual)) / half
@@ -208,12 +173,6 @@ class CertifiedRun:
         return np.asarray(by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0))
 
 
-def _condition(problem: DesignProblem, eta: FloatArray) -> float:
-    """Approximate condition number of M, lam · max_j η_j ‖f_j‖²: the solvers' formulas lose as many digits as it has."""
-    used = np.flatnonzero(eta)
-    return problem.lam * highest(eta[used] * row_norms_squared(host_rows(problem.F, used)))
-
-
 def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
     """The dual value of E = M⁻¹T, valid even if E is inaccurate: any E gives a dual point once its z_j are known.
 
@@ -221,8 +180,9 @@ def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:
     """
     point = problem.dual_point(eta)
     size, eps = float(np.linalg.norm(point.E)), float(np.finfo(numpy_dtype(problem.F)).eps)
-    rounding = eps * size * highest(squares_of_rows(problem.F)) ** 0.5
-    return problem.bounds(point.inner, point.fit, 0.0, highest(problem.scores(point.E)) + rounding).dual
+    rounding = eps * size * float(row_norms_squared(problem.F).max(initial=0.0)) ** 0.5
+    largest = float(problem.scores(point.E).max(initial=0.0)) + rounding
+    return problem.bounds(point.inner, point.fit, 0.0, largest).dual
 
 
 def _kernel_excess(
@@ -257,5 +217,5 @@ def _kernel_excess(
         products = Δ * rows.device_columns(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 
-    cross = sum(in_blocks(across, kernel.n, len(exposed), kernel.block_entries, serial=kernel.on_device))
+    cross = sum(in_blocks(across, kernel.n, len(exposed), on=kernel.points))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

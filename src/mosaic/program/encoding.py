@@ -22,7 +22,7 @@ from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks, ro
 from mosaic.arrays.codes import EqualRows, KnownRows, row_codes
 from mosaic.arrays.xp import host_rows, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.exceptions import InvalidInputError
-from mosaic.kernels import Kernel
+from mosaic.kernels import Kernel, PointKernel
 from mosaic.program.factor import Factor
 from mosaic.program.loop import Status
 from mosaic.program.problem import DesignProblem, RowNorm
@@ -396,7 +396,8 @@ class CountModel:
     def map(self, Y: Any) -> tuple[FloatArray, FloatArray]:
         """f_y = L⁻¹ k(pivots, y) and Δ_yy = k(y, y) − ‖f_y‖²; explicit features leave no residual."""
         if self.triangle is None:
-            f = in_double(self.pivots.features_at(Y))
+            assert isinstance(self.pivots, PointKernel)
+            f = in_double(self.pivots.prepared(Y))
             return f, np.zeros(len(f))
         f = solve_triangular(self.triangle, self.pivots.cross(Y).T, lower=True).T
         return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)

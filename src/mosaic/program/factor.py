@@ -1,40 +1,24 @@
-"""K ≈ F Fᵀ without forming K: randomly pivoted, greedy and exact Cholesky, with a known error.
+"""K ≈ F Fᵀ without forming K: randomly pivoted or greedy Cholesky, with a known error.
 
-All three choose pivots one after another. The residual Δ = K − F Fᵀ stays positive semi-definite and is zero on the
-pivots. Its trace is known at every step, so a factorisation stops as soon as the tolerance allows.
+Pivots are chosen one after another. The residual Δ = K − F Fᵀ stays positive semi-definite and is zero on the pivots. Its trace
+is known at every step, so a factorisation stops as soon as the tolerance allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks
-from mosaic.arrays.parked import Columns
-from mosaic.arrays.xp import (
-    as_double,
-    asarray_like,
-    at_least_zero,
-    cumulated,
-    host_rows,
-    in_precision_of,
-    is_on_device,
-    namespace,
-    on_host,
-    places_among,
-    squares_of_rows,
-    to_device_of,
-    zero_at,
-)
+from mosaic.arrays.blocks import FloatArray, IntArray, Seed, in_blocks, row_norms_squared
+from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host_rows, is_on_device, namespace
 from mosaic.checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
 
-Method: TypeAlias = Literal["random", "greedy", "exact"]
+Method: TypeAlias = Literal["random", "greedy"]
 Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
 
 #: Pivots drawn together: wide enough for matrix products to run at full speed, narrow enough to waste few draws.
@@ -75,7 +59,6 @@ def factorize(
     weights: FloatArray | None = None,
     candidates: IntArray | None = None,
     random_state: Seed = 0,
-    callback: Callable[[int, float], None] | None = None,
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to a memory budget.
 
@@ -83,15 +66,14 @@ def factorize(
     ----------
     kernel : the similarity; linear and cosine kernels with fewer features than points are their own factor
     method : "random" draws pivots with probability proportional to the residual diagonal (accelerated randomly pivoted
-        Cholesky), "greedy" takes the largest, "exact" ignores ``tol`` and continues to rounding level
-    tol : relative trace error to stop at
+        Cholesky), "greedy" takes the largest
+    tol : relative trace error to stop at; 0 continues to rounding level
     max_rank : largest number of columns
     memory_budget : bytes of peak memory for the factor
     weights : weight of each point in the trace and in the draws
     candidates : points that must be approximated whatever their weight; together they count in the draws as much as all
         weights, and the factorisation continues until their relative trace error, too, is within ``tol``
     random_state : seed of the draws
-    callback : called with (rank, relative error) after every block
 
     Examples
     --------
@@ -108,47 +90,51 @@ def factorize(
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
     ω = np.ones(n) if weights is None else weights
     diagonal = kernel.diagonal()
-    trace = float(ω @ diagonal)
+    trace, largest = float(ω @ diagonal), float(diagonal.max())
     if not trace > 0:
         raise nothing_to_compare()
-    check_similarities(float(diagonal.max()), kernel.dtype)
-    explicit = kernel.explicit_factor()
-    features = 0 if explicit is None else explicit.shape[1]
+    check_similarities(largest, kernel.dtype)
     limit = _rank_limit(n, kernel.dtype.itemsize, max_rank, memory_budget)
-    if (
-        explicit is not None
-        and features < n
-        and features <= limit
-        and not (sp.issparse(explicit) and features > MOST_DENSE_COLUMNS)
-    ):
-        F = (
-            explicit
-            if is_on_device(explicit)
-            else np.ascontiguousarray(explicit.toarray() if sp.issparse(explicit) else explicit)
-        )
-        return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
+    explicit = kernel.explicit_factor()
+    if explicit is not None and explicit.shape[1] < n and explicit.shape[1] <= limit:
+        if not sp.issparse(explicit):
+            F = explicit if is_on_device(explicit) else np.ascontiguousarray(explicit)
+            return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
+        if explicit.shape[1] <= MOST_DENSE_COLUMNS:
+            return Factor(explicit.toarray(), np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
     rows_matter = np.zeros(n)
     if candidates is not None and len(candidates):
         rows_matter[candidates] = float(ω.sum()) / len(candidates)
-    state = _Pivoting(kernel, ω, rows_matter, diagonal, method, np.random.default_rng(random_state))
-    # Below this level the residual is rounding error.
-    floor = 50 * float(np.finfo(kernel.dtype).eps)
-    target = floor if method == "exact" else max(tol, floor)
-    stopped: Stop = "exact" if target == floor else "tolerance"
-    while state.largest_error > target * trace:
-        room = min(limit - state.rank, 1 if method == "greedy" else PIVOTS_PER_BLOCK)
+    eps = float(np.finfo(kernel.dtype).eps)
+    target = max(tol, 50 * eps)  # below this level the residual is rounding error
+    stopped: Stop = "tolerance" if tol > 50 * eps else "exact"
+    rng, left = np.random.default_rng(random_state), diagonal.astype(np.float64)
+    Ft = empty_on_device_of(kernel.points, (0, n), kernel.dtype)
+    pivots = np.zeros(0, np.intp)
+    while max(float(ω @ left), float(rows_matter @ left)) > target * trace:
+        room = min(limit - len(pivots), 1 if method == "greedy" else PIVOTS_PER_BLOCK)
         if room <= 0:
-            stopped = "memory" if max_rank is None or limit < max_rank else "rank"
-            if limit >= n:
-                stopped = "exact"
+            stopped = "exact" if limit >= n else "memory" if max_rank is None or limit < max_rank else "rank"
             break
-        if not state.extend(room):
+        if method == "greedy":
+            new = np.array([int(left.argmax())])
+            gram = _residual_gram(kernel, Ft, new)
+        else:
+            new, gram = _draw(kernel, Ft, (ω + rows_matter) * left, room, rng, 20 * eps * largest)
+        if not len(new):
             break
-        if callback is not None:
-            callback(state.rank, state.error / trace)
-    return Factor(
-        state.columns.F, np.array(state.pivots, np.intp), on_host(state.residual), trace, state.error, stopped
-    )
+        Ft = _extended(kernel, Ft, new, gram, left)
+        pivots = np.concatenate([pivots, new])
+        worst = float(left.min())
+        if worst < -1e5 * eps * largest:
+            raise NotPositiveSemidefiniteError(
+                f"the similarity is not positive semi-definite: after {len(pivots)} pivots the squared length "
+                f"left of point {int(left.argmin())} is {worst:.3g} (largest diagonal entry {largest:.3g})",
+                "Clip the negative eigenvalues or choose a positive semi-definite kernel.",
+            )
+        np.maximum(left, 0.0, out=left)
+        left[new] = 0.0
+    return Factor(Ft.T, pivots, left, trace, float(ω @ left), stopped)
 
 
 def nothing_to_compare() -> InvalidInputError:
@@ -175,108 +161,55 @@ def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: floa
     return min(limit, affordable)
 
 
-class _Pivoting:
-    """The growing factor: its columns, pivots and the diagonal of the residual."""
+def _residual_gram(kernel: Kernel, Ft: Any, drawn: IntArray) -> FloatArray:
+    """Δ between some points."""
+    chosen = host_rows(Ft.T, drawn)
+    return np.asarray(kernel.block(drawn, drawn) - chosen @ chosen.T)
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        ω: FloatArray,
-        rows_matter: FloatArray,
-        diagonal: FloatArray,
-        method: Method,
-        rng: np.random.Generator,
-    ):
-        self.kernel, self.method, self.rng = kernel, method, rng
-        self.largest = float(diagonal.max())
-        self.columns = Columns(kernel.device_block(slice(0, 1), np.zeros(1, np.intp)), kernel.n, kernel.dtype)
-        self.residual, self.ω, self.rows_matter = (
-            to_device_of(self.columns.near, values) for values in (diagonal.astype(np.float64), ω, rows_matter)
-        )
-        self.pivots: list[int] = []
 
-    @property
-    def rank(self) -> int:
-        return len(self.pivots)
+def _draw(
+    kernel: Kernel, Ft: Any, chances: FloatArray, room: int, rng: np.random.Generator, noise: float
+) -> tuple[IntArray, FloatArray]:
+    """Up to ``room`` pivots and Δ between them; none if only rounding is left of the points.
 
-    @property
-    def error(self) -> float:
-        return float(self.ω @ self.residual)
-
-    @property
-    def largest_error(self) -> float:
-        """The larger of the errors for the targets and for the candidates."""
-        return max(self.error, float(self.rows_matter @ self.residual))
-
-    def extend(self, room: int) -> bool:
-        """Add up to ``room`` pivots; False if only rounding is left of the points."""
-        for _ in range(3):
-            drawn = self._draw(room)
-            gram = self._residual_gram(drawn)
-            accepted = [0] if self.method == "greedy" else self._reject(gram, self.rng.random(len(gram)))
-            if accepted:
-                self._append(drawn[accepted], gram[np.ix_(accepted, accepted)])
-                return True
-        return False
-
-    def _draw(self, room: int) -> IntArray:
-        if self.method == "greedy":
-            return np.array([int(namespace(self.residual).argmax(self.residual))])
-        cumulative = cumulated((self.ω + self.rows_matter) * self.residual)
-        drawn = places_among(cumulative, self.rng.random(room) * float(cumulative[-1]))
-        return np.asarray(np.minimum(drawn, self.kernel.n - 1))
-
-    def _residual_gram(self, drawn: IntArray) -> FloatArray:
-        gram = self.kernel.block(drawn, drawn)
-        if not self.rank:
-            return gram
-        chosen = host_rows(self.columns.F, drawn)
-        return np.asarray(gram - chosen @ chosen.T)
-
-    def _reject(self, gram: FloatArray, chance: FloatArray) -> list[int]:
-        """Keep a draw with probability (its residual after earlier draws of the block) / (its residual when it was drawn).
-
-        So a block of draws has the same distribution as single draws, one after another. A point that is drawn twice is accepted
-        once: its residual is zero at the second draw.
-        """
-        left = gram.copy()
-        drawn_for = np.diagonal(gram).copy()
-        noise = 20 * float(np.finfo(self.kernel.dtype).eps) * self.largest
-        accepted: list[int] = []
-        for i, u in enumerate(chance):
-            if left[i, i] > noise and left[i, i] >= u * drawn_for[i]:
-                accepted.append(i)
+    A draw is kept with probability (its residual after earlier draws of the block) / (its residual when it was drawn), so a block
+    of draws has the same distribution as single draws, one after another. A point that is drawn twice is kept once: its residual
+    is zero at the second draw.
+    """
+    cumulative = np.cumsum(chances)
+    for _ in range(3):
+        drawn = np.searchsorted(cumulative, rng.random(room) * float(cumulative[-1]), side="right")
+        drawn = np.minimum(drawn, kernel.n - 1)
+        gram = _residual_gram(kernel, Ft, drawn)
+        left, kept = gram.copy(), []
+        for i, u in enumerate(rng.random(len(gram))):
+            if left[i, i] > noise and left[i, i] >= u * gram[i, i]:
+                kept.append(i)
                 column = left[i:, i] / np.sqrt(left[i, i])
                 left[i:, i:] -= np.outer(column, column)
-        return accepted
+        if kept:
+            return drawn[kept], gram[np.ix_(kept, kept)]
+    return drawn[:0], gram[:0, :0]
 
-    def _append(self, pivots: IntArray, gram: FloatArray) -> None:
-        try:
-            L = np.linalg.cholesky(gram)
-        except np.linalg.LinAlgError:
-            L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
-        rank, columns = self.rank, self.columns
-        at_pivots = asarray_like(columns.near, host_rows(columns.F, pivots) if rank else np.zeros((len(pivots), 0)))
-        columns.add(len(pivots))
-        inverse = asarray_like(columns.near, np.linalg.inv(L))
 
-        def extend(rows: slice) -> None:
-            part = in_precision_of(columns.near, self.kernel.device_block(rows, pivots).T)
-            if rank:
-                part = part - at_pivots @ columns.before(rows)
-            new = inverse @ part
-            columns.put(rows, new)
-            self.residual[rows] -= as_double(squares_of_rows(new.T))
+def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left: FloatArray) -> Any:
+    """Fᵀ with a row L⁻¹ (K[pivots] − F[pivots] Fᵀ) for each pivot, L Lᵀ = Δ between them; ``left``, diag Δ, is updated."""
+    try:
+        L = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        L = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)))
+    rank, n = Ft.shape
+    at_pivots, inverse = asarray_like(Ft, host_rows(Ft.T, pivots)), asarray_like(Ft, np.linalg.inv(L))
+    if isinstance(Ft, np.ndarray):
+        Ft.resize((rank + len(pivots), n), refcheck=False)  # no data is moved if the system can remap memory
+    else:
+        Ft = namespace(Ft).concat([Ft, empty_on_device_of(Ft, (len(pivots), n), kernel.dtype)], axis=0)
 
-        entries, serial = self.kernel.block_entries, self.kernel.on_device
-        in_blocks(extend, self.kernel.n, max(len(pivots), rank), entries, serial=serial)
-        worst = float(namespace(self.residual).min(self.residual))
-        if worst < -1e5 * float(np.finfo(self.kernel.dtype).eps) * self.largest:
-            j = int(namespace(self.residual).argmin(self.residual))
-            raise NotPositiveSemidefiniteError(
-                f"the similarity is not positive semi-definite: after {self.rank + len(pivots)} pivots the squared length "
-                f"left of point {j} is {worst:.3g} (largest diagonal entry {self.largest:.3g})",
-                "Clip the negative eigenvalues or choose a positive semi-definite kernel.",
-            )
-        self.residual = zero_at(at_least_zero(self.residual), pivots)
-        self.pivots.extend(int(j) for j in pivots)
+    def extend(rows: slice) -> None:
+        part = astype_like(Ft, kernel.device_block(rows, pivots).T)
+        new = inverse @ (part - at_pivots @ Ft[:rank, rows] if rank else part)
+        Ft[rank:, rows] = new
+        left[rows] -= row_norms_squared(new.T).astype(np.float64)
+
+    in_blocks(extend, n, max(len(pivots), rank), on=kernel.points)
+    return Ft

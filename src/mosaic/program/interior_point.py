@@ -95,13 +95,9 @@ class InteriorPoint:
         z = np.sqrt(at.v)
         return problem.bounds(at.inner, at.fit, float(state.eta @ z), float(z.max()))
 
-    def value(self, state: State) -> FloatArray:
-        """η."""
-        return state.eta
-
-    def row_norms(self, problem: DesignProblem, state: State) -> FloatArray:
-        """‖w_j‖ = η_j z_j."""
-        return np.asarray(state.eta * np.sqrt(state.at.v))
+    def result(self, problem: DesignProblem, state: State) -> tuple[FloatArray, FloatArray]:
+        """η, and ‖w_j‖ = η_j z_j."""
+        return state.eta, np.asarray(state.eta * np.sqrt(state.at.v))
 
 
 def run_interior_point(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +13,9 @@ from mosaic.program.problem import Bounds
 
 P_contra = TypeVar("P_contra", contravariant=True)
 S = TypeVar("S")
+
+#: Primal values that differ by less than this share of P(0) differ by rounding only.
+ROUNDING_OF_VALUES = 1e-13
 
 
 class Status(Enum):
@@ -71,7 +73,9 @@ class Solution:
 
 
 class Solver(Protocol[P_contra, S]):
-    """An algorithm: how to start, how to step, which bounds a state gives."""
+    """An algorithm: how to start, how to step, which bounds a state gives; how often the gap is checked, and after how many
+    checks without progress the run counts as stalled.
+    """
 
     def init(self, problem: P_contra, start: FloatArray | None) -> S:
         """The initial state, near ``start`` if it is given."""
@@ -82,84 +86,53 @@ class Solver(Protocol[P_contra, S]):
     def bounds(self, problem: P_contra, state: S) -> Bounds:
         """Primal and dual value of a state."""
 
-    def value(self, state: S) -> FloatArray:
-        """The unknown in a state."""
-
-    def row_norms(self, problem: P_contra, state: S) -> FloatArray:
-        """‖w_j‖ in a state."""
+    def result(self, problem: P_contra, state: S) -> tuple[FloatArray, FloatArray]:
+        """The unknown in a state, and ‖w_j‖ there."""
 
     @property
-    def check_every(self) -> int:
-        """Steps between two checks of the gap."""
+    def check_every(self) -> int: ...
 
     @property
-    def patience(self) -> int:
-        """Number of checks without progress after which the run counts as stalled."""
-
-
-class HasScale(Protocol):
-    """A problem with a known value at zero."""
-
-    @property
-    def scale(self) -> float:
-        """P(0)."""
-
-
-class _Best(Generic[S]):
-    """The best primal state and the best dual value so far."""
-
-    def __init__(self, rounding: float) -> None:
-        self.primal, self.dual = np.inf, -np.inf
-        self.rounding = rounding
-        self.state: S | None = None
-
-    def update(self, state: S, bounds: Bounds) -> None:
-        # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
-        if bounds.primal < self.primal + self.rounding:
-            self.primal, self.state = bounds.primal, state
-        self.dual = max(self.dual, bounds.dual)
+    def patience(self) -> int: ...
 
 
 def run(
     solver: Solver[Any, S],
-    problem: HasScale,
+    problem: Any,
     *,
     tol: float,
     max_iter: int,
     start: FloatArray | None = None,
     target: float = -np.inf,
-    callback: Callable[[Record], None] | None = None,
 ) -> Solution:
     """Step until the relative gap is within ``tol``, the iterations run out or the gap stalls.
 
     A primal value at or below ``target`` also ends the run, and so does a lower bound above it, which proves the target
     out of reach. The best primal value and the best bound may come from different states.
     """
-    scale = problem.scale
-    best: _Best[S] = _Best(rounding=1e-13 * scale)
-    state = solver.init(problem, start)
+    scale, state = problem.scale, solver.init(problem, start)
+    best, primal, dual = None, np.inf, -np.inf
     trace: list[Record] = []
-    smallest, since = np.inf, 0
-    iteration, status = 0, Status.MAX_ITER
+    smallest, since, iteration = np.inf, 0, 0
     while True:
         if iteration % solver.check_every == 0 or iteration == max_iter:
-            best.update(state, solver.bounds(problem, state))
-            gap = (best.primal - best.dual) / scale
-            trace.append(Record(iteration, best.primal, best.dual, gap))
-            if callback is not None:
-                callback(trace[-1])
-            if gap <= tol or best.primal <= target:
-                status = Status.CONVERGED
-                break
-            if best.dual > target > -np.inf:
-                status = Status.STALLED
-                break
+            bounds = solver.bounds(problem, state)
+            # Near the optimum primal values differ only by rounding; the later state then has the better dual point.
+            if bounds.primal < primal + ROUNDING_OF_VALUES * scale:
+                best, primal = state, bounds.primal
+            dual = max(dual, bounds.dual)
+            gap = (primal - dual) / scale
+            trace.append(Record(iteration, primal, dual, gap))
             since = 0 if gap < 0.999 * smallest else since + 1
             smallest = min(smallest, gap)
-            if since >= solver.patience:
+            if gap <= tol or primal <= target:
+                status = Status.CONVERGED
+                break
+            if dual > target > -np.inf or since >= solver.patience:
                 status = Status.STALLED
                 break
         if iteration == max_iter:
+            status = Status.MAX_ITER
             break
         try:
             state = solver.step(problem, state)
@@ -167,15 +140,6 @@ def run(
             status = Status.STALLED
             break
         iteration += 1
-    if best.state is None:
+    if best is None:
         raise np.linalg.LinAlgError("the program has no finite value in this arithmetic")
-    return Solution(
-        solver.value(best.state),
-        solver.row_norms(problem, best.state),
-        status,
-        best.primal,
-        best.dual,
-        trace[-1].gap,
-        iteration,
-        tuple(trace),
-    )
+    return Solution(*solver.result(problem, best), status, primal, dual, trace[-1].gap, iteration, tuple(trace))

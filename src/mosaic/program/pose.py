@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import FloatArray, IntArray, as_indices, row_blocks
-from mosaic.arrays.codes import BoolArray, EqualRows
-from mosaic.arrays.xp import is_double
-from mosaic.door import as_vector, as_weights
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.arrays.codes import EqualRows
+from mosaic.door import as_indices, as_vector, as_weights
 from mosaic.exceptions import InvalidInputError
 from mosaic.program.factor import Factor
 from mosaic.program.problem import DesignProblem, RowNorm, critical_lam, critical_strength, weighted_gram
@@ -47,10 +46,10 @@ class Roles:
         if not weights.any():
             fault = "must have a positive entry; all are 0, so there is nothing to represent"
             raise InvalidInputError(fault, parameter="sample_weight")
-        _check_range("sample_weight", float(weights.max()), float(weights.max()), LARGEST_WEIGHT)
+        _check_range("sample_weight", weights.max(keepdims=True), LARGEST_WEIGHT)
         costs = None if cost is None else as_vector(cost, n, "cost", minimum=0.0, strict=True)
         if costs is not None:
-            _check_range("cost", float(costs.min()), float(costs.max()), LARGEST_PRICE)
+            _check_range("cost", costs, LARGEST_PRICE)
         allowed = np.arange(n) if candidates is None else np.sort(as_indices(candidates, n, "candidates"))
         if not len(allowed):
             raise InvalidInputError("must name at least one point; got none", parameter="candidates")
@@ -65,10 +64,9 @@ class Roles:
         """The same roles for distinct points: a group may be chosen if a member may, at its lowest price."""
         if groups.is_trivial:
             return self
-        may = np.zeros(len(groups.first), dtype=bool)
-        may[groups.group[self.allowed]] = True
+        allowed = np.unique(groups.group[self.allowed])
         cost = None if self.cost is None else self._lowest_price(groups, self.cost)
-        return Roles(groups.sums(self.weights), cost, np.flatnonzero(may))
+        return Roles(groups.sums(self.weights), cost, allowed)
 
     def takers(self, groups: EqualRows) -> FloatArray:
         """1 for the points that share the row of their group: its cheapest candidates."""
@@ -85,9 +83,9 @@ class Roles:
         return lowest
 
 
-def _check_range(name: str, smallest: float, largest: float, limit: float) -> None:
+def _check_range(name: str, values: FloatArray, limit: float) -> None:
     """Refuse numbers with which the terms of the program would leave the range of floats."""
-    for value in (smallest, largest):
+    for value in (float(values.min()), float(values.max())):
         if not 1.0 / limit <= value <= limit:
             raise InvalidInputError(
                 f"must be at least {1.0 / limit:.0e} and at most {limit:.0e} in size; got {value:.3g}",
@@ -118,23 +116,22 @@ class PosedProblem:
     def of(cls, factor: Factor, roles: Roles, row_norm: RowNorm) -> PosedProblem:
         """The problem for distinct points with these roles and the kernel F Fᵀ."""
         F, weights = factor.F, roles.weights
-        C = weighted_gram(F, weights)
         all_allowed = len(roles.allowed) == F.shape[0]
-        rows = F if all_allowed else F[roles.allowed]
-        cost = None
+        rows, initial, cost = F, factor.pivots, None
+        if not all_allowed:
+            rows = F[roles.allowed]
+            initial = np.searchsorted(roles.allowed, initial[np.isin(initial, roles.allowed)])
         if roles.cost is not None:
             cost = roles.cost[roles.allowed]
             rows = rows / cost.astype(F.dtype)[:, None]
-        targets_are_candidates = all_allowed and cost is None and bool((weights == 1).all())
-        problem = DesignProblem(rows, C, 1.0, square=targets_are_candidates and is_double(F))
+        square = all_allowed and cost is None and bool((weights == 1).all()) and isinstance(F, np.ndarray)
+        square = square and F.dtype == np.float64
+        problem = DesignProblem(rows, weighted_gram(F, weights), 1.0, square=square)
         if row_norm == "l2":
             lam_crit = critical_lam(problem)
         else:
             blocks = row_blocks(len(rows), len(F))
             lam_crit = critical_strength(np.concatenate([np.abs(rows[block] @ F.T).sum(axis=1) for block in blocks]))
-        initial = factor.pivots
-        if not all_allowed:
-            initial = np.searchsorted(roles.allowed, initial[np.isin(initial, roles.allowed)])
         return cls(problem, lam_crit, roles.allowed, cost, initial)
 
     def restrict(self, kept: BoolArray) -> PosedProblem:

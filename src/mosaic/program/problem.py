@@ -22,30 +22,15 @@ Notes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpstrf
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.linalg import cholesky, inverse, solve_lower, solve_with, sum_of_squares, with_diagonal
-from mosaic.arrays.xp import (
-    as_double,
-    asarray_like,
-    block_entries,
-    empty_on_device_of,
-    highest,
-    host_rows,
-    is_double,
-    is_on_device,
-    namespace,
-    on_host,
-    rows_of,
-    squares_of_rows,
-    to_device_of,
-)
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.linalg import cholesky, inverse, pivoted_root, solve_lower, solve_with, sum_of_squares, with_diagonal
+from mosaic.arrays.xp import as_double, asarray_like, host_rows, is_on_device, namespace, on_host, rows_of, to_device_of
 from mosaic.exceptions import InvalidInputError
 
 RowNorm: TypeAlias = Literal["l2", "linf"]
@@ -79,12 +64,6 @@ class Evaluation(NamedTuple):
     #: none, and a Cholesky factorisation reads no more.
     curvature: Callable[[], Any]
 
-    @property
-    def hessian(self) -> FloatArray:
-        """½ ∇²(2φ) = Q ∘ V, recomputed at every access."""
-        half = np.triu(on_host(self.curvature()))
-        return np.asarray(half + np.triu(half, 1).T)
-
 
 class DualPoint(NamedTuple):
     """E = M⁻¹ T with ⟨E, T⟩ and ‖E‖²/lam: enough to certify any set of candidates."""
@@ -92,6 +71,15 @@ class DualPoint(NamedTuple):
     E: FloatArray
     inner: float
     fit: float
+
+
+@dataclass
+class _Computed:
+    """What evaluations need and no strength changes: T, the same on the device of F, and K = F Fᵀ with Y."""
+
+    T: FloatArray | None = None
+    on_device: Any = None
+    grams: tuple[FloatArray, FloatArray] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +97,7 @@ class DesignProblem:
     outside: float = 0.0
     square: bool = False
     rough: bool = False
+    computed: _Computed = field(default_factory=_Computed, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -130,44 +119,49 @@ class DesignProblem:
         """P(0) = lam/2 · (tr C + outside): gaps are reported relative to it."""
         return 0.5 * self.lam * (float(np.trace(self.C)) + self.outside)
 
-    @cached_property
+    @property
     def T(self) -> FloatArray:
         """T (p×q) with T Tᵀ = C, by Cholesky with pivoting, since C may be singular."""
-        c, pivots, rank, _ = dpstrf(self.C, lower=1)
-        T = np.zeros((self.p, rank))
-        T[pivots - 1] = np.tril(c)[:, :rank]
-        return T
+        if self.computed.T is None:
+            self.computed.T = pivoted_root(self.C)
+        return self.computed.T
 
-    @cached_property
-    def _device_T(self) -> Any:
-        """T where F is, in the precision of the problem's evaluations."""
-        return to_device_of(self.F, self.T)
+    @property
+    def device_T(self) -> Any:
+        """T on the device of F."""
+        if self.computed.on_device is None:
+            self.computed.on_device = to_device_of(self.F, self.T)
+        return self.computed.on_device
+
+    @property
+    def grams(self) -> tuple[FloatArray, FloatArray]:
+        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
+        if self.computed.grams is None:
+            K = self.F @ self.F.T
+            self.computed.grams = K, K if self.square else _narrow(self.F @ self.T)
+        return self.computed.grams
 
     def restrict(self, candidates: IntArray, *, for_steps: bool = False) -> DesignProblem:
         """The same targets, fewer candidates, as NumPy arrays. With ``for_steps``, their rows stay where they are, and matrices
         that evaluations need are taken over.
         """
-        if is_double(self.F) and np.array_equal(candidates, np.arange(self.n)):
+        is_double = isinstance(self.F, np.ndarray) and self.F.dtype == np.float64
+        if is_double and np.array_equal(candidates, np.arange(self.n)):
             return self
         stays = for_steps and is_on_device(self.F)
         rows = as_double(rows_of(self.F, candidates)) if stays else host_rows(self.F, candidates)
         small = DesignProblem(rows, self.C, self.lam, self.outside)
-        if for_steps and self.square and "_grams" in self.__dict__ and small.in_candidate_space:
-            columns = self._grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
-            small.__dict__["_grams"] = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
-        elif for_steps or "T" in self.__dict__:
-            for known in ("T", "_device_T"):  # shared, because they depend on the targets alone
-                if known == "T" or known in self.__dict__:
-                    small.__dict__[known] = getattr(self, known)
+        if for_steps and self.square and self.computed.grams is not None and small.in_candidate_space:
+            columns = self.grams[0][candidates]  # F C Fᵀ = K K where the targets are the candidates of the whole
+            small.computed.grams = np.ascontiguousarray(columns[:, candidates]), _narrow(columns)
+        else:
+            small.computed.T = self.T if for_steps else self.computed.T
+            small.computed.on_device = self.computed.on_device if stays else None
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
         """The same data at another strength."""
-        other = replace(self, lam=lam)
-        for known in ("T", "_device_T", "_grams"):
-            if known in self.__dict__:
-                other.__dict__[known] = self.__dict__[known]
-        return other
+        return replace(self, lam=lam)
 
     @cached_property
     def single(self) -> DesignProblem:
@@ -176,32 +170,21 @@ class DesignProblem:
         Dividing F and T by s and multiplying lam by s² changes neither W nor any value; s = max |F| avoids overflow.
         """
         s = float(namespace(self.F).max(abs(self.F))) or 1.0
-        lam, outside = self.lam * s**2, self.outside / s**2
-        other = replace(self, F=_in_single(self.F, s), C=self.C / s**2, lam=lam, outside=outside, rough=True)
-        if "_grams" in self.__dict__:
-            K, Y = self._grams
+        computed = _Computed()
+        if self.computed.grams is not None:
+            K, Y = self.grams
             gram = _in_single(K, s**2)
-            other.__dict__["_grams"] = gram, gram if Y is K else _in_single(Y, s**2)
+            computed.grams = gram, gram if Y is K else _in_single(Y, s**2)
         elif not (self.square and self.in_candidate_space):
-            other.__dict__["T"] = _in_single(self.T, s)
-        return other
+            computed.T = _in_single(self.T, s)
+        F, C, lam, outside = _in_single(self.F, s), self.C / s**2, self.lam * s**2, self.outside / s**2
+        return DesignProblem(F, C, lam, outside, self.square, rough=True, computed=computed)
 
     @property
     def in_candidate_space(self) -> bool:
         """Whether n×n formulas are cheaper than p×p ones. On a device they would save little."""
-        return (
-            not is_on_device(self.F)
-            and self.n <= (SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO) * self.p
-        )
-
-    @cached_property
-    def _grams(self) -> tuple[FloatArray, FloatArray]:
-        """K = F Fᵀ (n×n) and Y with Y Yᵀ = F C Fᵀ, for the candidate-space formulas."""
-        if self.square:
-            K = self.F @ self.F.T
-            return K, K
-        Y = self.F @ self.T
-        return self.F @ self.F.T, _narrow(Y)
+        ratio = SQUARE_SPACE_RATIO if self.square else CANDIDATE_SPACE_RATIO
+        return self.F.shape[0] <= ratio * self.F.shape[1] and isinstance(self.F, np.ndarray)
 
     def evaluate(self, eta: FloatArray) -> Evaluation:
         """⟨E,T⟩, ‖E‖²/lam, v and the Hessian at η > 0, in the cheaper of two spaces."""
@@ -214,9 +197,9 @@ class DesignProblem:
         """M = L Lᵀ (p×p); X = L⁻¹Fᵀ, A = L⁻¹T, Y = AᵀX: Q = XᵀX, V = YᵀY, v = diag V, ⟨E,T⟩ = ‖A‖²."""
         L = cholesky(self._M(eta))
         X = solve_lower(L, self.F.T)
-        A = solve_lower(L, self._device_T)
+        A = solve_lower(L, self.device_T)
         Y = A.T @ X
-        v = np.asarray(on_host(squares_of_rows(Y.T)), np.float64)
+        v = row_norms_squared(Y.T).astype(np.float64)
         inner = sum_of_squares(A)
 
         def curvature() -> Any:
@@ -232,7 +215,7 @@ class DesignProblem:
         In the square case Z = Q, which saves one product; but (I − B⁻¹)_jj / η_j cancels if lam η_j K_jj is tiny, so
         these rows are computed like those of Z (accurate enough for the Hessian, not for the certificate).
         """
-        K, Y = self._grams
+        K, Y = self.grams
         d = np.sqrt(eta)
         B = (self.lam * d).astype(d.dtype)[:, None] * K
         B *= d
@@ -275,22 +258,19 @@ class DesignProblem:
         E = self.lam * self.T
         if len(used):
             small = self.restrict(used if members is None else members[used], for_steps=is_on_device(self.F))
-            E = on_host(small.solve_M(eta[used], small._device_T))
+            E = on_host(small.solve_M(eta[used], small.device_T))
         return DualPoint(E, float(np.vdot(E, self.T)), sum_of_squares(E) / self.lam)
 
-    def scores(self, E: FloatArray, candidates: Any = None) -> Any:
-        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision, where the rows are."""
+    def scores(self, E: FloatArray, candidates: Any = None) -> FloatArray:
+        """z_j = ‖Eᵀ f_j‖₂ for every candidate (or for the given rows of F), in double precision."""
         F = self.F if candidates is None else candidates
-        E = asarray_like(F, E)
-        z = empty_on_device_of(F, (F.shape[0],), np.float64)
+        Et, z = asarray_like(F, E).T, np.empty(F.shape[0])
 
         def score(rows: slice) -> None:
-            Y = E.T @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
-            z[rows] = as_double(squares_of_rows(Y.T)) ** 0.5
+            Y = Et @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
+            z[rows] = np.sqrt(row_norms_squared(Y.T).astype(np.float64))
 
-        in_blocks(
-            score, F.shape[0], max(F.shape[1], E.shape[1]), block_entries(F, BLOCK_ENTRIES), serial=is_on_device(F)
-        )
+        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), on=F)
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:
@@ -302,7 +282,7 @@ class DesignProblem:
     def certify(self, eta: FloatArray) -> Bounds:
         """Primal and dual value at η ≥ 0, over all candidates: w_j = η_j Eᵀ f_j, so ‖w_j‖ = η_j z_j."""
         point = self.dual_point(eta)
-        z = on_host(self.scores(point.E))
+        z = self.scores(point.E)
         return self.bounds(point.inner, point.fit, float(eta @ z), float(z.max()))
 
 
@@ -313,21 +293,21 @@ def feasible_scale(inner: float, fit: float, largest_score: float) -> float:
     """
     top = 1.0 / largest_score if largest_score > 0 else np.inf
     best = inner / fit if fit > 0 else np.copysign(np.inf, inner) if inner else 0.0
-    return float(np.clip(best, -top, top))
+    return float(min(max(best, -top), top))
 
 
-def screen(z: Any, lengths: Any, s: float, lam: float, gap: float) -> Any:
+def screen(z: FloatArray, lengths: FloatArray, s: float, lam: float, gap: float) -> BoolArray:
     """True where a candidate may still enter: s z_j + ‖f_j‖ √(2 lam · gap) ≥ 1. All others are zero at the optimum.
 
     The dual is lam⁻¹-strongly concave, so the optimal θ lies within √(2 lam · gap) of the feasible point s·E.
     """
-    return abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0
+    return np.asarray(abs(s) * z + lengths * float(np.sqrt(2.0 * lam * max(gap, 0.0))) >= 1.0)
 
 
 def critical_lam(problem: DesignProblem) -> float:
     """lam_crit = 1 / max_j ‖Tᵀ f_j‖: at or below it R = 0 is optimal. (‖Tᵀ f_j‖ = ‖K_j‖₂ for the full program.)"""
     if problem.square and problem.in_candidate_space and problem.n <= MOST_SOLVED_WHOLE:
-        return critical_strength(np.sqrt(row_norms_squared(problem._grams[0])))
+        return critical_strength(np.sqrt(row_norms_squared(problem.grams[0])))
     T = problem.T
     # The last columns of a pivoted factor are nearly zero; leaving them out saves most of the product.
     tail = np.cumsum((T * T).sum(axis=0)[::-1])[::-1]
@@ -335,9 +315,9 @@ def critical_lam(problem: DesignProblem) -> float:
     return critical_strength(problem.scores(T) if T.size else np.zeros(1))
 
 
-def critical_strength(lengths: Any) -> float:
+def critical_strength(lengths: FloatArray) -> float:
     """1 / max_j z_j, where z_j is the norm of the similarities of candidate j to all targets, in the norm of the program."""
-    largest = highest(lengths)
+    largest = float(lengths.max(initial=0.0))
     if largest == 0:
         raise InvalidInputError(
             "no candidate resembles any target, so no strength selects anything", "Check `candidates` and `kernel`."
@@ -354,15 +334,14 @@ def weighted_gram(F: FloatArray, weights: FloatArray) -> FloatArray:
         return on_host(block.T @ block)
 
     C = np.zeros((F.shape[1], F.shape[1]))
-    entries, serial = block_entries(F, GRAM_ENTRIES), is_on_device(F)
-    for part in in_blocks(gram, F.shape[0], F.shape[1], entries, serial=serial):
+    for part in in_blocks(gram, F.shape[0], F.shape[1], GRAM_ENTRIES, on=F):
         C += part
     return C
 
 
 def _product_of_grams(X: Any, Y: Any) -> Any:
     """(XᵀX) ∘ (YᵀY) on and above the diagonal, which is all that a Cholesky factorisation reads."""
-    if is_on_device(X):
+    if not isinstance(X, np.ndarray):
         return (X.T @ X) * (Y.T @ Y)
     found = np.zeros((X.shape[1], X.shape[1]), X.dtype)
 
@@ -454,7 +433,7 @@ def clipping_level(V: FloatArray, t: float) -> FloatArray:
 
 def _in_single(A: Any, divisor: float) -> Any:
     """A / divisor in float32, without a copy in float64."""
-    if is_on_device(A):
+    if not isinstance(A, np.ndarray):
         return namespace(A).astype(A / divisor, namespace(A).float32)
     return np.asarray(np.divide(A, divisor, out=np.empty_like(A, dtype=np.float32), casting="same_kind"))
 

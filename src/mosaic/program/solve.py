@@ -22,15 +22,14 @@ from mosaic.checks import check_kernel, check_seed, check_strength, one_of, real
 from mosaic.door import as_points
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
-from mosaic.program.algorithms import SolverName
-from mosaic.program.certify import CertifiedRun, Progress
+from mosaic.parameters import Diffusion, Polynomial, name_of
+from mosaic.program import SolverName
+from mosaic.program.certify import CertifiedRun
 from mosaic.program.encoding import Encoding
 from mosaic.program.factor import factorize
 from mosaic.program.loop import Status
 from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
-
-__all__ = ["Progress", "encode", "solve"]
 
 #: Default strength of ``solve``, as a multiple of the critical strength.
 SOLVE_ALPHA = 10.0
@@ -45,12 +44,8 @@ LARGEST_VALUE = 2.0**500
 def solve(
     X: Any,
     *,
-    kernel: str | Callable[[Any, Any], Any] = "rbf",
+    kernel: str | Polynomial | Diffusion | Callable[[Any, Any], Any] = "rbf",
     gamma: Gamma = "scale",
-    degree: int = 3,
-    coef0: float = 1.0,
-    n_neighbors: int = 10,
-    time: int = 2,
     alpha: float | None = None,
     lam: float | None = None,
     row_norm: RowNorm = "l2",
@@ -63,22 +58,19 @@ def solve(
     cost: ArrayLike | None = None,
     candidates: ArrayLike | None = None,
     random_state: Seed = 0,
-    callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
     """Solve MOSAIC's program, min lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j c_j ‖r_j‖, to a certified gap.
 
     Parameters
     ----------
     X : array or CSR matrix of points, or the similarity matrix when ``kernel="precomputed"``
-    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, or a function f(A, B) of two sets of points
+    kernel : "rbf" or another of ``mosaic.kernels.KERNELS``, ``Polynomial(…)``, ``Diffusion(…)``, or a function f(A, B) of points
     gamma : bandwidth, or a rule for it: "scale", "median", EffectiveCount(m0)
-    degree, coef0 : of the polynomial kernel
-    n_neighbors, time : of the diffusion kernel
     alpha : strength as a multiple of the critical one, below which nothing is selected (default 10)
     lam : strength itself, instead of alpha
     row_norm : "l2" (the paper's program) or "linf" (the program of its coverage theorem, with an n×n unknown)
     solver : "auto" (interior point with a growing working set; FISTA for "linf"), "interior-point", "fista", "admm",
-        "admm-paper" (the paper's n×n form), "reference" (CVXPY)
+        "admm-paper" (the paper's n×n form)
     tol : relative gap to certify, for the kernel as given and not only for its factor
     max_iter : largest number of steps of first-order solvers
     max_rank, memory_budget : limits of the factor; the error for a budget that is too small states the bytes needed
@@ -86,7 +78,6 @@ def solve(
     cost : price c_j > 0 of each point's row
     candidates : points that may be chosen (row numbers or mask); all points remain targets
     random_state : seed; the same seed gives the same answer
-    callback : called with the progress from time to time
 
     Returns
     -------
@@ -120,22 +111,18 @@ def solve(
     check_seed(random_state)
     check_kernel(kernel)
     one_of("solver", solver, get_args(SolverName))
-    if one_of("row_norm", row_norm, get_args(RowNorm)) == "linf":
-        _check_linf(solver, sample_weight)
+    one_of("row_norm", row_norm, get_args(RowNorm))
+    if row_norm == "linf" and sample_weight is not None:
+        raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
+    if row_norm == "linf" and solver == "interior-point":
+        fault = "`row_norm='linf'` has no interior-point solver"
+        raise InvalidInputError(fault, "Use `solver='auto'`, 'fista' or 'admm'.")
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
     roles = Roles.read(X.shape[0], sample_weight, cost, candidates)
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
-    groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or kernel == "diffusion" else equal_rows(X)
-    similarity = make_kernel(
-        X,
-        kernel,
-        gamma=gamma,
-        degree=degree,
-        coef0=coef0,
-        n_neighbors=n_neighbors,
-        time=time,
-        random_state=random_state,
-    )  # bandwidth rules count all points, copies included
+    groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
+    # Bandwidth rules count all points, copies included.
+    similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with work_on_devices(), using_threads():
         encoding = encode(
             similarity if groups.is_trivial else similarity.take(groups.first),
@@ -150,7 +137,6 @@ def solve(
             roles=roles,
             groups=groups,
             random_state=random_state,
-            callback=callback,
         )
     if encoding.dual_gap > tol:
         warnings.warn(
@@ -178,7 +164,6 @@ def encode(
     warm: Encoding | None = None,
     thin: bool = True,
     random_state: Seed = 0,
-    callback: Callable[[Progress], None] | None = None,
 ) -> Encoding:
     """``solve`` for a kernel between distinct points and checked roles, without a warning if the gap is above ``tol``.
 
@@ -203,7 +188,6 @@ def encode(
                 weights=of_points.weights,
                 candidates=of_points.allowed,
                 random_state=random_state,
-                callback=None if callback is None else lambda rank, error: callback(Progress("factor", rank, error)),
             )
             if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
                 factor = replace(factor, F=on_host(factor.F))
@@ -220,7 +204,7 @@ def encode(
                 value=alpha if lam is None else lam,
             )
         attempt = CertifiedRun(
-            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, thin, callback
+            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, thin
         )
         start = None if warm is None else warm.influence[groups.first][posed.candidates]
         solution, encoding = attempt.solve(posed, start)
@@ -237,16 +221,6 @@ def encode(
     if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
         encoding = replace(encoding, status=Status.KERNEL_ERROR)
     return encoding
-
-
-def _check_linf(solver: SolverName, sample_weight: ArrayLike | None) -> None:
-    """Refuse settings that the program with ℓ_∞ norms does not support."""
-    if sample_weight is not None:
-        raise InvalidInputError("`row_norm='linf'` takes no `sample_weight`", "Use `row_norm='l2'`.")
-    if solver == "interior-point":
-        raise InvalidInputError(
-            "`row_norm='linf'` has no interior-point solver", "Use `solver='auto'`, 'fista', 'admm' or 'reference'."
-        )
 
 
 def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:

@@ -15,29 +15,12 @@ of every round holds for the whole program. Three rules keep the rounds few and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from mosaic.arrays.blocks import BLOCK_ENTRIES, FloatArray, IntArray, in_blocks, row_norms_squared
-from mosaic.arrays.xp import (
-    arange_like,
-    as_double,
-    block_entries,
-    highest,
-    host_rows,
-    is_on_device,
-    largest_of,
-    namespace,
-    nearest_column,
-    numbers_of,
-    on_host,
-    rows_of,
-    squares_of_rows,
-    to_device_of,
-)
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
 from mosaic.program.interior_point import run_interior_point
 from mosaic.program.loop import Record, Solution, Status
 from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
@@ -58,16 +41,6 @@ GIVEN_BACK_SHARE = 0.01
 THINNED_SHARE = 0.9
 
 
-@dataclass(frozen=True)
-class Round:
-    """The result of one round, for progress reports."""
-
-    number: int
-    working_set: int
-    candidates_left: int
-    gap: float
-
-
 def solve_design(
     problem: DesignProblem,
     *,
@@ -77,7 +50,6 @@ def solve_design(
     max_rounds: int = 50,
     thin: bool = True,
     random_state: int = 0,
-    callback: Callable[[Round], None] | None = None,
 ) -> Solution:
     """Solve a design problem with any number of candidates to a certified relative gap.
 
@@ -90,7 +62,6 @@ def solve_design(
     max_rounds : largest number of rounds
     thin : whether to drop members that the certificate does not need
     random_state : seed of the few random candidates that are added to ``initial``
-    callback : called after every round
 
     Returns
     -------
@@ -101,12 +72,10 @@ def solve_design(
     state = _WorkingSet(problem, initial, start, np.random.default_rng(random_state))
     trace: list[Record] = []
     status, stalled = Status.MAX_ITER, 0
-    for number in range(max_rounds):
+    for _ in range(max_rounds):
         old_gap, old_primal = state.gap, state.best_primal
         state.solve(aim)
         trace.append(Record(state.steps, state.best_primal, state.best_dual, state.gap))
-        if callback is not None:
-            callback(Round(number, len(state.members), len(state.left), state.gap))
         if state.gap <= aim:
             status = Status.CONVERGED
             break
@@ -133,9 +102,10 @@ class _WorkingSet:
     ):
         self.problem, self.rng = problem, rng
         n = problem.n
-        self.lengths = as_double(squares_of_rows(problem.F)) ** 0.5  # of the candidates left
-        self.left = arange_like(problem.F, n)  # their numbers
+        self.left = np.arange(n)  # candidates that may still enter
         self.rows = problem.F  # F[left]
+        self.lengths = np.sqrt(row_norms_squared(problem.F).astype(np.float64))  # of their rows
+        self.z: FloatArray = np.zeros(0)  # their scores
         size = max(min(max(problem.p, 60), MOST_INITIAL_MEMBERS), int(0.1 * np.sqrt(n * problem.p)))
         self.size = min(size, 1000)
         first = np.zeros(0, np.intp) if initial is None else initial[: self.size - self.size // 6]
@@ -152,7 +122,6 @@ class _WorkingSet:
         self.best: tuple[IntArray, FloatArray, FloatArray] = (self.members, nothing, nothing)  # S, η, ‖w‖
         self.steps = 0
         self.precision = 1.0
-        self.z: Any = np.zeros(0)  # of the candidates left
 
     @property
     def gap(self) -> float:
@@ -161,7 +130,7 @@ class _WorkingSet:
 
     def solve(self, aim: float) -> None:
         """Solve on the members, to a share of the gap of the whole problem; then compute bounds for the whole."""
-        is_whole = len(self.members) >= self.left.shape[0] and not bool(namespace(self.left).any(self._outside()))
+        is_whole = len(self.members) >= len(self.left) and not self._outside().any()
         tol = aim if is_whole else self.precision * max(0.5 * aim, SUBPROBLEM_SHARE * min(self.gap, 0.1))
         small = self.problem.restrict(self.members, for_steps=True)
         start = self.eta if self.eta.any() else None
@@ -169,7 +138,7 @@ class _WorkingSet:
         self.eta = found.value
         self.steps += found.iterations
         if is_whole:
-            self.z = to_device_of(self.left, np.zeros(self.left.shape[0]))  # no candidate is left outside the set
+            self.z = np.zeros(len(self.left))  # no candidate is left outside the set
             self._record(found.primal, found.dual, found.row_norms)
         else:
             self.certify()
@@ -185,16 +154,15 @@ class _WorkingSet:
         point = problem.dual_point(self.eta, self.members)
         z_members = problem.scores(point.E, host_rows(problem.F, self.members))
         self.z = problem.scores(point.E, self.rows)
-        largest = max(highest(self.z), highest(z_members))
+        largest = max(float(self.z.max(initial=0.0)), float(z_members.max(initial=0.0)))
         primal, dual = problem.bounds(point.inner, point.fit, float(self.eta @ z_members), largest)
         self._record(primal, dual, self.eta * z_members)
         s = feasible_scale(point.inner, point.fit, largest)
         keep = screen(self.z, self.lengths, s, problem.lam, self.best_primal - dual)
         # A smaller copy of F pays only if it is much smaller.
-        if 2 * numbers_of(keep).shape[0] < keep.shape[0]:
-            self.left, self.rows, self.z, self.lengths = (
-                rows_of(values, keep) for values in (self.left, self.rows, self.z, self.lengths)
-            )
+        if 2 * np.count_nonzero(keep) < len(keep):
+            self.left, self.z, self.lengths = self.left[keep], self.z[keep], self.lengths[keep]
+            self.rows = rows_of(self.rows, keep)
 
     def thin(self, target: float, tol: float, shrink: float, *, once: bool = False) -> None:
         """Keep only the heaviest members of the best η and solve again, as long as P(η) ≤ target."""
@@ -234,44 +202,42 @@ class _WorkingSet:
         order = np.argsort(members)
         self.members, self.eta = members[order], eta[order]
 
-    def _outside(self) -> Any:
+    def _outside(self) -> BoolArray:
         """Mask of the candidates left that are no members."""
         outside = np.ones(self.problem.n, dtype=bool)
         outside[self.members] = False
-        return rows_of(to_device_of(self.left, outside), self.left)
+        return outside[self.left]
 
     def _violators(self, room: int) -> IntArray:
         """Candidates with z > 1, the worst of each cell first; a cell holds all candidates that resemble one member most."""
         excess = self.z - 1.0
-        worth = (excess > 0.02 * max(highest(self.z) - 1.0, 0.0)) & self._outside()
-        places = numbers_of(worth)
+        places = np.flatnonzero((excess > 0.02 * max(float(excess.max(initial=0.0)), 0.0)) & self._outside())
         most = min(MOST_COMPARED, 10 * room)
-        if places.shape[0] > most:
+        if len(places) > most:
             # The worst may all lie in one place, so most are drawn from all violators.
-            worst = largest_of(rows_of(excess, places), most // 10)
-            drawn = self.rng.choice(places.shape[0], most - len(worst), replace=False)
-            places = rows_of(places, np.union1d(worst, drawn))
-        places = on_host(rows_of(places, np.argsort(-on_host(rows_of(excess, places)), kind="stable")))
+            worst = np.argpartition(excess[places], len(places) - most // 10)[len(places) - most // 10 :]
+            drawn = self.rng.choice(len(places), most - len(worst), replace=False)
+            places = places[np.union1d(worst, drawn)]
+        places = places[np.argsort(-excess[places], kind="stable")]
         if len(places) <= room:
-            return np.asarray(on_host(rows_of(self.left, places)), np.intp)
+            return self.left[places]
         active = host_rows(self.problem.F, self.members)
         lengths = np.sqrt(row_norms_squared(active))
         centres = active[lengths > 0] / lengths[lengths > 0][:, None]
         cell = np.empty(len(places), np.intp)
 
         def find(part: slice) -> None:
-            cell[part] = nearest_column(rows_of(self.rows, places[part]), centres)
+            rows = rows_of(self.rows, places[part])
+            cell[part] = on_host(namespace(rows).argmax(abs(rows @ asarray_like(rows, centres.T)), axis=1))
 
-        entries, serial = block_entries(self.rows, BLOCK_ENTRIES), is_on_device(self.rows)
-        in_blocks(find, len(places), len(centres), entries, serial=serial)
+        in_blocks(find, len(places), len(centres), on=self.rows)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])
         rank = np.empty(len(places), np.intp)
         position = np.arange(len(places))
         rank[order] = position - np.maximum.accumulate(np.where(starts, position, 0))
-        chosen = places[np.argsort(rank, kind="stable")[:room]]
-        return np.asarray(on_host(rows_of(self.left, chosen)), np.intp)
+        return self.left[places[np.argsort(rank, kind="stable")[:room]]]
 
     def solution(self, status: Status, trace: tuple[Record, ...]) -> Solution:
         eta, norms = np.zeros(self.problem.n), np.zeros(self.problem.n)

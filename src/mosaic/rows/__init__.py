@@ -1,19 +1,19 @@
 """Data in and out: tables, arrays and pictures as they are on disk, and sources of rows that are read in passes."""
 
 from mosaic.rows.faults import FileFault
-from mosaic.rows.opening import open_table
+from mosaic.rows.open import read
+from mosaic.rows.rows import Rows
 from mosaic.rows.sources import is_source, open_source
-from mosaic.rows.table import Table
 from mosaic.rows.writing import check_output, csv_bytes, replacing, write_rows
 
 __all__ = [
     "FileFault",
-    "Table",
+    "Rows",
     "check_output",
     "csv_bytes",
     "is_source",
     "open_source",
-    "open_table",
+    "read",
     "replacing",
     "write_rows",
 ]

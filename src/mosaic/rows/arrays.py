@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic.rows.columns import FeatureRows, add_groups_and_weights, check_beside
+from mosaic.rows.build import MissingScan, SelectedRows, add_groups_and_weights, check_beside
 from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
-from mosaic.rows.features import Request, refuse_columns
 from mosaic.rows.images import is_stack, thumbnails
-from mosaic.rows.sources import InFile, SelectedRows, StoredArray
-from mosaic.rows.table import Bare, InMemory, Table, native
-from mosaic.rows.writing import Scratch
-from mosaic.sketch.local import ArraySource
+from mosaic.rows.roles import Request, refuse_columns
+from mosaic.rows.rows import InArray, InMemory, Rows, native
+from mosaic.rows.sources import InFile, StoredArray
+from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 
 pa, zarr, h5py, io = Library("pyarrow"), Library("zarr"), Library("h5py"), Library("anndata.io")
-
-Shapes: TypeAlias = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 #: What scipy.sparse.save_npz writes besides the numbers.
 SPARSE_MARKS = {"format", "shape", "data"}
@@ -31,62 +27,68 @@ SPARSE_MARKS = {"format", "shape", "data"}
 ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
-def open_npy(request: Request) -> Table:
+def open_npy(request: Request) -> Rows:
     """A .npy file. Whole numbers, and floats of more than a quarter of the budget, are mapped into memory."""
-    with readable(request.path):
-        X = _mapped(request, request.path)
-    return array_table(request, X)
-
-
-def open_npz(request: Request) -> Table:
-    """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix.
-
-    An array of more than a quarter of the budget is unpacked to a temporary file and mapped into memory.
-    """
     path = request.path
     with readable(path):
-        shapes = _shapes(path)
+        with path.open("rb") as opened:
+            shape, dtype = _header(opened)
+            begin = opened.tell()
+        _check_array(request, shape, dtype)
+        expected, found = begin + int(np.prod(shape)) * dtype.itemsize, path.stat().st_size
+        if found < expected:
+            fault = f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}"
+            raise FileFault(path, fault, "Copy or write it again; it was not written completely.")
+        # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole
+        # numbers stay mapped, as they would be converted to numbers of eight bytes otherwise.
+        is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
+        X = np.load(path, mmap_mode=None if is_small else "r", allow_pickle=False)
+    return _array_rows(request, X)
+
+
+def open_npz(request: Request) -> Rows:
+    """A .npz file: its one array of two dimensions, the one that is named, or a sparse matrix."""
+    path, shapes = request.path, {}
+    with readable(path):
+        with zipfile.ZipFile(path) as packed:
+            for member in packed.namelist():
+                if member.endswith(".npy"):
+                    with packed.open(member) as file:
+                        shapes[member[:-4]] = _header(file)
         if set(shapes) >= SPARSE_MARKS and request.array is None:
-            return array_table(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
+            return _array_rows(request, _as_csr(request, sp.load_npz(path)), kind="sparse matrix (npz)")
     name = _chosen(request, {key: shape for key, (shape, _) in shapes.items()})
     shape, dtype = shapes[name]
-    check_array(request, shape, dtype, f"array {name!r}")
-    beside = _beside(path, shapes, shape[0])
+    _check_array(request, shape, dtype, f"array {name!r}")
     size = float(np.prod(shape)) * dtype.itemsize
-    if size <= request.budget / 4:
-        with readable(path), np.load(path, allow_pickle=False) as stored:
-            X = stored[name]
-        return array_table(request, X, beside=beside)
-    check_unpacked(path, size, path.stat().st_size, request.budget)
-    with Scratch(path, size) as scratch:
-        file = scratch.folder / "numbers.npy"
-        with readable(path), zipfile.ZipFile(path) as packed, packed.open(name + ".npy") as member:
-            with scratch.writing(), file.open("wb") as unpacked:
-                shutil.copyfileobj(member, unpacked, 1 << 20)
-            X = _mapped(request, file)
-        return array_table(request, X, beside=beside, clean=scratch.close)
+    if size > request.budget / 2:
+        fault = f"array {name!r} takes {size / 1e9:.1f} GB, more than half of the memory budget"
+        raise FileFault(path, fault, "Raise `memory_budget`, or save the array as .npy, which is read in pieces.")
+    one_each = [key for key, (other, kind) in shapes.items() if other == shape[:1] and kind.kind in "fiubU"]
+    with readable(path), np.load(path, allow_pickle=False) as stored:
+        beside = pa.table({key: native(stored[key]) for key in one_each}) if one_each else None
+        return _array_rows(request, stored[name], beside=beside)
 
 
-def open_zarr(request: Request) -> Table:
+def open_zarr(request: Request) -> Rows:
     """A Zarr array, one array of a group, or AnnData in Zarr."""
     path = request.path
     with readable(path):
-        store = zarr.open(str(path), mode="r")
-        if hasattr(store, "members") and store.attrs.get("encoding-type") == "anndata":
-            return _annotated(request, "AnnData folder (Zarr)", store)
-        node = store
-        if hasattr(store, "members"):
-            members = dict(store.members(max_depth=None))
+        node = zarr.open(str(path), mode="r")
+        if hasattr(node, "members") and node.attrs.get("encoding-type") == "anndata":
+            return _annotated(request, "AnnData folder (Zarr)", node)
+        if hasattr(node, "members"):
+            members = dict(node.members(max_depth=None))
             shapes = {name: members[name].shape for name in sorted(members) if hasattr(members[name], "chunks")}
             node = members[_chosen(request, shapes, "is a Zarr group with", others=False)]
-        check_array(request, node.shape, node.dtype)
+        _check_array(request, node.shape, node.dtype)
         if _bytes(node) <= request.budget / 4:
-            return array_table(request, node[:])
+            return _array_rows(request, node[:])
         check_unpacked(path, _bytes(node), node.nbytes_stored(), request.budget)
-    return array_table(request, StoredArray(node, request.kind, path))
+    return _array_rows(request, StoredArray(node, request.kind, path))
 
 
-def open_h5ad(request: Request) -> Table:
+def open_h5ad(request: Request) -> Rows:
     """An .h5ad file: X or another array of it, with the columns of obs."""
     with readable(request.path):
         store = h5py.File(request.path, "r")
@@ -94,7 +96,7 @@ def open_h5ad(request: Request) -> Table:
         return _annotated(request, request.kind, store)
 
 
-def array_table(
+def _array_rows(
     request: Request,
     X: Any,
     *,
@@ -104,9 +106,9 @@ def array_table(
     annotated: bool = False,
     id_name: str | None = None,
     notes: Sequence[str] = (),
-    clean: Callable[[], None] | None = None,
-) -> Table:
-    """A table of an array. Its rows have no names, unless columns beside it give them.
+    close: Callable[[], None] | None = None,
+) -> Rows:
+    """Rows of an array. They have no names, unless columns beside it give them.
 
     Pictures in an array are rows of as many numbers as they have pixels.
 
@@ -120,19 +122,19 @@ def array_table(
     annotated : whether these are all that is known of a row, so that features are not shown as columns
     id_name : the column among these that names the rows
     notes : what was assumed so far
-    clean : removes temporary files
+    close : lets go of the file
     """
     stack, shown = None, X
     if not isinstance(X, StoredArray):
-        check_array(request, X.shape, X.dtype)
+        _check_array(request, X.shape, X.dtype)
         if is_stack(X.shape):
             size = " × ".join(str(side) for side in X.shape[1:])
             stack, X = X, X.reshape(len(X), -1)
-            shown = X
             notes = [*notes, f"Rows are shown as pictures of {size} pixels, {X.shape[1]:,} numbers."]
         if sp.issparse(X):
-            shown = X = sp.csr_array(X)
+            X = sp.csr_array(X)
             X.sum_duplicates()
+        shown = X
         if X.dtype.kind != "f" and not isinstance(X, np.memmap):
             X = X.astype(np.float64)
     if beside is None:
@@ -140,35 +142,36 @@ def array_table(
     elif not annotated:
         what = "array of one entry for each row"
         check_beside(request, beside, what, "Leave this out, or save it as CSV or Parquet.")
-    records = InMemory(beside) if annotated else Bare(shown, names, beside)
-    seen = FeatureRows(request, names, records.place, records.n)
-    X = _without_missing(request, X, seen)
-    table = Table(
+    store = InMemory(beside) if annotated else InArray(shown, names, beside)
+    scan = MissingScan(request, names, None, store.n)
+    X = _without_missing(request, X, scan)
+    rows = Rows(
         request.path,
         request.kind if kind is None else kind,
         X,
-        records,
+        store,
         feature_names=names,
         id_name=id_name or (None if beside is None else request.id),
-        notes=[*notes, *seen.notes],
-        dropped=seen.dropped,
+        notes=[*notes, *scan.notes],
+        dropped=scan.dropped,
         pictures=None if stack is None else lambda numbers, side: thumbnails(stack[numbers], side),
-        clean=clean,
+        close=close,
     )
     if beside is not None:
-        add_groups_and_weights(table, request, InMemory(beside))
-    return table
+        add_groups_and_weights(rows, request, InMemory(beside))
+    return rows
 
 
-def _without_missing(request: Request, X: Any, seen: FeatureRows) -> Any:
+def _without_missing(request: Request, X: Any, scan: MissingScan) -> Any:
     """X without rows in which numbers are missing, which stay where they are if X is large."""
     if isinstance(X, StoredArray):
         if request.drop_missing:  # otherwise the fit finds missing numbers on its first pass, and names the row
             for start, stop in X.pieces():
-                seen.see(X.read(start, stop))
-        return SelectedRows(X, seen.dropped) if len(seen.dropped) else X
-    seen.see(X)
-    n, dropped = X.shape[0], seen.dropped
+                scan.update(X.read(start, stop))
+        return SelectedRows(X, scan.dropped) if len(scan.dropped) else X
+    scan.update(X)
+    scan.check()
+    n, dropped = X.shape[0], scan.dropped
     if not len(dropped):
         return X
     if sp.issparse(X) or float(n - len(dropped)) * X.shape[1] * X.dtype.itemsize <= request.budget / 4:
@@ -176,24 +179,18 @@ def _without_missing(request: Request, X: Any, seen: FeatureRows) -> Any:
     return SelectedRows(ArraySource(X, "memory map"), dropped)
 
 
-def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
+def _check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = "the array") -> None:
     """Refuse an array that is no table of real numbers and no row of pictures."""
     path, kind = request.path, np.dtype(dtype).kind
     if kind not in "fiub":
         said = "objects" if kind == "O" else "text" if kind in "US" else f"{dtype}"
-        raise FileFault(
-            path,
-            f"{what} holds {said}, no real numbers",
-            "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet.",
-        )
+        remedy = "Save it as float64 with numpy.save(file, X.astype(float)), or columns of several types as Parquet."
+        raise FileFault(path, f"{what} holds {said}, no real numbers", remedy)
     shape = tuple(int(size) for size in shape)
     if len(shape) != 2 and not is_stack(shape):
+        fault = f"{what} has {len(shape)} dimensions, shape {shape}; rows and columns are needed"
         remedy = "X.reshape(-1, 1) if every number is a point" if len(shape) == 1 else "X.reshape(len(X), -1)"
-        raise FileFault(
-            path,
-            f"{what} has {len(shape)} dimensions, shape {shape}; rows and columns are needed",
-            f"Save it as a table: {remedy}.",
-        )
+        raise FileFault(path, fault, f"Save it as a table: {remedy}.")
     if 0 in shape:
         raise FileFault(path, f"{what} is empty, shape {shape}", "Save it again with its rows and columns.")
 
@@ -201,9 +198,8 @@ def check_array(request: Request, shape: Sequence[int], dtype: Any, what: str = 
 def _as_csr(request: Request, X: Any) -> Any:
     """A sparse matrix as CSR, if all of its indices are right; otherwise ``ValueError``."""
     n, d = X.shape
-    need = 24.0 * X.nnz + 32.0 * (
-        n + d
-    )  # its entries by row and column and then as CSR, and some numbers a row and a column
+    # Its entries by row and column and then as CSR, and some numbers a row and a column.
+    need = 24.0 * X.nnz + 32.0 * (n + d)
     if need > request.budget / 2:
         raise FileFault(
             request.path,
@@ -214,45 +210,6 @@ def _as_csr(request: Request, X: Any) -> Any:
     if hasattr(X, "check_format"):
         X.check_format(full_check=True)
     return X.tocsr()
-
-
-def _beside(path: Path, shapes: Shapes, n: int) -> Any:
-    """Arrays of one entry for each row, such as labels, as a ``pyarrow.Table``; None where there are none."""
-    names = [key for key, (shape, dtype) in shapes.items() if shape == (n,) and dtype.kind in "fiubU"]
-    if not names:
-        return None
-    with readable(path), np.load(path, allow_pickle=False) as stored:
-        return pa.table({name: native(stored[name]) for name in names})
-
-
-def _mapped(request: Request, file: Path) -> Any:
-    """A .npy file as a memory map, if it holds a table of numbers and all of it is there."""
-    with file.open("rb") as opened:
-        shape, dtype = _header(opened)
-        begin = opened.tell()
-    check_array(request, shape, dtype)
-    expected, found = begin + int(np.prod(shape)) * dtype.itemsize, file.stat().st_size
-    if found < expected:
-        raise FileFault(
-            request.path,
-            f"is cut off: {found:,} bytes instead of {expected:,} for shape {shape}",
-            "Copy or write it again; it was not written completely.",
-        )
-    # What is mapped must not be cut off later, or the system ends the process; so a small file is read at once. Whole numbers
-    # stay mapped, as they would be converted to numbers of eight bytes otherwise.
-    is_small = dtype.kind == "f" and expected - begin <= request.budget / 4
-    return np.load(file, mmap_mode=None if is_small else "r", allow_pickle=False)
-
-
-def _shapes(path: Path) -> Shapes:
-    """Names, shapes and types of the arrays of a .npz file, without reading them."""
-    found = {}
-    with zipfile.ZipFile(path) as packed:
-        for member in packed.namelist():
-            if member.endswith(".npy"):
-                with packed.open(member) as file:
-                    found[member[:-4]] = _header(file)
-    return found
 
 
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -278,35 +235,30 @@ def _chosen(request: Request, shapes: dict[str, tuple[int, ...]], said: str = "h
     if len(tables) == 1:
         return tables[0]
     inside = listed([f"{name} {shape}" for name, shape in shapes.items()]) or "none"
-    raise FileFault(
-        request.path,
-        f"{said} {'several arrays' if tables else 'no array'} of two dimensions: {inside}",
-        "Name the one that is meant with `array`." if shapes else "Save one in it.",
-    )
+    fault = f"{said} {'several arrays' if tables else 'no array'} of two dimensions: {inside}"
+    remedy = "Name the one that is meant with `array`." if shapes else "Save one in it."
+    raise FileFault(request.path, fault, remedy)
 
 
-def _annotated(request: Request, kind: str, store: Any) -> Table:
+def _annotated(request: Request, kind: str, store: Any) -> Rows:
     """AnnData, wherever it is stored: only the array that is asked for and obs are read."""
     path = request.path
     name = "X" if request.array is None else request.array
     with readable(path, "It is no AnnData file, or damaged. Write it again with anndata."):
-        _refuse_elsewhere(request, store, ["obs"])
-        if path.is_file():
-            held = sum(_bytes(node) for part in ("obs", "var") if part in store for node in _nodes(store[part]))
-            check_unpacked(path, held, path.stat().st_size, request.budget)
-        obs = io.read_elem(store["obs"])
         arrays = ["X", *(f"{part}/{key}" for part in ("layers", "obsm") if part in store for key in store[part])]
-        if name in arrays and (name != "X" or name in list(store)):
-            _refuse_elsewhere(request, store, [name])
+        for part in ("obs", name) if path.is_file() else ():
+            _refuse_links(path, store, part)
         arrays = [known for known in arrays if known in store]
     if name not in arrays:
         raise unknown_name(path, "array", name, arrays)
-    beside, id_name = _obs_table(obs)
+    with readable(path):
+        beside, id_name = _obs_table(io.read_elem(store["obs"]))
     remedy = "Name another array with `array`, for example `array='obsm/X_pca'`."
     check_beside(request, beside, "column of obs", remedy)
-    clean = None
+    close, names = None, None
     with readable(path):
-        names = _var_names(store) if name == "X" or name.startswith("layers/") else None
+        if (name == "X" or name.startswith("layers/")) and "var" in store and "_index" in store["var"].attrs:
+            names = [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
         node = store[name]
         if path.is_file():
             check_unpacked(path, _bytes(node), path.stat().st_size, request.budget)
@@ -322,8 +274,8 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
             else:
                 stored = node if hasattr(node, "chunks") else io.sparse_dataset(node)
             X = StoredArray(stored, kind, path, names=names)
-            clean = X.close
-    return array_table(
+            close = X.close
+    return _array_rows(
         request,
         X,
         kind=kind,
@@ -332,37 +284,22 @@ def _annotated(request: Request, kind: str, store: Any) -> Table:
         annotated=True,
         id_name=request.id or id_name,
         notes=[] if name == "X" else [f"The numbers are those of {name}."],
-        clean=clean,
+        close=close,
     )
 
 
-def _refuse_elsewhere(request: Request, store: Any, names: Sequence[str]) -> None:
-    """Refuse parts of an HDF5 file that lead to another file: links, and arrays whose numbers are stored elsewhere."""
-    if type(store).__module__.partition(".")[0] != "h5py":  # Zarr has no such links
-        return
-    for name in names:
-        path = ""
-        for part in name.split("/"):
-            path = f"{path}/{part}"
-            if isinstance(store.get(path, getlink=True), h5py.ExternalLink):
-                raise _elsewhere(request, name)
-        for node in _nodes(store[path]):
-            if node.external or node.is_virtual:
-                raise _elsewhere(request, name)
-
-
-def _nodes(node: Any) -> list[Any]:
-    """The arrays of a group of an HDF5 file, or the array itself."""
-    if isinstance(node, h5py.Dataset):
-        return [node]
-    found: list[Any] = []
-    node.visititems(lambda _, inner: found.append(inner))
-    return [inner for inner in found if isinstance(inner, h5py.Dataset)]
-
-
-def _elsewhere(request: Request, name: str) -> FileFault:
-    fault = f"its {name!r} leads to another file, which is not followed"
-    return FileFault(request.path, fault, "Write the data itself into the file.")
+def _refuse_links(path: Path, store: Any, name: str) -> None:
+    """Refuse a part of an HDF5 file that leads to another file: a link, or an array whose numbers are stored elsewhere."""
+    parts = ["/".join(name.split("/")[: i + 1]) for i in range(name.count("/") + 1)]
+    linked = any(isinstance(store.get(part, getlink=True), h5py.ExternalLink) for part in parts)
+    if not linked and name in store:
+        nodes = [store[name]]
+        if hasattr(nodes[0], "visititems"):
+            nodes[0].visititems(lambda _, node: nodes.append(node))
+        linked = any(getattr(node, "external", None) or getattr(node, "is_virtual", False) for node in nodes)
+    if linked:
+        fault = f"its {name!r} leads to another file, which is not followed"
+        raise FileFault(path, fault, "Write the data itself into the file.")
 
 
 def _obs_table(obs: Any) -> tuple[Any, str]:
@@ -380,12 +317,6 @@ def _obs_table(obs: Any) -> tuple[Any, str]:
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several kinds
             columns[str(column)] = pa.array([str(value) for value in obs[column]])
     return pa.table(columns), name
-
-
-def _var_names(store: Any) -> list[str] | None:
-    if "var" not in store or "_index" not in store["var"].attrs:
-        return None
-    return [str(name) for name in io.read_elem(store["var"][store["var"].attrs["_index"]])]
 
 
 def _bytes(node: Any) -> float:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from mosaic._frames import frame_columns, numpy_column
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 
 #: Units of time of Arrow, how many are a day.
 UNITS_OF_A_DAY = {"D": 1.0, "s": 8.64e4, "ms": 8.64e7, "us": 8.64e10}

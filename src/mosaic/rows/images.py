@@ -6,7 +6,7 @@ import io
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -15,11 +15,10 @@ import numpy as np
 
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.columns import add_groups_and_weights
+from mosaic.rows.build import add_groups_and_weights
 from mosaic.rows.faults import FileFault, not_permitted, readable
-from mosaic.rows.features import Request, refuse_columns
-from mosaic.rows.table import InMemory, Table
-from mosaic.rows.writing import Scratch
+from mosaic.rows.roles import Request, refuse_columns
+from mosaic.rows.rows import InMemory, Rows
 from mosaic.text import Library, listed
 
 pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps")
@@ -27,8 +26,6 @@ pa, image, ops = Library("pyarrow"), Library("PIL.Image"), Library("PIL.ImageOps
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 #: Bytes of one packed picture that are unpacked at most; pixels are limited by Pillow.
 LARGEST_PICTURE = 1 << 29
-#: Pictures whose numbers are handed on together.
-PICTURES_AT_ONCE = 256
 #: Values of a pixel: grey, red-green-blue, and the latter with opacity.
 CHANNELS = (1, 3, 4)
 
@@ -113,7 +110,7 @@ class Album:
             return io.BytesIO(packed.read(LARGEST_PICTURE))
 
 
-def open_images(request: Request) -> Table:
+def open_images(request: Request) -> Rows:
     """Pictures of a folder, whatever folders they are in there, or of a zip file, in the order of their names.
 
     Every picture becomes size × size numbers from 0 (black) to 1 (white), in colour three times as many.
@@ -122,70 +119,44 @@ def open_images(request: Request) -> Table:
     if not 1 <= size <= 4096:
         raise InvalidInputError("must lie between 1 and 4096 pixels", parameter="image_size", value=size)
     if request.group not in (None, "folder"):
-        raise FileFault(
-            path, f"pictures have no column {request.group!r} (`group`)", "Use `group='folder'`, or leave it out."
-        )
+        fault = f"pictures have no column {request.group!r} (`group`)"
+        raise FileFault(path, fault, "Use `group='folder'`, or leave it out.")
     refuse_columns(replace(request, group=None), "holds pictures, which have no columns")
     album = Album(path)
-    try:
-        # Not every name is UTF-8.
-        files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
-        folders = [str(PurePosixPath(name).parent) for name in files]
-        columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
-        notes = []
-        if not request.elsewhere:
-            shade = "colour" if request.colour else "grey"
-            notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
-        if album.others:
-            notes.append(f"Files that are no pictures were left out: {album.others:,}.")
-        X, scratch = (np.zeros((len(files), 0)), None) if request.elsewhere else _pixels(album, request)
-    except BaseException:
-        album.close()
-        raise
-
-    def clean() -> None:
-        album.close()
-        if scratch is not None:
-            scratch.close()
-
-    records = InMemory(pa.table(columns))
-    table = Table(path, request.kind, X, records, id_name="file", notes=notes, pictures=album.thumbnails, clean=clean)
-    add_groups_and_weights(table, request, records)
-    return table
+    # Not every name is UTF-8.
+    files = [os.fsencode(name).decode("utf-8", "backslashreplace") for name in album.names]
+    folders = [str(PurePosixPath(name).parent) for name in files]
+    columns = {"file": files} | ({"folder": folders} if request.group or set(folders) > {"."} else {})
+    notes = []
+    if not request.elsewhere:
+        shade = "colour" if request.colour else "grey"
+        notes.append(f"{len(album.names):,} images resized to {size}×{size}, {shade}.")
+    if album.others:
+        notes.append(f"Files that are no pictures were left out: {album.others:,}.")
+    X = np.zeros((len(files), 0)) if request.elsewhere else _pixels(album, request)
+    store = InMemory(pa.table(columns))
+    rows = Rows(path, request.kind, X, store, id_name="file", notes=notes, pictures=album.thumbnails, close=album.close)
+    add_groups_and_weights(rows, request, store)
+    return rows
 
 
-def _pixels(album: Album, request: Request) -> tuple[Any, Scratch | None]:
-    """Numbers of all pictures, in memory or mapped from a temporary file."""
-    shape = len(album.names), request.image_size**2 * (3 if request.colour else 1)
-    need = 4.0 * shape[0] * shape[1]
-    if need <= request.budget / 4:
-        X = np.empty(shape, np.float32)
-        for start, rows in _blocks(album, request):
-            X[start : start + len(rows)] = rows
-        return X, None
-    with Scratch(album.path, need) as scratch:
-        file = scratch.folder / "pixels.npy"
-        with scratch.writing(), file.open("wb") as written:  # a memory map would not say that the disk is full
-            head = {"descr": np.dtype(np.float32).str, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(written, head)
-            for _, rows in _blocks(album, request):
-                written.write(rows.data)
-        return np.load(file, mmap_mode="r"), scratch
-
-
-def _blocks(album: Album, request: Request) -> Iterator[tuple[int, Any]]:
-    size, colour, progress = request.image_size, request.colour, request.progress
+def _pixels(album: Album, request: Request) -> Any:
+    """Numbers of all pictures."""
+    size, progress = request.image_size, request.progress
+    shape = len(album.names), size**2 * (3 if request.colour else 1)
+    if 4.0 * shape[0] * shape[1] > request.budget / 2:
+        fault = f"its {shape[0]:,} pictures of {shape[1]:,} numbers take more than half of the memory budget"
+        raise FileFault(album.path, fault, "Raise `memory_budget`, or make pictures smaller with `image_size`.")
+    X = np.empty(shape, np.float32)
     total, done = sum(album.sizes[name] for name in album.names), 0
-    for start in range(0, len(album.names), PICTURES_AT_ONCE):
-        rows = []
-        for name in album.names[start : start + PICTURES_AT_ONCE]:
-            picture = album.picture(name, size).convert("RGB" if colour else "L")
-            resized = picture.resize((size, size), image.Resampling.LANCZOS, reducing_gap=3.0)
-            rows.append(np.asarray(resized, np.float32).ravel() / np.float32(255))
-            done += album.sizes[name]
-            if progress is not None:
-                progress(done, total)
-        yield start, np.stack(rows)
+    for row, name in enumerate(album.names):
+        picture = album.picture(name, size).convert("RGB" if request.colour else "L")
+        resized = picture.resize((size, size), image.Resampling.LANCZOS, reducing_gap=3.0)
+        X[row] = np.asarray(resized, np.float32).ravel() / np.float32(255)
+        done += album.sizes[name]
+        if progress is not None:
+            progress(done, total)
+    return X
 
 
 def _grey_or_colour(picture: Any) -> Any:

@@ -118,7 +118,6 @@ class TableEncoder:
         keep: Sequence[str] = (),
         ids: Sequence[str] | None = None,
         place: Callable[[int], str] = "row {}".format,
-        told: Sequence[str] = (),
         weights: FloatArray | None = None,
     ) -> TableEncoder:
         """The rule for every column.
@@ -129,7 +128,6 @@ class TableEncoder:
         keep : columns that are not left out unless they are constant
         ids : columns that name rows; by default those that are called as ids are
         place : of a row number, what the row is called in notes
-        told : columns of which nothing is said if cells of them are no numbers, since it was said already
         weights : how often each row counts in medians, spreads and shares; rows that count nothing decide nothing. Whether values
             repeat is a matter of rows, however often they count
         """
@@ -154,8 +152,7 @@ class TableEncoder:
                 continue
             others.append(rule)
             columns.append(rule)
-        asked = [column for column in columns if column.name not in told]
-        unread = (_unread(column, cells[column.name], place, weights is not None) for column in asked)
+        unread = (_unread(column, cells[column.name], place, weights is not None) for column in columns)
         return cls(tuple(columns), tuple(left_out), tuple(note for note in unread if note is not None))
 
     @property
@@ -247,7 +244,6 @@ def encoder_of(
     cells: Mapping[str, Values],
     keep: Sequence[str] = (),
     place: Callable[[int], str] = "row {}".format,
-    told: Sequence[str] = (),
     weights: FloatArray | None = None,
 ) -> TableEncoder | None:
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
@@ -257,7 +253,7 @@ def encoder_of(
     ----------
     cells : of the columns
     keep : columns that are not left out unless they are constant
-    place, told : of a row number, what the row is called in notes; columns whose cells are not noted
+    place : of a row number, what the row is called in notes
     weights : how often each row counts; None for once
 
     Examples
@@ -271,7 +267,7 @@ def encoder_of(
     """
     if all(_is_plain(name, values, name in keep) for name, values in cells.items()):
         return None
-    return TableEncoder.of(cells, keep=keep, place=place, told=told, weights=weights)
+    return TableEncoder.of(cells, keep=keep, place=place, weights=weights)
 
 
 def _who_decides(weights: FloatArray | None) -> tuple[IntArray | None, FloatArray | None]:

@@ -13,7 +13,7 @@ from mosaic._frames import NO_NAMES, frame_columns, id_names_among, index_names
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows.faults import close_to
-from mosaic.rows.features import LONGEST_NAME
+from mosaic.rows.roles import LONGEST_NAME
 
 #: Names of rows that are compared with one that is not there.
 COMPARED_NAMES = 100_000

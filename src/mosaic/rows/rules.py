@@ -9,11 +9,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import BoolArray
-from mosaic.choosing.reasons import figure
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.rows.cells import Values
 from mosaic.rows.written import Dates, Numbers
+from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
 RARE_LEVEL = 0.01

@@ -23,7 +23,7 @@ from typing import Any
 from mosaic import door
 from mosaic.exceptions import NotWrittenError, SelectionWarning
 from mosaic.rows.faults import FileFault
-from mosaic.rows.features import is_text, without_categories
+from mosaic.rows.roles import is_text, without_categories
 from mosaic.text import Library, json_text
 
 pa, pc, pq = Library("pyarrow"), Library("pyarrow.compute"), Library("pyarrow.parquet")

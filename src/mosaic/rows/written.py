@@ -12,8 +12,15 @@ from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray
 
+#: What stands for a missing number in a text table.
+MISSING_CELLS = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN",
+     "n/a", "nan", "null")
+)  # fmt: skip
 #: Share of the cells, or of the different ones, that read as numbers, or as dates, in a column of them.
 NEARLY_ALL_READ = 0.95
+#: Digits of the longest whole number; more are a code.
+LONGEST_NUMBER = 18
 #: Texts of a column that a way of writing dates is tried with first, and the share of them that it must read.
 TRIED_DATES, TRIED_SHARE = 50, 0.8
 #: Letters of the shortest date.
@@ -27,6 +34,12 @@ _NUMBER = re.compile(
     rf"\s*(?P<open>\()?\s*(?P<sign>[-+−])?\s*(?:[{_CURRENCY}]|[A-Z]{{3}}\s)?\s*(?P<inner>[-+−])?"
     rf"(?P<digits>\d[\d.,'’\s\u00a0\u202f]*|[.,]\d+)(?P<power>[eE][-+]?\d+)?\s*(?:[{_CURRENCY}]|[A-Z]{{3}})?\s*(?P<percent>%)?\s*\)?\s*"
 )
+
+
+def number_pattern(decimal: str) -> str:
+    """A regular expression for plain numbers with this sign before fractions."""
+    d = re.escape(decimal)
+    return rf"[-+]?(\d+{d}?\d*([eE][-+]?\d+)?|{d}\d+([eE][-+]?\d+)?|(?i:inf(inity)?))"
 
 
 @dataclass(frozen=True)
@@ -55,13 +68,15 @@ class Numbers:
     def of(cls, texts: Sequence[str], counts: ArrayLike | None = None) -> Numbers | None:
         """How these texts, each there so many times, are written; None where they are no numbers.
 
-        Codes are none: digits that begin with a zero.
+        Codes are none: digits that begin with a zero, or are more than numbers have.
         """
         found = [_NUMBER.fullmatch(text) for text in texts]
         if not _nearly_all(np.array([match is not None for match in found]), counts):
             return None
         digits = [match["digits"].strip() for match in found if match is not None]
-        if sum(len(d) > 1 and d[0] == "0" and d[1].isdigit() for d in digits) > (1 - NEARLY_ALL_READ) * len(digits):
+        zeros = [d for d in digits if len(d) > 1 and d[0] == "0" and d[1].isdigit()]
+        is_code = any(d.isdigit() for d in zeros) or any(d.isdigit() and len(d) > LONGEST_NUMBER for d in digits)
+        if is_code or len(zeros) > (1 - NEARLY_ALL_READ) * len(digits):
             return None
         written = cls(_decimal_comma(digits))
         numbers = np.array([written._number(match) for match in found])

@@ -72,7 +72,6 @@ class GramSum:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The sums over a block."""
         p = self.basis.kernel.n
         G, trace = np.zeros((p, p)), 0.0
         for part in row_blocks(rows.shape[0], 1, ROWS_AT_ONCE):
@@ -83,7 +82,6 @@ class GramSum:
         return {"G": G, "trace": np.float64(trace)}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Sums of sums."""
         return {name: left[name] + right[name] for name in left}
 
 
@@ -103,7 +101,6 @@ class Scores:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The largest score, the worst rows, and the drawn rows of a block."""
         z2, left = np.empty(rows.shape[0]), np.empty(rows.shape[0])
         worst, codes = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64)
         for part, Y, F in self.basis.features_of(rows, self.prepare):
@@ -123,7 +120,6 @@ class Scores:
         return {name: np.asarray(value) for name, value in _distinct(found, self.size).items()}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Merge the worst and the drawn rows."""
         found: BlockResult = {"largest": np.maximum(left["largest"], right["largest"])}
         found["sum_left"] = left["sum_left"] + right["sum_left"]
         for name in (n for n in left if n not in found):
@@ -148,7 +144,6 @@ class LargestScores:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The largest values of a block."""
         z2, codes, longest = np.empty(rows.shape[0]), np.empty(rows.shape[0], np.uint64), 0.0
         for part, Y, F in self.basis.features_of(rows, self.prepare):
             codes[part] = row_codes(Y)
@@ -157,7 +152,6 @@ class LargestScores:
         return self._kept(z2, codes, longest)
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Merge the largest values."""
         z2, codes = (np.concatenate([left[name], right[name]]) for name in ("values", "codes"))
         return self._kept(z2, codes, max(float(left["longest"]), float(right["longest"])))
 

@@ -6,10 +6,9 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from math import isnan
-from queue import SimpleQueue
 from typing import Any
 from uuid import uuid4
 
@@ -19,14 +18,13 @@ import scipy.sparse as sp
 from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
+from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.sketch.engine import Source, Watch, as_rows, check_shape, map_run, merge_last, merge_runs
+from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 
 #: Runs that one task merges, a power of two.
 FAN_IN = 8
-#: Topic under which workers log the runs that they have finished.
-TOPIC = "mosaic"
 #: Dask's setting for the size of a graph, in bytes, above which a client warns.
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
@@ -43,7 +41,7 @@ class DaskSource(Source):
 
     def __init__(self, rows: Any, kind: str, names: Sequence[str] | None = None):
         self.n, self.n_features, self.kind, self.names = int(rows.shape[0]), int(rows.shape[1]), kind, names
-        check_shape(self.n, self.n_features)
+        check_shape((self.n, self.n_features))
         # Runs are about as long as the chunks, so that a worker holds about as much in memory as the user planned.
         self._run_rows = BLOCK_ROWS << (max(1, max(rows.chunks[0]) // BLOCK_ROWS).bit_length() - 1)
         rows = rows.map_blocks(as_sliceable, meta=np.empty((0, 0), rows.dtype))
@@ -57,11 +55,9 @@ class DaskSource(Source):
 
         if isinstance(X, da.Array):
             if X.ndim != 2:
-                raise InvalidInputError(
-                    f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}",
-                    "Reshape it.",
-                )
-            as_rows(np.empty((0, 0), X.dtype))
+                fault = f"X must have two dimensions, points and features; got a Dask array of shape {X.shape}"
+                raise InvalidInputError(fault, "Reshape it.")
+            check_numbers(X.dtype)
             if any(isnan(size) for size in X.shape):
                 X = X.copy()  # compute_chunk_sizes changes it in place
                 with cluster_faults():
@@ -82,89 +78,33 @@ class DaskSource(Source):
         return cls(rows, "Dask dataframe", [str(column) for column in columns])
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
-        """Run a task for each run of blocks and a tree of mergers. Dask replaces lost workers."""
         import cloudpickle
-        from dask.base import get_scheduler
+        import dask
         from dask.delayed import delayed
+        from dask.utils import parse_bytes
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
         # The graph holds the task once, so that it survives the loss of a worker. It is sent as bytes: arrays that are sent
         # directly may end up at unaligned addresses, where products round differently.
         shared = delayed(payload, name=f"task-{name}", traverse=False)
-        mapped = self._runs.map_blocks(
-            map_chunk, payload=shared, run_rows=self._run_rows, report=name, name=name, meta=np.empty((0, 0), object)
-        )
+        meta = np.empty((0, 0), object)
+        mapped = self._runs.map_blocks(map_chunk, payload=shared, run_rows=self._run_rows, name=name, meta=meta)
         merged = delayed(merge_parts, pure=False)
         runs = list(mapped.to_delayed().ravel())
         while len(runs) > FAN_IN:
             runs = [merged(merge_runs, shared, runs[i : i + FAN_IN]) for i in range(0, len(runs), FAN_IN)]
-        whole = merged(merge_last, shared, runs)
-        left, rows_done = dict(enumerate(self._runs.chunks[0])), 0
-
-        def finished(run: int) -> None:
-            """Count a run; runs of a lost worker, which are repeated, count once."""
-            nonlocal rows_done
-            if watch is not None and run in left:
-                rows_done += left.pop(run)
-                watch(rows_done)
-
-        client = getattr(get_scheduler(), "__self__", None)
-        with one_thread():
-            if hasattr(client, "subscribe_topic"):
-                part = self._run_rows * self.n_features * self._runs.dtype.itemsize
-                with cluster_faults(f"; a part has {min(self._run_rows, self.n):,} rows, {readable_size(part)}"):
-                    result = _on_cluster(client, whole, len(payload), name, finished)
-            else:
-                result = _on_this_machine(whole, name, finished)
-        if watch is not None and left:  # the last messages of workers may arrive too late
+        part = readable_size(self._run_rows * self.n_features * self._runs.dtype.itemsize)
+        # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
+        allowed = parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + len(payload)
+        with (
+            one_thread(),
+            dask.config.set({LARGE_GRAPH: allowed}),
+            cluster_faults(f"; a part has {min(self._run_rows, self.n):,} rows, {part}"),
+        ):
+            result: BlockResult = merged(merge_last, shared, runs).compute()
+        if watch is not None:
             watch(self.n)
         return result
-
-
-def _on_this_machine(whole: Any, name: str, finished: Callable[[int], None]) -> BlockResult:
-    from dask.callbacks import Callback
-
-    def count(key: Any, *_: Any) -> None:
-        if isinstance(key, tuple) and key[0] == name:
-            finished(key[1])
-
-    with Callback(posttask=count):
-        result: BlockResult = whole.compute()
-    return result
-
-
-def _on_cluster(client: Any, whole: Any, task_bytes: int, name: str, finished: Callable[[int], None]) -> BlockResult:
-    """Wait for the result of a pass; an interruption cancels the pass."""
-    import dask
-    from dask.utils import parse_bytes
-
-    events: SimpleQueue[int | None] = SimpleQueue()
-
-    def hear(event: tuple[float, tuple[str, int]]) -> None:
-        _, (of, run) = event
-        if of == name:
-            events.put(run)
-
-    client.subscribe_topic(TOPIC, hear)
-    try:
-        # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
-        with dask.config.set({LARGE_GRAPH: parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + task_bytes}):
-            future = client.compute(whole)
-        try:
-            future.add_done_callback(lambda _: events.put(None))
-            while (run := events.get()) is not None:
-                finished(run)
-            result: BlockResult = future.result()
-        except BaseException:
-            if future.done():
-                future.release()  # the traceback would keep it, and the cluster its result
-            else:
-                future.cancel()
-            raise
-    finally:
-        with suppress(Exception):  # a client that was closed meanwhile
-            client.unsubscribe_topic(TOPIC)
-    return result
 
 
 @contextmanager
@@ -213,15 +153,9 @@ def _task(payload: bytes) -> Any:
     return pickle.loads(payload)
 
 
-def map_chunk(
-    rows: Any, payload: bytes, run_rows: int, report: str, block_id: tuple[int, int]
-) -> list[Node[BlockResult]]:
-    """Map a run, and notify the client if this is a worker of a cluster."""
-    nodes = map_run(_task(payload), rows, block_id[0] * run_rows)
-    if (distributed := sys.modules.get("distributed")) is not None:
-        with suppress(ValueError):  # not a worker
-            distributed.get_worker().log_event(TOPIC, [report, block_id[0]])
-    return nodes
+def map_chunk(rows: Any, payload: bytes, run_rows: int, block_id: tuple[int, int]) -> list[Node[BlockResult]]:
+    """Map a run."""
+    return map_run(_task(payload), rows, block_id[0] * run_rows)
 
 
 def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[BlockResult]]]) -> Any:

@@ -12,8 +12,9 @@ import numpy as np
 from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.threads import one_thread
+from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.sketch.engine import Source, Watch, as_rows, check_shape
+from mosaic.sketch.sources import Source, Watch, as_rows
 
 
 class RaySource(Source):
@@ -36,7 +37,7 @@ class RaySource(Source):
         self.columns, self.vectors = list(columns), n_features is not None
         self.names = None if self.vectors else self.columns
         self.n, self.n_features = n, len(self.columns) if n_features is None else n_features
-        check_shape(self.n, self.n_features)
+        check_shape((self.n, self.n_features))
         self.X = X if list(X.columns()) == self.columns else X.select_columns(self.columns)
 
     @classmethod
@@ -52,7 +53,7 @@ class RaySource(Source):
             )
         schema, n = X.schema(), int(X.count())
         if schema is None or n == 0:  # column types are not known either
-            check_shape(0, 0 if schema is None else len(schema.names))
+            check_shape((0, 0 if schema is None else len(schema.names)))
         # A column without an Arrow type does not hold numbers.
         known = [kind if isinstance(kind, pa.DataType) else pa.string() for kind in schema.types]
         kinds = dict(zip(schema.names, known, strict=True))
@@ -63,7 +64,6 @@ class RaySource(Source):
         return cls(X, list(tensors), n, _width(tensors, rest))
 
     def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
-        """Run a task for each block and a tree of mergers. Ray replaces lost workers."""
         import ray
         from ray.exceptions import RayTaskError
 
@@ -182,5 +182,5 @@ def _width(tensors: dict[str, Any], rest: Any) -> int:
         raise InvalidInputError(
             f"column {name!r} of X holds tensors of {fault}; vectors are needed", "Reshape them with X.map_batches."
         )
-    as_rows(np.empty((0, 0), kind.storage_type.value_type.to_pandas_dtype()))
+    check_numbers(np.dtype(kind.storage_type.value_type.to_pandas_dtype()))
     return int(shape[0])

@@ -74,7 +74,6 @@ class Copies:
     prepare: Prepare = AS_THEY_ARE
 
     def map_block(self, rows: Any, start: int) -> BlockResult:
-        """The counts and first rows in a block."""
         codes = row_codes(self.prepare(rows))
         place = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
         found = np.flatnonzero(self.codes[place] == codes)
@@ -84,5 +83,4 @@ class Copies:
         return {"counts": counts, "first": first}
 
     def merge(self, left: BlockResult, right: BlockResult) -> BlockResult:
-        """Sum of the counts, minimum of the first rows."""
         return {"counts": left["counts"] + right["counts"], "first": np.minimum(left["first"], right["first"])}

@@ -1,0 +1,620 @@
+"""Why a row was chosen, rejected or left out, as plain data that reads as a sentence, and what was decided about the data.
+
+Reasons name columns. The kernel compares rows by a distance that is a sum over columns, d(x, y) = Σ_c d_c(x, y), with
+d_c = Σ_{j ∈ c} |x_j − y_j|^p over the numbers j of column c, p = 2 for the Gaussian kernel and 1 for the Laplacian one. So d_c is
+what the distance falls by if column c is left out.
+
+- An outlier is compared with the nearest row that belongs; the columns that make up most of that distance are named.
+- A representative is compared with the mean of the rows that belong; columns in which it is farther from it than rows are on
+  average are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic._frames import NO_NAMES
+from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
+from mosaic.checks import is_whole
+from mosaic.choosing.certificate import counted, percent
+from mosaic.choosing.outliers import outlier_probability
+from mosaic.choosing.selection import Answers, Selection
+from mosaic.choosing.settings import is_auto
+from mosaic.exceptions import InvalidInputError
+from mosaic.kernels import StationaryKernel
+from mosaic.text import figure, html_card, html_table, listed
+
+#: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
+MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
+#: Columns that a reason names, at most, and the share of the distance from which on no further ones are named.
+MOST_NAMED_COLUMNS, MOST_OF_DISTANCE = 3, 0.75
+#: What is usual: the middle nine tenths.
+USUAL_QUANTILES = (0.05, 0.95)
+#: Where the threshold of a detector comes from.
+DETECTOR_RULES = {
+    "alone": "rows below it are alone",
+    "valley": "a valley in the distribution separates the counts below it",
+    "contamination": "contamination sets the share of rows below it",
+}
+#: Fields of a representative that are columns of a CSV file of picks.
+PICK_COLUMNS = ("rank", "row", "stands_for", "effective_count", "reason")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One row and its part in the answer; annotations say what the fields are. A detector has no representatives."""
+
+    row: Annotated[int, 0, "row, from 0"]
+    name: Annotated[str | None, "name of the row, null if rows have only numbers"]
+    status: Annotated[
+        Literal["representative", "outlier", "represented", "belongs"],
+        "role of the row; a model that only detects outliers knows outlier and belongs",
+    ]
+    reason: Annotated[str, "why, in a sentence"]
+    rank: Annotated[int | None, 1, "place among the representatives, from 1"]
+    stands_for: Annotated[int, 0, "number of rows that it represents, itself included"]
+    effective_count: Annotated[float, "number of rows that look like it, of the rows that it was compared with"]
+    is_outlier: Annotated[bool, "whether it is an outlier; of a representative with outliers='report' only"]
+    outlier_probability: Annotated[float, "the paper's OP"]
+    representation_error: Annotated[float | None, "share of it that the representatives cannot express"]
+    represented_by: Annotated[int | None, 0, "row of the representative that stands for it; null for rejected outliers"]
+    similarity: Annotated[float | None, "similarity to that representative"]
+    gain: Annotated[
+        float | None, "what a representative adds to the mean similarity of rows to theirs; in paper mode its influence"
+    ]
+    nearest: Annotated[tuple[tuple[int, float], ...], "nearest representatives: row and similarity"]
+    members: Annotated[tuple[int, ...], "the most similar rows that it represents"]
+    differs_in: Annotated[
+        tuple[tuple[str, float], ...], "features and their shares of the distance to its representative, largest first"
+    ]
+    columns: Annotated[
+        tuple[tuple[str, str, float], ...],
+        "columns that the reason names, what the row has in them, and their shares of the distance",
+    ]
+
+    @property
+    def called(self) -> str:
+        """The row in a sentence: "C17 (row 3)", "Row 3"."""
+        return f"Row {self.row}" if self.name is None else f"{self.name} (row {self.row})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict of plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.called}: {self.reason}"
+
+    def _repr_html_(self) -> str:
+        facts = [("rows that look like it", f"{self.effective_count:.3g}")]
+        facts += [("left unexplained", percent(self.representation_error))] if self.representation_error else []
+        facts += [("rows that it stands for", f"{self.stands_for:,}")] if self.rank else []
+        columns = [(name, value, percent(share)) for name, value, share in self.columns]
+        nearest = [(row, f"{similarity:.3g}") for row, similarity in self.nearest]
+        return html_card(
+            f"{self.called}: {self.status}",
+            html_table(["", ""], facts),
+            html_table(["column", "value", "share of the distance"], columns),
+            html_table(["nearest picks: row", "similarity"], nearest),
+            text=[f"{self.reason[0].upper()}{self.reason[1:]}"],
+        )
+
+
+@dataclass(frozen=True)
+class RowLabels:
+    """What rows are called: names that the fit knows; of an open file (``mosaic.rows.Rows``), its row numbers and names."""
+
+    selection: Selection
+    file: Any = None
+
+    def number(self, row: int) -> int:
+        return row if self.file is None else int(self.file.numbers([row])[0])
+
+    def name(self, row: int) -> str | None:
+        names: Any = self.selection.material.row_names
+        if names is not None and (names.rows is None or where_in_memory(self.selection, row) >= 0):
+            return str(names[row])
+        return self.file.names([row])[0] if self.file is not None and self.file.has_names else None
+
+    def short(self, row: int) -> str:
+        return self.name(row) or f"row {self.number(row)}"
+
+    def called(self, row: int) -> str:
+        name = self.name(row)
+        return f"row {self.number(row)}" if name is None else f"{name} (row {self.number(row)})"
+
+
+def explain_row(selection: Selection, i: Any, columns: TableColumns | None = None) -> Explanation:
+    """The explanation of row i of the data, which may count from the end; ``columns`` from ``columns_of``."""
+    n = selection.n_rows
+    if not (is_whole(i, -n) and int(i) < n):
+        remedy = NO_NAMES if isinstance(i, str) else None
+        raise InvalidInputError(f"must be a row number between 0 and {n - 1}", remedy, parameter="i", value=i)
+    return explain_rows(selection, [int(i) % n], columns)[0]
+
+
+def explain_rows(
+    selection: Selection, rows: Sequence[int], columns: TableColumns | None = None, labels: RowLabels | None = None
+) -> list[Explanation]:
+    """The explanations of rows of the data. Those that a fit by passes did not keep are read in one pass.
+
+    Parameters
+    ----------
+    selection : what was fitted
+    rows : of the data
+    columns : of its rows, from ``columns_of``; without them, no column is named
+    labels : what rows are called; by default as the fit knows them
+    """
+    labels = labels or RowLabels(selection)
+    fetched = fetch_rows(selection, rows)
+    asked = [_Asked.of(selection, row, fetched) for row in rows]
+    reasons: dict[int, list[ColumnReason]] = {}
+    if columns is not None and selection.usual is not None:
+        for status, named in (("outlier", odd_columns), ("representative", typical_columns)):
+            some = [one for one in asked if one.status == status]
+            if some:
+                Y = np.concatenate([one.prepared(selection) for one in some])
+                numbers, points = np.array([one.row for one in some]), np.array([one.point for one in some])
+                reasons |= dict(zip(numbers.tolist(), named(selection, columns, Y, numbers, points), strict=True))
+    return [_explained(selection, one, columns, reasons.get(one.row, []), labels) for one in asked]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A row, where it is in memory, its point (-1 for none), its prepared numbers if it is no point, and what is known of it."""
+
+    row: int
+    at: int
+    point: int
+    elsewhere: Any
+    count: float
+    is_outlier: bool
+    label: int
+    error: float
+    status: Literal["representative", "outlier", "represented", "belongs"]
+
+    @classmethod
+    def of(cls, selection: Selection, row: int, fetched: Mapping[int, FloatArray]) -> _Asked:
+        material, detects = selection.material, not len(selection.chosen)
+        at = where_in_memory(selection, row)
+        point = int(material.points.group[at]) if at >= 0 else -1
+        elsewhere = None
+        if at < 0:
+            elsewhere = fetched[row][None, :]
+        elif point < 0:  # a row without weight
+            place = int(np.searchsorted(np.flatnonzero(material.points.group < 0), at))
+            elsewhere = material.absent[place : place + 1]
+        if at >= 0 and detects:
+            found = Answers(selection.counts_of_rows[[at]], selection.outlier_rows[[at]], np.array([-1]), np.ones(1))
+        else:
+            found = selection.answers_at(elsewhere) if at < 0 else selection.answers_in_memory.at(at)
+        status: Any = "belongs" if detects else "represented"
+        if len(selection.members) and at in selection.members:
+            status = "representative"
+        elif found.is_outlier[0]:
+            status = "outlier"
+        count, is_outlier, label, error = (values[0].item() for values in found)
+        return cls(row, at, point, elsewhere, count, is_outlier, label, error, status)
+
+    def prepared(self, selection: Selection) -> FloatArray:
+        """The row as the kernel compares it, 1 × d."""
+        kernel: Any = selection.kernel
+        return in_double(kernel.X[[self.point]] if self.elsewhere is None else self.elsewhere)
+
+
+def _explained(
+    selection: Selection,
+    asked: _Asked,
+    columns: TableColumns | None,
+    reasons: Sequence[ColumnReason],
+    labels: RowLabels,
+) -> Explanation:
+    material, rows = selection.material, selection.rows
+    rank, members, closest = None, np.zeros(0, np.intp), np.zeros(0, np.intp)
+    similarity: FloatArray = np.zeros(0)
+    if len(rows) and asked.elsewhere is None:
+        similarity = selection.kernel.block(np.array([asked.point]), selection.chosen).ravel()
+    elif len(rows):
+        similarity = selection.chosen_kernel.cross(asked.elsewhere).ravel()
+    if asked.status == "representative":
+        rank = int(np.flatnonzero(selection.members == asked.at)[0])
+        members = np.flatnonzero(selection.answers_in_memory.labels == rank)
+        points = members[material.points.group[members] >= 0]
+        if len(points):
+            near = selection.kernel.block(material.points.group[points], selection.chosen[[rank]]).ravel()
+            closest = material.rows_in_data(points[np.argsort(-near, kind="stable")[:MOST_EXPLAINED_BY]])
+    stands_for = float(len(members))
+    if selection.is_sampled:  # scaled up from the rows in memory
+        stands_for = float(material.points.weights[np.unique(material.points.group[members])].sum())
+    order = np.argsort(-similarity, kind="stable")[:MOST_EXPLAINED_BY]
+    if not len(rows):
+        reason = _why_detected(selection, asked, reasons)
+    elif rank is not None:
+        why = contrasts(reasons) if columns is not None and selection.usual is not None else ""
+        why = why or _likeness(selection, asked, closest.tolist(), labels)
+        must = " It had to be included." if asked.at in material.constraints.must else ""
+        number = ("about " if selection.is_sampled else "") + counted(round(stands_for), "row")
+        reason = f"chosen as number {rank + 1} of {len(rows)}: it stands for {number}; {why}.{must}"
+    elif asked.status == "outlier":
+        fate = "rejected" if selection.settings.outliers == "reject" else "reported"
+        odd = "it" if not reasons else f"{oddities(reasons)}. It"
+        reason = f"{fate} as an outlier: {odd} {selection.cut.reason}; its own count is {asked.count:.3g}."
+    else:
+        who = f"{labels.called(int(rows[asked.label]))} stands for it with similarity {similarity[asked.label]:.3g}"
+        why = "" if asked.at < 0 or material.constraints.allowed[asked.at] else " It was not allowed to be chosen."
+        reason = (
+            f"not chosen: {who}, and {100 * asked.error:.0f} % of it are left unexplained by all representatives.{why}"
+        )
+    return Explanation(
+        row=labels.number(asked.row),
+        name=labels.name(asked.row),
+        status=asked.status,
+        reason=reason,
+        rank=None if rank is None else rank + 1,
+        stands_for=round(stands_for),
+        effective_count=asked.count,
+        is_outlier=asked.is_outlier,
+        outlier_probability=float(outlier_probability(np.array([asked.count]), material.count_total)[0]),
+        representation_error=asked.error if len(rows) else None,
+        represented_by=labels.number(int(rows[asked.label])) if asked.label >= 0 else None,
+        similarity=float(similarity[asked.label]) if asked.label >= 0 else None,
+        gain=None if rank is None else float(selection.gains[rank]),
+        nearest=tuple((labels.number(int(rows[j])), float(similarity[j])) for j in order),
+        members=tuple(labels.number(int(row)) for row in closest),
+        differs_in=_differences(selection, asked, columns),
+        columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
+    )
+
+
+def _why_detected(selection: Selection, asked: _Asked, reasons: Sequence[ColumnReason]) -> str:
+    """What a detector says about a row."""
+    cut, shown = selection.cut, f"{asked.count:.3g}"
+    says = f"{shown} of {selection.material.count_total:,.0f} rows look like it, itself included"
+    says = "no other row looks like it" if shown == "1" else says
+    why = (
+        f"the threshold is {cut.count:.3g}, and {DETECTOR_RULES[cut.rule]}"
+        if cut.count > 0
+        else "there is no threshold"
+    )
+    protected, smallest = selection.protected, selection.settings.min_group
+    if protected is not None and asked.at >= 0 and protected[asked.at] and cut.count > 0:
+        group = f"one of a group of at least {smallest:g} rows" if smallest else "near to other rows"
+        why = f"that is below the threshold {cut.count:.3g}, but it is {group}"
+    says = f"{oddities(reasons)}. {says[0].upper()}{says[1:]}" if reasons else says
+    return f"{'an outlier' if asked.status == 'outlier' else 'belongs'}: {says}; {why}."
+
+
+def _likeness(selection: Selection, asked: _Asked, members: list[int], labels: RowLabels) -> str:
+    """How typical a representative is and which rows are most like it, where no columns can be named."""
+    material = selection.material
+    lower = material.points.weights[material.counts < asked.count]
+    typical = f"more typical than {percent(float(lower.sum() / material.points.weights.sum()))} of the rows"
+    most = [labels.short(row) for row in members if row != asked.row][:MOST_LIKE_IT]
+    return f"{typical}; most similar: {listed(most)}" if most else typical
+
+
+def _differences(selection: Selection, asked: _Asked, columns: TableColumns | None) -> tuple[tuple[str, float], ...]:
+    """Shares of the features in the distance to the representative of a row that the kernel measures."""
+    kernel = selection.kernel
+    if asked.label < 0 or not isinstance(kernel, StationaryKernel):
+        return ()
+    own = kernel.X[[asked.point]] if asked.elsewhere is None else asked.elsewhere
+    apart: Any = in_double(own) - in_double(kernel.X[[selection.chosen[asked.label]]])
+    apart = np.abs(np.asarray(apart.toarray() if sp.issparse(apart) else apart)) ** kernel.order
+    names = [f"x{j}" for j in range(apart.shape[1])] if columns is None else list(columns.blocks)
+    shares = (apart if columns is None else _sums(apart, columns))[0] / (apart.sum() or 1.0)
+    top = np.argsort(-shares, kind="stable")[:MOST_EXPLAINED_BY]
+    return tuple((names[j], float(shares[j])) for j in top if shares[j])
+
+
+def fetch_rows(selection: Selection, rows: Sequence[int]) -> dict[int, FloatArray]:
+    """Prepared rows, by number, of those that are not in memory; one pass reads them all."""
+    missing = sorted({row for row in rows if where_in_memory(selection, row) < 0})
+    if not missing:
+        return {}
+    proof: Any = selection.material.proof
+    if not proof.is_possible:
+        raise InvalidInputError(
+            f"`row {missing[0]}` is not among the {len(selection.counts_of_rows):,} rows that this model was saved with, and "
+            "only these can be explained",
+            "predict, transform and score_samples answer for any row.",
+        )
+    found = proof.rows(np.array(missing), selection.material)
+    return dict(zip(missing, np.asarray(in_double(found)), strict=True))
+
+
+def where_in_memory(selection: Selection, row: int) -> int:
+    """Where a row of the data is in memory; -1 for a row that a fit by passes did not keep."""
+    numbers = selection.material.row_numbers
+    if numbers is None:
+        return row
+    place = int(np.searchsorted(numbers, row))
+    return place if place < len(numbers) and numbers[place] == row else -1
+
+
+# ------------------------------------------------------------------------------------------------------------ columns
+
+
+class TableColumns(Protocol):
+    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.mixed.TableEncoder``)."""
+
+    @property
+    def blocks(self) -> Mapping[str, slice]:
+        """Where the numbers of each column are."""
+
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
+        """The cell of a row as it is read, from its numbers."""
+
+    def usually(self, name: str) -> str:
+        """What is usual in a column; empty where there is no range."""
+
+    def contrast(self, name: str, z: FloatArray) -> str:
+        """On which side of the middle a row is; empty where there are no sides."""
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Columns of numbers that are taken as they are, or divided by their spread: by name, with what is usual in them."""
+
+    names: tuple[str, ...]
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+
+    @cached_property
+    def blocks(self) -> dict[str, slice]:
+        return {name: slice(j, j + 1) for j, name in enumerate(self.names)}
+
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
+        return figure(float(z[0]))
+
+    def usually(self, name: str) -> str:
+        j = self.blocks[name].start
+        return f"{figure(self.low[j])} to {figure(self.high[j])}"
+
+    def contrast(self, name: str, z: FloatArray) -> str:
+        return "high" if z[0] > self.middle[self.blocks[name].start] else "low"
+
+
+class ColumnReason(NamedTuple):
+    """A column, what a row has in it, what is usual there, on which side that is, and its share of the distance."""
+
+    column: str
+    value: str
+    usual: str
+    side: str
+    share: float
+
+
+def oddities(reasons: Sequence[ColumnReason]) -> str:
+    """What makes a row odd, as in "age 999, usual 19 to 88; income missing"."""
+    told = []
+    for reason in reasons:
+        usual = f", usual {reason.usual}" if reason.usual and reason.value != "missing" else ""
+        told.append(f"{reason.column} {reason.value}{usual}")
+    return "; ".join(told)
+
+
+def contrasts(reasons: Sequence[ColumnReason]) -> str:
+    """What is typical of a representative, as in "high age (61, usual 19 to 88), segment 'premium'"."""
+    told = [f"{r.side} {r.column} ({r.value}, usual {r.usual})" if r.side else f"{r.column} {r.value}" for r in reasons]
+    return ", ".join(told) or "not far from the middle in any column"
+
+
+@dataclass(frozen=True)
+class UsualRows:
+    """The rows that belong, which others are compared with; of many, the sample.
+
+    Attributes
+    ----------
+    points : their numbers among the points
+    kernel : the similarity between them
+    middle : their mean
+    apart : mean over them of |x_j − middle_j|^p
+    low, high : the middle nine tenths of each number
+    """
+
+    points: IntArray
+    kernel: Any
+    middle: FloatArray
+    apart: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, selection: Selection) -> UsualRows | None:
+        """Those of a selection; None where the kernel does not compare columns, or no row belongs."""
+        kernel, material = selection.kernel, selection.material
+        if not isinstance(kernel, StationaryKernel) or sp.issparse(kernel.X) or material.geometry.prepare.directions:
+            return None
+        points = np.flatnonzero(~selection.is_outlier)
+        weights = material.points.weights[points]
+        if not weights.sum() > 0:
+            return None
+        middle, apart, low, high = (np.empty(kernel.X.shape[1]) for _ in range(4))
+        for part in row_blocks(len(middle), len(points)):  # of columns
+            X = in_double(kernel.X[points, part])
+            middle[part] = np.average(X, axis=0, weights=weights)
+            apart[part] = np.average(np.abs(X - middle[part]) ** kernel.order, axis=0, weights=weights)
+            low[part], high[part] = np.quantile(X, USUAL_QUANTILES, axis=0, method="nearest")
+        return cls(points, kernel.take(points), middle, apart, low, high)
+
+
+def columns_of(selection: Selection, table: TableColumns | None, names: Sequence[Any] | None) -> TableColumns | None:
+    """The columns that a fit compared; None where they have no names."""
+    usual = selection.usual
+    if table is not None or names is None or usual is None or len(names) != len(usual.middle):
+        return table
+    prepare = selection.material.geometry.prepare
+    low, middle, high = (prepare.undone(v) for v in (usual.low, usual.middle, usual.high))
+    return NumberColumns(tuple(str(name) for name in names), low, middle, high)
+
+
+def odd_columns(
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+) -> list[list[ColumnReason]]:
+    """For each prepared row, the columns that make up most of its distance from the nearest other row that belongs.
+
+    Parameters
+    ----------
+    selection : what was fitted
+    columns : of its rows; nothing is said without them
+    Y, numbers, points : prepared rows, their numbers in the data, and their points, -1 for none
+    """
+    usual = selection.usual
+    if columns is None or usual is None:
+        return [[] for _ in numbers]
+    found: list[list[ColumnReason]] = []
+    for part in row_blocks(len(Y), usual.kernel.n, least=1):
+        D = usual.kernel.distances_at(Y[part])
+        if points is not None:
+            D[points[part, None] == usual.points] = np.inf
+        apart = np.abs(Y[part] - in_double(usual.kernel.X[D.argmin(axis=1)])) ** usual.kernel.order
+        for i, sums in enumerate(_sums(apart, columns)):
+            shares = sums / (sums.sum() or 1.0)
+            if not np.isfinite(D[i].min()):  # no other row belongs
+                found.append([])
+                continue
+            order = np.argsort(-shares, kind="stable")[:MOST_NAMED_COLUMNS]
+            before = np.cumsum(shares[order]) - shares[order]
+            named = order[(shares[order] > 0) & (before < MOST_OF_DISTANCE)]
+            at = part.start + i
+            found.append(list(_reasons(selection, columns, Y[at], int(numbers[at]), named, shares)))
+    return found
+
+
+def typical_columns(
+    selection: Selection, columns: TableColumns | None, Y: FloatArray, numbers: IntArray, points: IntArray | None = None
+) -> list[list[ColumnReason]]:
+    """For each prepared row, the columns in which it is farther from the mean than rows are on average, farthest first."""
+    usual = selection.usual
+    if columns is None or usual is None:
+        return [[] for _ in numbers]
+    sums = _sums(np.abs(Y - usual.middle) ** usual.kernel.order, columns)
+    usually = _sums(usual.apart[None, :], columns)[0]
+    found = []
+    for i, own in enumerate(sums):
+        order = np.argsort(-own, kind="stable")
+        far = order[own[order] > usually[order]][:MOST_NAMED_COLUMNS]
+        found.append(list(_reasons(selection, columns, Y[i], int(numbers[i]), far, own / (own.sum() or 1.0))))
+    return found
+
+
+def _sums(apart: FloatArray, columns: TableColumns) -> FloatArray:
+    """Sums of rows of distances in numbers, over the numbers of each column."""
+    return np.asarray(np.add.reduceat(apart, [block.start for block in columns.blocks.values()], axis=1))
+
+
+def _reasons(
+    selection: Selection, columns: TableColumns, row: FloatArray, number: int, named: IntArray, shares: FloatArray
+) -> Iterator[ColumnReason]:
+    """What a row, with this number in the data, has in the named columns."""
+    names = list(columns.blocks)
+    for j in named.tolist():
+        name, block = names[j], columns.blocks[names[j]]
+        z = selection.material.geometry.prepare.undone(row[block], block)
+        value, usual = columns.value(name, z, number), columns.usually(name)
+        yield ColumnReason(name, value, usual, columns.contrast(name, z), float(shares[j]))
+
+
+# ---------------------------------------------------------------------------------------------------------- decisions
+
+
+class Decisions(tuple[str, ...]):
+    """Sentences, one for each decision; printed one a line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+    def _repr_html_(self) -> str:
+        return html_card("What was decided, and why", text=self)
+
+
+def decisions(selection: Selection) -> Decisions:
+    """What was decided for the user, and why."""
+    material, settings = selection.material, selection.settings
+    told = [*material.geometry.decisions]
+    if settings.mode == "paper":
+        told.append(_on_strength(selection))
+    if len(selection.chosen):
+        told += [_on_number(selection), _on_choosing(selection)]
+    if selection.changes is not None:
+        told += selection.changes.sentences(material)
+    told.append(_on_outliers(selection))
+    if selection.protected is not None and settings.min_group is not None:
+        number, smallest = int(selection.protected.sum()), settings.min_group
+        told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
+    if material.row_numbers is not None:
+        told.append(
+            f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows says so; the program is that of all rows."
+        )
+    return Decisions(told)
+
+
+def _on_strength(selection: Selection) -> str:
+    given = selection.settings.alpha is not None or selection.settings.lam is not None
+    why = "as it was set" if given else "as in later work of the paper's first author"
+    solved = selection.material.solved
+    return (
+        f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
+        "against using few rows; below the critical one no row is used."
+    )
+
+
+def _on_number(selection: Selection) -> str:
+    settings, k = selection.settings, len(selection.rows)
+    if selection.material.constraints.fixed_total is not None:
+        why = "the number that was given"
+    elif settings.mode == "paper":
+        why = "what pruning and outliers leave"
+        why += "" if is_auto(settings.n_representatives) else ", or the first of it"
+    elif settings.coverage is not None:
+        why = f"as many as explain {100 * settings.coverage:g} % of the points that belong"
+    elif settings.min_support is not None:
+        why = f"as many as can each stand for {settings.min_support:g} points"
+    elif is_auto(settings.n_representatives):
+        why = "no number of clusters stands out, so √(n/2), a rule of thumb"
+        if selection.silhouette:
+            why = f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
+    else:
+        why = "the number that was given"
+    return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
+
+
+def _on_choosing(selection: Selection) -> str:
+    if selection.settings.mode == "paper":
+        return "Chosen by influence, and thinned by distance."
+    return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
+
+
+def _on_outliers(selection: Selection) -> str:
+    """How outliers were decided on."""
+    if selection.settings.outliers == "keep":
+        return "Outliers were not looked for."
+    cut, number = selection.cut, selection.n_outliers
+    about = "About " if selection.is_sampled else ""
+    counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
+    if cut.rule == "valley":
+        return (
+            f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); "
+            f"rows that fewer than {cut.count:.3g} rows look like are outliers."
+        )
+    if cut.rule == "alone":
+        return (
+            f"{counted}: fewer than {cut.count:.3g} rows look like them, and their neighbours are far. Of clean rows, about 1 % "
+            "are flagged at most."
+        )
+    if cut.rule == "none":
+        if cut.sparse_group > 0:
+            return (
+                f"{counted}, but {100 * selection.crowd_share:.0f} % of the rows, those with a count below "
+                f"{cut.sparse_group:.3g}, are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row "
+                "numbers."
+            )
+        return f"{counted}: more than 5 % of the rows are alone, so being alone is not unusual here."
+    return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."

@@ -1,0 +1,303 @@
+"""One run of a command: the open file, what the options say, the notes, and the outputs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import warnings
+from argparse import Namespace
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mosaic.cli.answers import File, write_answer
+from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
+from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS, as_parameters
+from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
+from mosaic.estimators import MOSAIC, load
+from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
+from mosaic.facts import Facts
+from mosaic.rows import check_output, csv_bytes, read, write_rows
+from mosaic.rows.open import kind_of
+from mosaic.rows.saved import SavedRows
+from mosaic.show import write_report
+
+#: How the names of saved models end.
+MODEL_ENDING = ".mosaic"
+#: Warnings for developers, which are no notes.
+DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning, ImportWarning)
+
+
+class Run:
+    """An open file, and the options of the command.
+
+    Attributes
+    ----------
+    args : the options
+    bar : the progress bar
+    table : ``mosaic.rows.Rows``
+    notes : assumptions about the file, then warnings of the library, as sentences
+    outputs : paths of written files, by what they are
+    """
+
+    def __init__(self, args: Namespace, bar: ProgressBar):
+        self.args, self.bar = args, bar
+        self.table: Any = None
+        self.notes: list[str] = []
+        self.outputs: dict[str, str] = {}
+        self._assumed: list[str] = []
+
+    # ------------------------------------------------------------------------------------------------------ rows and file
+
+    @property
+    def wording(self) -> Wording:
+        """How messages name options, rows and the file."""
+        return command_line(getattr(self.args, "file", None), self.called)
+
+    @property
+    def file(self) -> File:
+        table = self.table
+        return File(str(table.path), table.kind, table.n, table.n_features, table.feature_names)
+
+    def begin(self, table: Any) -> None:
+        """Set the open table and its notes."""
+        self.table = table
+        self._assumed = [self.wording(text) for text in table.notes]
+        self.notes[:0] = self._assumed
+
+    def numbers(self, rows: Any) -> list[int]:
+        """Row numbers in the file, from 0, of compared rows; they differ from their places if rows were left out."""
+        return [int(row) for row in self.table.numbers(rows)]
+
+    def ids(self, rows: Any) -> list[str | None]:
+        """Names of rows; None if they have only numbers."""
+        return list(self.table.names(rows)) if self.table.has_names else [None] * len(rows)
+
+    def called(self, row: int) -> str:
+        """The name of a row for a sentence."""
+        if self.table is None or row >= self.table.n:
+            return f"row {row}"
+        number, name = self.numbers([row])[0], self.ids([row])[0]
+        return f"row {number}" if name is None else f"{name} (row {number})"
+
+    def row_of(self, number: int) -> int:
+        """The row with this number in the file."""
+        n = self.table.n
+        row = bisect_left(range(n), number, key=lambda i: self.numbers([i])[0])
+        if row < n and self.numbers([row]) == [number]:
+            return row
+        last = self.numbers([n - 1])[0]
+        why = "it was left out because of missing numbers" if 0 <= number < last else f"the last one is {last:,}"
+        raise InvalidInputError(f"there is no row {number}: {why}", "Rows count from 0, without the header.")
+
+    # ------------------------------------------------------------------------------------------------------------ fitting
+
+    def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
+        """Parameters that were given, and ``verbose`` if there is no progress bar."""
+        given = as_parameters({name: getattr(self.args, name) for name in names if hasattr(self.args, name)})
+        return given | {"verbose": True} if self.bar.verbose else given
+
+    def constraints(self) -> dict[str, Any]:
+        """Arguments of ``fit``, with rows numbered among the compared rows."""
+        args, table = self.args, self.table
+        given = {"sample_weight": table.weights, "groups": table.groups, "quotas": getattr(args, "quotas", None)}
+        found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        for name in ("must_include", "exclude"):
+            if hasattr(args, name):  # each row once, however often it is named
+                found[name] = np.array(list(dict.fromkeys(table.find(row) for row in getattr(args, name))), np.intp)
+        return found
+
+    def fit(self) -> MOSAIC:
+        """Fit the selector with the options."""
+        model = MOSAIC(**self.settings())
+        model.fit(self.table, **self.constraints())
+        return model
+
+    # ------------------------------------------------------------------------------------------------------------ outputs
+
+    def write_rows(self, what: str, path: str | None, rows: Callable[[], Any]) -> None:
+        """Write rows to a file, if there is a path; columns that the file cannot hold are noted."""
+        if path is None:
+            return
+        with writing(path):
+            as_written = getattr(self.args, "as_written", False)
+            left_out = write_rows(path, rows(), force=self.args.force, as_written=as_written)
+        if left_out:
+            said = f"Not written, since CSV cannot hold lists: {', '.join(left_out)}. A .parquet file keeps them."
+            self.notes.append(said)
+        self.outputs[what] = path
+
+    def write_page(self, facts: Facts, path: str | None) -> None:
+        if path is None:
+            return
+        self.bar.update("report")
+        about = {"title": self.args.title, "command": shlex.join(["mosaic", *self.args.words])}
+        with writing(path):
+            write_report(facts.model, path, facts=facts, force=self.args.force, **about)
+        self.outputs["report"] = path
+
+    def save(self, model: Any, path: str | None) -> None:
+        """Write the fitted model, with names and cells of rows."""
+        if path is None:
+            return
+        self.bar.update("saving")
+        with writing(path):
+            model.save(path, table=self.table, force=self.args.force)
+        self.outputs["model"] = path
+
+    def finish(self, answer: Any, show: Callable[[Any], None], rows: Any = None) -> int:
+        """Give the answer: as JSON, as text on a terminal, or the rows as CSV in a pipe, unless they went to a file."""
+        if self.args.json:
+            write_answer(self.args.command, answer)
+        elif sys.stdout.isatty() or rows is None:
+            show(answer)
+        else:
+            self.say_notes()
+            if self.args.output is None:
+                write_bytes(csv_bytes(rows))
+        return 0
+
+    def say_notes(self) -> None:
+        """Write notes to stderr if no answer on stdout contains them; assumptions about the file only to a terminal."""
+        for text in [] if self.args.quiet else self.notes:
+            if sys.stderr.isatty() or text not in self._assumed:
+                say(f"note: {visible(text)}")
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Context in which warnings become notes, each once; warnings for developers are dropped."""
+
+        def keep(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            said = message.message(self.wording) if isinstance(message, MosaicWarning) else str(message)
+            text = " ".join(said.split())
+            if not issubclass(category, DROPPED_WARNINGS) and text not in self.notes:
+                self.notes.append(text)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = keep
+            yield
+
+
+@contextmanager
+def opened(args: Namespace, open_: Callable[[ProgressBar], Any] | None = None) -> Iterator[Run]:
+    """Open the file of the options, with a progress bar; warnings become notes, and errors name rows by id."""
+    _check_options(args)
+    options = {name: getattr(args, name) for name in (*FILE_OPTIONS, "memory_budget") if hasattr(args, name)}
+    with ProgressBar(args.quiet or args.json) as bar:
+        run = Run(args, bar)
+        with run.warnings_as_notes(), bar.listening():
+            table = open_(bar) if open_ is not None else read(args.file, **options, progress=bar.on_read)
+            with table:
+                run.begin(table)
+                try:
+                    for name in ("image_size", "colour"):
+                        if hasattr(args, name) and not table.kind.startswith("images"):
+                            fault = f"is for folders and zips of images; {table.path} is none"
+                            raise InvalidInputError(fault, "Leave it out.", parameter=name)
+                    yield run
+                except MosaicError as error:
+                    raise RefusedError(fault_of(error, run.wording, getattr(args, "file", None))) from error
+
+
+@contextmanager
+def opened_or_loaded(args: Namespace) -> Iterator[tuple[Run, Any]]:
+    """The run, and the model that is fitted with the options, or the saved one if the file is a model."""
+    if Path(args.file).suffix.lower() != MODEL_ENDING:
+        with opened(args) as run:
+            yield run, None
+        return
+    for name in (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS):
+        if hasattr(args, name):
+            fault = "means nothing for a saved model, which is fitted and knows its rows"
+            raise InvalidInputError(fault, "Leave it out, or name the data instead of the model.", parameter=name)
+    model = load(args.file)
+    with opened(args, lambda bar: rows_of_model(model, args.file)) as run:
+        yield run, model
+
+
+def rows_of_model(model: Any, path: str) -> Any:
+    """The fitted rows as far as the model keeps them: names and some cells, or nothing but their numbers."""
+    kept = getattr(model, "kept_rows_", None)
+    if kept is None:
+        names = getattr(model, "feature_names_in_", None)
+        kept = SavedRows.bare(Path(path).name, model.selection_.n_rows, model.n_features_in_, names)
+    return kept.as_rows()
+
+
+def _check_options(args: Namespace) -> None:
+    """Refuse options that have no effect without another option."""
+    if getattr(args, "title", None) is not None and getattr(args, "report", "") is None:
+        remedy = "Add `report=report.html`, or leave it out."
+        raise InvalidInputError("means nothing without `report`", remedy, parameter="title")
+    if hasattr(args, "quotas") and not hasattr(args, "group"):
+        remedy = "Add `group=COLUMN`, or leave it out."
+        raise InvalidInputError("means nothing without `group`", remedy, parameter="quotas")
+
+
+def check_outputs(args: Namespace, *names: str) -> None:
+    """Refuse outputs that cannot be written, or that would replace or become part of the input, before the work begins."""
+    inputs = {"the input": args.file, "the model": getattr(args, "model", None)}
+    inputs["--embeddings"] = getattr(args, "embeddings", None)
+    seen = {os.path.realpath(path): what for what, path in inputs.items() if path is not None}
+    for folder, what in list(seen.items()):
+        is_read_as_one = os.path.isdir(folder) and kind_of(Path(folder)) in (".parquet", ".zarr")
+        for name in names:
+            path = getattr(args, name)
+            if path is not None and is_read_as_one and Path(os.path.realpath(path)).is_relative_to(folder):
+                raise OutputError(path, f"it lies in {what}, {folder}", "Write to another folder.")
+    for name in names:
+        path = getattr(args, name)
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in seen:
+            raise OutputError(path, f"it is {seen[place]}, too", "Give every file a name of its own.")
+        seen[place] = f"--{name}"
+        is_page = name == "report" or args.command == "report"
+        for wanted, endings, fault in (
+            (is_page, (".html", ".htm"), "a report is an HTML page"),
+            (name == "save", (MODEL_ENDING,), f"the name of a saved model ends in {MODEL_ENDING}"),
+        ):
+            if wanted and Path(path).suffix.lower() not in endings:
+                raise OutputError(path, fault, f"Call it {Path(path).with_suffix(endings[0]).name}.")
+        with writing(path):
+            check_output(path, args.force, rows=not is_page and name != "save")
+
+
+def with_columns(table: Any, columns: dict[str, Any]) -> Any:
+    """The table with columns appended; a name that exists already gets a trailing underscore.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with_columns(pa.table({"a": [1], "b": [2]}), {"a": [3], "c": [4]}).column_names
+    ['a', 'b', 'a_', 'c']
+    """
+    import pyarrow as pa  # here, because some commands read arrays without it
+
+    for name, values in columns.items():
+        while name in table.column_names:
+            name += "_"
+        table = table.append_column(name, pa.array(values))
+    return table
+
+
+def values_of(table: Any) -> list[dict[str, Any]]:
+    """Each row as a mapping, without columns of lists, for JSON."""
+    import pyarrow as pa
+
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            continue
+        try:
+            columns[name] = column.to_pylist()
+        except (ValueError, OverflowError):  # such as the year 14645, for which Python has no date
+            columns[name] = column.cast(pa.string()).to_pylist()
+    return [{name: values[i] for name, values in columns.items()} for i in range(table.num_rows)]

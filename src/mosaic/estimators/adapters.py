@@ -1,0 +1,75 @@
+"""The outlier detector as one of PyOD's: its base class, names and signs, so that PyOD's tools take it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.exceptions import MissingDependencyError
+
+try:
+    from pyod.models.base import BaseDetector
+except ImportError:  # PyOD is optional
+    BaseDetector = None
+
+
+class PyODDetector(BaseDetector if BaseDetector is not None else object):  # type: ignore[misc]
+    """MOSAICOutlierDetector as a detector of PyOD: high scores and the label 1 mean outliers.
+
+    Parameters
+    ----------
+    contamination : float, default 0.1
+        Share of outliers, as for every detector of PyOD. After ``to_pyod`` it is the share that was found.
+    detector : MOSAICOutlierDetector, optional
+        All other settings.
+
+    Attributes
+    ----------
+    decision_scores_ : scores of the fitted data, high for outliers
+    labels_ : 0 for points that belong, 1 for outliers
+    threshold_ : score above which points are outliers
+    detector_ : the fitted MOSAICOutlierDetector
+    """
+
+    decision_scores_: FloatArray
+    labels_: IntArray
+    threshold_: float
+
+    def __init__(self, contamination: Any = 0.1, detector: Any = None):
+        if BaseDetector is None:
+            raise MissingDependencyError("PyODDetector needs PyOD, which is not installed", "Use: pip install pyod")
+        super().__init__(contamination=contamination)
+        self.detector = detector
+
+    @classmethod
+    def of(cls, fitted: Any) -> Self:
+        """A detector that is fitted already, with the threshold and the share of outliers that it found."""
+        face = cls(detector=clone(fitted))
+        face.contamination = float(fitted.is_outlier_.mean())
+        return face._take(fitted)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit; y is not used."""
+        detector = MOSAICOutlierDetector() if self.detector is None else clone(self.detector)
+        return self._take(detector.set_params(contamination=self.contamination).fit(X))
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores of points, high for outliers."""
+        check_is_fitted(self)
+        return np.asarray(-self.detector_.score_samples(X))
+
+    def _take(self, fitted: Any) -> Self:
+        self.detector_ = fitted
+        scores = -np.log(fitted.effective_count_)
+        if fitted.selection_.protected is not None:
+            scores[fitted.selection_.protected] = -fitted.offset_
+        self._set_n_classes(None)
+        self.decision_scores_ = scores
+        self._process_decision_scores()  # what PyOD's methods need besides
+        self.threshold_, self.labels_ = -fitted.offset_, fitted.is_outlier_.astype(np.intp)
+        return self

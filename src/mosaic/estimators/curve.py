@@ -1,0 +1,210 @@
+"""Questions before choosing: how many representatives to take, and what a fit will cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.threads import one_thread
+from mosaic.arrays.xp import is_on_device, numpy_dtype
+from mosaic.checks import whole_number
+from mosaic.choosing import (
+    CERTIFIED_GAP,
+    EXPLAINED,
+    Constraints,
+    Points,
+    Settings,
+    draw_in_memory,
+    geometry_of,
+    percent,
+    rank,
+)
+from mosaic.choosing.budget import (
+    Estimate,
+    expected_rank,
+    memory_of_fit,
+    memory_of_proof,
+    memory_on_device,
+    span_of_members,
+)
+from mosaic.estimators._reading import Asked, prepare_for, read_rows, seed_of, without_scaling
+from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
+from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
+from mosaic.estimators.selector import MOSAIC
+from mosaic.exceptions import InvalidInputError
+from mosaic.text import html_card, html_table
+
+
+@dataclass(frozen=True)
+class CoverageCurve:
+    """The coverage of 1, 2, 3, … representatives. The sets are nested: the set for k is the first k of ``indices``.
+
+    Attributes
+    ----------
+    indices : row numbers, ranked by their gain
+    similarity : mean similarity of the points that belong to their nearest representative, for each k
+    coverage : share of the points that belong which the first k express, for each k
+    suggested : the k that n_representatives="auto" takes
+    model : the fitted estimator of the curve; ``rethreshold(n_representatives=k)`` gives that of any k, with exchanges, so that
+        its picks need not be the first k of ``indices``
+    """
+
+    indices: IntArray
+    similarity: FloatArray
+    coverage: FloatArray
+    suggested: int
+    model: MOSAIC
+
+    def at(self, k: int) -> IntArray:
+        """The set of k representatives."""
+        if not 1 <= k <= len(self.indices):
+            fault = f"must lie between 1 and {len(self.indices)}"
+            raise InvalidInputError(fault, "Ask for a longer path.", parameter="k", value=k)
+        return self.indices[:k]
+
+    def smallest(self, coverage: float) -> int:
+        """The smallest k that covers this share."""
+        enough = np.flatnonzero(self.coverage >= coverage)
+        if not len(enough):
+            fault = f"{len(self.indices)} representatives cover {self.coverage[-1]:.3f}, not {coverage:g}"
+            raise InvalidInputError(fault, "Ask for a longer path.")
+        return int(enough[0]) + 1
+
+    def __repr__(self) -> str:
+        return (
+            f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
+            f"{self.coverage[-1]:.3f}, {self.suggested} suggested"
+        )
+
+    def _repr_html_(self) -> str:
+        k, n = self.suggested, len(self.indices)
+        shown = sorted({min(number, n) for number in (1, 2, 5, 10, 20, 50, 100, k, n)})
+        rows = [(m, percent(self.similarity[m - 1]), percent(self.coverage[m - 1])) for m in shown]
+        many = "representative covers" if k == 1 else "representatives cover"
+        title = f"Suggested: {k} {many} {percent(self.coverage[k - 1])}."
+        head = ["k", "mean similarity to the nearest", "coverage"]
+        return html_card(title, _curve(self.coverage, k), html_table(head, rows), text=[EXPLAINED])
+
+
+def _curve(coverage: FloatArray, suggested: int, width: int = 300, height: int = 140) -> str:
+    """The curve as a small picture, with a dot at the suggested number."""
+    x = np.linspace(0, width, len(coverage) + 1)
+    y = height * (1 - np.concatenate([[0.0], coverage]))
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="-6 -6 {width + 12} {height + 12}" role="img" '
+        f'aria-label="Coverage for 1 to {len(coverage)} representatives">'
+        f'<path d="M0 0V{height}H{width}" fill="none" stroke="currentColor" stroke-opacity=".25"/>'
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        f'<circle cx="{x[suggested]:.1f}" cy="{y[suggested]:.1f}" r="4.5" fill="#0b6e99" stroke="#fff"/></svg>'
+    )
+
+
+@one_thread()
+def path(
+    X: Any, *, max_representatives: int = 100, fit_params: dict[str, Any] | None = None, **settings: Any
+) -> CoverageCurve:
+    """The coverage curve of X: the representatives for every k, and the number that is suggested.
+
+    Parameters
+    ----------
+    X : as for ``MOSAIC.fit``
+    max_representatives : largest length of the curve
+    fit_params : arguments of ``MOSAIC.fit``: sample_weight, must_include, …; quotas are ignored
+    **settings : parameters of ``MOSAIC`` other than the number of representatives
+
+    Returns
+    -------
+    CoverageCurve
+
+    Notes
+    -----
+    1. One ranking serves all k, so the set for k may differ from that of ``MOSAIC(k)``, whose picks are exchanged until no
+       exchange makes the points more similar to them.
+
+    Examples
+    --------
+    >>> import mosaic
+    >>> curve = mosaic.path(mosaic.datasets.swiss_roll(300))
+    >>> len(curve.at(curve.suggested)) == curve.suggested
+    True
+    >>> bool((curve.coverage[1:] >= curve.coverage[:-1]).all())
+    True
+    """
+    for name in ("n_representatives", "coverage", "min_support"):
+        if name in settings:
+            fault = "is not for path, which shows all numbers at once"
+            raise InvalidInputError(fault, "Read it off the curve.", parameter=name, value=settings[name])
+    whole_number("max_representatives", max_representatives)
+    model = MOSAIC(**settings).fit(X, **(fit_params or {}))
+    must = len(model.selection_.material.constraints.must)
+    if must > max_representatives:
+        fault = f"names {must} rows, and `max_representatives` is {max_representatives}"
+        raise InvalidInputError(fault, "Name fewer, or raise it.", parameter="must_include")
+    rows, similarity, coverage = rank(model.selection_, max_representatives)
+    suggested = min(len(model.selection_.rows), len(rows))
+    return CoverageCurve(model.selection_.material.rows_in_data(rows), similarity, coverage, suggested, model)
+
+
+def estimate(X: Any, **settings: Any) -> Estimate:
+    """The strategy, rank and memory of ``MOSAIC(**settings).fit(X)``, and how often it reads the rows, without running it.
+
+    Parameters
+    ----------
+    X : as for ``MOSAIC.fit``
+    **settings : parameters of ``MOSAIC``
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the fit needs more than ``memory_budget``; the message has the numbers.
+
+    Examples
+    --------
+    >>> import mosaic
+    >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
+    800 points, exact (rank about ...): about ... MiB, and for the certificate ... MiB
+    """
+    model = MOSAIC(**settings)
+    data = read_data(model, X, Settings.of(model), Asked())
+    checked, read, source = data.settings, data.read, data.source
+    # The fit reads the file itself.
+    held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
+    if source is not None:
+        plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
+        proof, least = (
+            taken + memory_by_passes(plan.sample, plan.n_initial, d, promised=most) for most in (True, False)
+        )
+        if checked.mode == "paper":
+            return Estimate("sketch", source.n, plan.n_initial, least, plan.most_passes, proof, least, 1)
+        memory = taken + memory_of_sample(plan.sample, d)
+        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, least, plan.most_passes)
+    matrix, seed = read_rows(model, X if read is None else read, reset=True), seed_of(model.random_state)
+    checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
+    itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
+    if is_sampled(checked, n, d):
+        drawn = draw_in_memory(matrix, sample_size(checked, n, d), Constraints.read(n))
+        geometry, points, _ = geometry_of_sample(drawn, checked, None, seed)
+        memory = memory_of_sample(points.n, d) + 24.0 * n
+    else:
+        prepare = prepare_for(matrix, None, checked)
+        matrix = prepare(matrix)
+        points = Points.of(matrix, None, pairwise=checked.kernel == "precomputed")
+        geometry, n = geometry_of(matrix, points, checked, prepare, None, seed), points.n
+        memory = memory_of_fit(n, itemsize, d, size)
+    max_rank = rank_for(checked, n, matrix)
+    rank_expected = expected_rank(geometry.kernel, max_rank, checked.tol or CERTIFIED_GAP)
+    how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
+    if is_on_device(geometry.kernel.points):
+        fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
+        return Estimate(how, n, rank_expected, fit, 0, proof, proof)
+    fewest, most = span_of_members(n, rank_expected)
+    proof, least = (held + memory_of_proof(n, rank_expected, itemsize, d, size, members=m) for m in (most, fewest))
+    return Estimate(how, n, rank_expected, held + memory, 0, proof, least)

@@ -1,0 +1,171 @@
+"""MOSAICOutlierDetector: scores every row by the number of rows that look like it."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.xp import rows_of
+from mosaic.choosing import Settings, flag_only
+from mosaic.estimators._notebook import ShownInNotebooks
+from mosaic.estimators._reading import Asked, read_rows
+from mosaic.estimators.fit import fit_data, read_data
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import Named
+from mosaic.program.encoding import Certificate
+
+
+@computing_in_threads
+class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
+    """Outliers are rows that few others look like.
+
+    The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
+    drawn at random, the mean over four draws (see ``mosaic.choosing.outliers``). Scores and decisions are those of ``MOSAIC``
+    with the same settings. **Signs are scikit-learn's: high scores are normal, -1 is an outlier.** ``to_pyod`` gives the opposite
+    signs.
+
+    Parameters
+    ----------
+    contamination : "auto" or float in (0, 0.5], default "auto"
+        Share of outliers, if known. "auto" looks for a crowd that a valley in the distribution of the counts separates; without
+        one it flags rows that are alone, at most a twentieth of all: of clean rows about 1 % at most, with heavy tails up to 5 %.
+    min_group : float, optional
+        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers. Their score
+        is the threshold.
+    kernel, gamma, scale : the similarity, as in ``MOSAIC``
+    max_samples : int, optional
+        Rows that each of the four programs compares, 128 by default. Solving a program costs their cube, a score their square.
+    memory_budget, n_jobs, random_state, verbose : as in ``MOSAIC``
+
+    Attributes
+    ----------
+    selection_ : all findings and decisions
+    effective_count_ : effective count of every row of the data; 1 if it is alone
+    outlier_probability_ : the paper's OP of every row
+    is_outlier_ : mask of the rows below the threshold
+    offset_ : ``decision_function = score_samples − offset_``
+    threshold_rule_ : rule that gave the threshold: "valley", "alone", "contamination" or "none"
+    certificate_ : certificate of the program of all rows; the first access solves the program
+    alpha_, lam_, n_iter_ : strength of that program, and steps of its solver
+    gamma_ : bandwidth
+    column_scale_ : divisors of the columns, None if columns were taken as they are
+
+    Notes
+    -----
+    1. The paper defines its measure for points with a non-zero row of one program; the effective count extends it to all
+       points, including new ones, and thresholds apply to its log. The automatic threshold is ours
+       (``mosaic.choosing.outliers``).
+    2. A row of the data has the same score in ``fit`` and afterwards, whatever other rows it is passed with; a new row is scored
+       as if it had been added to the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mosaic import MOSAICOutlierDetector, datasets
+    >>> data = datasets.blobs_with_gross_outliers()
+    >>> detector = MOSAICOutlierDetector().fit(data.X)
+    >>> bool(((detector.predict(data.X) == -1) == data.is_outlier).all())
+    True
+    >>> detector.predict([[1000.0, 1000.0]])
+    array([-1])
+    """
+
+    def __init__(
+        self,
+        contamination: Any = "auto",
+        *,
+        min_group: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        scale: Any = "auto",
+        max_samples: int | None = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.contamination = contamination
+        self.min_group = min_group
+        self.kernel = kernel
+        self.gamma = gamma
+        self.scale = scale
+        self.max_samples = max_samples
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Compute the effective count of every row of X, and find the threshold.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
+            path of any file that ``mosaic.read`` reads; it is loaded into memory
+        y : ignored
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
+
+        Returns
+        -------
+        self
+        """
+        c = self.contamination
+        share = isinstance(c, Real) and not isinstance(c, bool) and 0 < float(c) <= 0.5
+        if not (share or (isinstance(c, str) and c == "auto")):
+            raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
+        settings = Settings.of(self, outliers="report")
+        with Narrator(self) as narrator:
+            data = read_data(self, X, settings, Asked(sample_weight=sample_weight), passes=False)
+            material = fit_data(self, data, narrator)
+            self.selection_ = selection = flag_only(material, data.settings)
+            # Without outliers in the data, only new rows that score well below all of its rows are outliers.
+            cut = selection.cut.count
+            lowest = float(np.log(material.counts).min())
+            self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
+            narrator.say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
+        self._warn()
+        return self
+
+    @property
+    def threshold_rule_(self) -> str:
+        """The rule that gave the threshold."""
+        return self._found.cut.rule
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the program of all rows; the first access solves the program."""
+        return self._found.program_certificate
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log of the effective count of each row; high is normal. It does not depend on the other rows of X."""
+        check_is_fitted(self)
+        selection = self.selection_
+        Y = selection.material.geometry.prepare(read_rows(self, X, reset=False))
+        scores = np.log(selection.material.counts_at(Y))
+        if selection.groups is not None:
+            odd = np.flatnonzero(scores < self.offset_)
+            scores[odd[selection.groups.near(rows_of(Y, odd))]] = self.offset_
+        return scores
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """``score_samples(X) − offset_``; negative for outliers."""
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> IntArray:
+        """1 for rows that belong, -1 for outliers."""
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def to_pyod(self) -> Any:
+        """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""
+        check_is_fitted(self)
+        from mosaic.estimators.adapters import PyODDetector  # imports PyOD
+
+        return PyODDetector.of(self)

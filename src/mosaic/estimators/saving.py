@@ -1,0 +1,153 @@
+"""Saved models: ``save`` writes a fitted estimator to one file, ``load`` reads it in another process, without pickle.
+
+A saved model keeps what predictions, explanations and a report need: parameters, geometry, the points in memory, small programs,
+decisions, and what was proven. It does not keep what can be computed again, such as the factor of the kernel.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mosaic import __version__
+from mosaic.arrays.codes import KnownRows
+from mosaic.arrays.scaling import Prepare
+from mosaic.choosing import (
+    Answers,
+    Constraints,
+    Decisions,
+    Geometry,
+    Material,
+    Points,
+    Selection,
+    SelectionCertificate,
+    Settings,
+    Solved,
+)
+from mosaic.choosing.changes import Changes
+from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
+from mosaic.estimators.by_passes import ByPasses, Plan
+from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.in_memory import InMemory
+from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.selector import MOSAIC
+from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
+from mosaic.kernels.precomputed import Matrix
+from mosaic.parameters import BY_NAME
+from mosaic.program.bounds import Bound, Largest, Spectrum
+from mosaic.program.encoding import Certificate, CountModel
+from mosaic.program.loop import Status
+from mosaic.rows.archive import as_fault, read_archive, write_archive
+from mosaic.rows.cells import Values
+from mosaic.rows.faults import FileFault
+from mosaic.rows.mixed import LeftOut, SomeTexts, TableEncoder
+from mosaic.rows.naming import RowNames
+from mosaic.rows.rules import Category, Moment, Number, Text
+from mosaic.rows.saved import SavedRows
+from mosaic.rows.written import Dates, Numbers
+
+#: The format that is written and read.
+FORMAT = 4
+#: Estimators that are saved, and what may be in them.
+ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
+CLASSES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        Answers, Bound, ByPasses, Category, Certificate, Changes, Constraints, CountModel, Cut, Dates, Decisions, DiffusionKernel,
+        EffectiveCount, EffectiveCounts, Geometry, InMemory, KeptGroups, SavedRows, KnownRows, Largest, LeftOut, Material, Matrix,
+        Moment, Number, Numbers, Plan, Points, Precomputed, Prepare, RowNames, Selection, SelectionCertificate, Settings,
+        Solved, SomeTexts, Spectrum, Status, TableEncoder, Text, Values, *POINT_KERNELS.values(), *BY_NAME.values(),
+    )
+}  # fmt: skip
+
+
+def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
+    """Write a fitted estimator to a file; ``mosaic.load`` reads it.
+
+    Parameters
+    ----------
+    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
+    path : of the file, by custom ending in .mosaic
+    table : table of the fitted rows, from ``mosaic.read``: names of rows and cells of picks and outliers are kept
+    force : replace what is there
+    """
+    name = type(model).__name__
+    if ESTIMATORS.get(name) is not type(model):
+        raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
+    parameters = model.get_params(deep=False)
+    if callable(parameters["kernel"]):
+        raise InvalidInputError(
+            "is a function, and a saved model holds no code",
+            f"Use one of {', '.join(map(repr, POINT_KERNELS))}, or compute the similarities and use 'precomputed'.",
+            parameter="kernel",
+            value=parameters["kernel"],
+        )
+    if not isinstance(parameters["random_state"], (int, np.integer)):  # a generator; its draw is known
+        parameters["random_state"] = model.selection_.material.seed
+    fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and not key.startswith("_")}
+    if table is not None:
+        fitted["kept_rows_"] = SavedRows.of(table, model.selection_)
+    header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
+    try:
+        write_archive(path, {**header, "parameters": parameters, "fitted": fitted}, CLASSES, force=force)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, MosaicError):
+            raise
+        raise InvalidInputError(
+            f"the model cannot be saved: {error}", "Fit it with parameters of these types."
+        ) from error
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a fitted estimator that ``save`` wrote. It answers as it did before, bit for bit on the same machine.
+
+    Reading runs no code of the file.
+
+    Parameters
+    ----------
+    path : of the file
+
+    Returns
+    -------
+    MOSAIC, MOSAICSampler or MOSAICOutlierDetector
+
+    Raises
+    ------
+    mosaic.InvalidInputError
+        if the file is damaged, no saved model, or written by a newer version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import mosaic
+    >>> X = mosaic.datasets.swiss_roll(300)
+    >>> model = mosaic.MOSAIC(10).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "roll.mosaic"))
+    ...     again = mosaic.load(Path(folder, "roll.mosaic"))
+    >>> bool((again.predict(X) == model.labels_).all())
+    True
+    """
+    target = Path(path)
+    content = read_archive(target, CLASSES)
+    with as_fault(target):
+        if content["format"] > FORMAT:
+            raise FileFault(
+                target,
+                f"was written by a newer version of MOSAIC ({content['mosaic']}); this one is {__version__}",
+                "Upgrade: pip install -U mosaic-select",
+            )
+        kind, fitted = ESTIMATORS[content["estimator"]], content["fitted"]
+        if not isinstance(fitted["selection_"], Selection):
+            raise TypeError("it holds no selection")
+        model = kind(**content["parameters"])
+        for name, value in fitted.items():
+            if not name.endswith("_") or name.startswith("_") or hasattr(kind, name):
+                raise ValueError(f"{name} is no attribute of a fitted model")
+            setattr(model, name, value)
+    return model

@@ -1,0 +1,413 @@
+"""MOSAIC and its sampler: from data to representatives and outliers, with a certificate."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from mosaic._frames import n_rows, take_rows
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
+from mosaic.arrays.passes import TakeRows
+from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
+from mosaic.choosing import SelectionCertificate, Settings, choose
+from mosaic.estimators._notebook import ShownInNotebooks
+from mosaic.estimators._reading import Asked
+from mosaic.estimators.asking import ask, with_cells
+from mosaic.estimators.fit import fit_data, read_data
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.exceptions import InvalidInputError
+from mosaic.parameters import Named
+from mosaic.rows import is_source, open_source
+
+#: Parameters that ``rethreshold`` takes.
+THRESHOLDS = (
+    "n_representatives", "coverage", "min_support", "outliers", "contamination", "min_group", "tol",
+    "algorithm__diversity", "algorithm__op_threshold",
+)  # fmt: skip
+
+
+@computing_in_threads
+class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, BaseEstimator):
+    """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
+
+    def __init__(
+        self,
+        n_representatives: Any = "auto",
+        *,
+        coverage: float | None = None,
+        min_support: float | None = None,
+        kernel: Any = "rbf",
+        gamma: Any = "auto",
+        scale: Any = "auto",
+        outliers: str = "reject",
+        contamination: Any = "auto",
+        min_group: float | None = None,
+        algorithm: Any = None,
+        tol: float | None = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: bool | int = False,
+    ):
+        self.n_representatives = n_representatives
+        self.coverage = coverage
+        self.min_support = min_support
+        self.kernel = kernel
+        self.gamma = gamma
+        self.scale = scale
+        self.outliers = outliers
+        self.contamination = contamination
+        self.min_group = min_group
+        self.algorithm = algorithm
+        self.tol = tol
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = None,
+        quotas: Any = None,
+        must_include: ArrayLike | None = None,
+        exclude: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+        start: Any = None,
+    ) -> Self:
+        """Find the representatives and the outliers of X.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, memory map or data frame, points × features; similarities if ``kernel="precomputed"``. Or the
+            path of any file that ``mosaic.read`` reads. Or data that stays where it is: Zarr array, HDF5 data set,
+            AnnData, Dask array or data frame, Ray data set. What does not fit into memory is read once, from first to last row
+        y : ignored
+        sample_weight : how often each point counts; whole numbers mean repetitions, 0 means absent. Or the name of a column
+        groups : a label for every row, or the name of a column of labels
+        quotas : "proportional" (the default, if groups are given), "equal", or a dict from label to number or share
+        must_include : rows that are chosen in any case; they count towards the number, and are never outliers
+        exclude : rows that are not chosen, but are still to be represented
+        candidates : the only rows that may be chosen
+        start : a fitted MOSAIC, whose picks stay unless others are clearly better; or the rows of earlier picks. X holds the rows
+            of the earlier fit and new ones; ``explain()`` says what changed
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        1. Rows are given by number, or by name where they have names: a whole number is always a row number, text is always a
+           name. Names come from the index of a data frame or from a column of ids; ``row_names_`` has them.
+        2. Columns of groups and weights that are given by name are not compared. To compare rows by them too, give their values.
+        3. The picks of an earlier model are found by name where both fits have names, else by value.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from mosaic import MOSAIC, datasets
+        >>> x, y = datasets.blobs_with_gross_outliers().X.T
+        >>> frame = pl.DataFrame({"id": [f"C{i}" for i in range(len(x))], "x": x, "y": y, "shop": ["a", "b"] * (len(x) // 2)})
+        >>> model = MOSAIC(10).fit(frame, groups="shop", quotas="equal", must_include=["C17"], exclude=["C3"])
+        >>> model.select(frame)["id"][0], model.explain("C17").status
+        ('C17', 'representative')
+        """
+        settings = Settings.of(self)
+        rows = {"must_include": must_include, "exclude": exclude, "candidates": candidates}
+        if settings.mode == "paper" and any(value is not None for value in (groups, start, *rows.values())):
+            fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
+            raise InvalidInputError(fault, "Leave `algorithm` at None.")
+        with Narrator(self) as narrator:
+            data = read_data(self, X, settings, Asked(groups, sample_weight))
+            material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
+            narrator.say("choosing")
+            self.selection_ = selection = choose(material, data.settings)
+            file = None if data.source is None or data.read is None else data.read.file
+            if file is not None:
+                odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
+                self.table_ = with_cells(self.table_, file, np.append(selection.rows, odd))
+            many = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
+            narrator.say("done", many, 1.0)
+        self._warn()
+        return self
+
+    @property
+    def representative_indices_(self) -> IntArray:
+        """Row numbers of the representatives, ranked."""
+        return self._given(self._found.rows)
+
+    @property
+    def n_representatives_(self) -> int:
+        """Number of representatives."""
+        return len(self._found.rows)
+
+    @property
+    def labels_(self) -> IntArray:
+        """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
+        return self._given(self._found.answers.labels)
+
+    @property
+    def representation_error_(self) -> FloatArray:
+        """Share of each row that the representatives cannot express."""
+        return self._given(self._found.answers.representation_error)
+
+    @property
+    def outlier_threshold_(self) -> float:
+        """Effective count below which rows are outliers."""
+        return self._found.cut.count
+
+    @property
+    def coverage_(self) -> float:
+        """Share of the rows that belong which the representatives express."""
+        return self._found.coverage
+
+    @property
+    def influence_(self) -> FloatArray:
+        """Norm of each row's row in the encoding; the first access solves the program."""
+        return self._given(self._found.influence)
+
+    @property
+    def certificate_(self) -> SelectionCertificate:
+        """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
+
+        The first access solves the program; of rows that are not in memory, by passes over them (the paper's Algorithm 3).
+        """
+        return self._found.certificate
+
+    def rethreshold(self, **changes: Any) -> Self:
+        """Choose again with other thresholds, without reading the data again.
+
+        Parameters
+        ----------
+        **changes : new values of n_representatives, coverage, min_support, outliers, contamination, min_group, tol;
+            of the paper's algorithm, algorithm__diversity and algorithm__op_threshold
+
+        Returns
+        -------
+        A new estimator with these parameters; this one does not change. Both share what was computed from the data.
+
+        Notes
+        -----
+        1. The answer is that of a fresh fit with them; for the paper's algorithm ``tol`` refines the certificate only.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> model = MOSAIC(10).fit(datasets.swiss_roll(300))
+        >>> few = model.rethreshold(n_representatives=5, outliers="keep")
+        >>> len(few.representative_indices_), len(model.representative_indices_)
+        (5, 10)
+        """
+        check_is_fitted(self)
+        for name in changes:
+            if name not in THRESHOLDS:
+                remedy = f"rethreshold takes {', '.join(THRESHOLDS)}."
+                raise InvalidInputError("cannot change without a new fit", remedy, parameter=name)
+        if {"coverage", "min_support", "n_representatives"} & set(changes):
+            reset = {"coverage": None, "min_support": None, "n_representatives": "auto"}
+            changes = {**reset, **changes}
+        other = copy(self)
+        other.algorithm = copy(self.algorithm)
+        other.set_params(**changes)
+        last, new = self.selection_, Settings.of(other)
+        names = [name.removeprefix("algorithm__") for name in THRESHOLDS]
+        other.selection_ = choose(last.material, replace(last.settings, **{name: getattr(new, name) for name in names}))
+        other._warn()
+        return other
+
+    def select(self, X: Any) -> Any:
+        """The rows of X that represent it, ranked, in the type of X: ids, index and columns are kept.
+
+        Parameters
+        ----------
+        X : the data of ``fit``, or anything else with one item for each of its rows (texts, file names, images)
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> X = datasets.swiss_roll(300)
+        >>> MOSAIC(10).fit(X).select(X).shape
+        (10, 3)
+        """
+        check_is_fitted(self)
+        n = self.selection_.material.n_rows
+        source = open_source(X, self.n_jobs) if is_source(X) else None
+        given = n_rows(X) if source is None else source.n
+        if given != n:
+            raise InvalidInputError(f"must have the {n} rows of fit, in their order; it has {given}", parameter="X")
+        if source is None:
+            return rows_of(X, self._found.rows) if is_on_device(X) else take_rows(X, self._found.rows)
+        numbers, back = np.unique(self._found.rows, return_inverse=True)
+        return source.run(TakeRows(numbers))["rows"][back]  # for a table, its columns of numbers
+
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """A mask of the representatives, or their row numbers in ascending order."""
+        check_is_fitted(self)
+        mask = np.zeros(self.selection_.material.n_rows, dtype=bool)
+        mask[self._found.rows] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    def fit_resample(self, X: Any, y: Any = None, **fit_params: Any) -> tuple[Any, Any]:
+        """Fit, and return the representatives of X with their y, as samplers do; ``sample_indices_`` holds their row numbers.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from mosaic import MOSAIC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X_few, y_few = MOSAIC(15).fit_resample(X, y)
+        >>> X_few.shape, y_few.shape
+        ((15, 4), (15,))
+        """
+        self.fit(X, y, **fit_params)
+        self.sample_indices_ = self._found.rows
+        return self.select(X), None if y is None else take_rows(y, self.sample_indices_)
+
+
+@computing_in_threads
+class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives):
+    """Representatives that stand for the data, free of outliers, with a certificate of how good they are.
+
+    One similarity between rows decides everything. Rows that few others look like, by the counts of small convex programs
+    on random parts of the data, are outliers. Of the others, k are chosen so that every row is as similar as possible to the
+    nearest of them. The first access to ``certificate_`` solves a program of all rows and proves how far the choice can be from
+    the best.
+
+    Parameters
+    ----------
+    n_representatives : int, float or "auto", default "auto"
+        How many: a number, a share of the points, or "auto": one for each clear cluster, else √(n/2).
+    coverage : float, optional
+        Instead of a number: choose as many as needed to explain this share of the points that belong.
+    min_support : float, optional
+        Instead of a number: choose as many as possible such that each is the nearest one of at least this number of points.
+    kernel : str, Polynomial, Diffusion or function of two sets of points, default "rbf"
+        "precomputed" if X is the matrix of similarities, "cosine" if only directions count; ``mosaic.kernels.KERNELS`` lists all
+        names. Kernels with settings are objects: ``Polynomial(degree=2)``, ``Diffusion(n_neighbors=20)``.
+    gamma : "auto", "scale", "median", EffectiveCount or float, default "auto"
+        Bandwidth. "auto": a point in a denser place than three quarters of all points resembles a fifth of them. It does not
+        depend on the number of representatives, so that numbers of different fits can be compared.
+    scale : "auto", True or False, default "auto"
+        Whether columns are divided by their spread (the interquartile range; for sparse data the deviation). "auto" does so if
+        kernel and bandwidth are left to the library and a few columns would otherwise dominate all distances, as when units
+        differ. It also recognises word counts and embeddings, and divides their rows by their length; ``explain()`` says so.
+    outliers : "reject", "keep" or "report", default "reject"
+        Never choose outliers, do not look for them, or mark them and choose as if they were not marked.
+    contamination : "auto" or float, default "auto"
+        Share of outliers, if known; otherwise low effective counts and far neighbours decide (``mosaic.choosing.outliers``): of
+        clean rows about 1 % at most are rejected, more if tails are heavy; rejecting more than 5 % gives a warning.
+    min_group : float, optional
+        At least this many outliers that are one another's nearest neighbours form a rare kind and are not outliers.
+    algorithm : None, Paper, Sketch, "paper" or "sketch", default None
+        ``Paper(alpha=…)`` is the paper's Algorithm 1 as written. ``Sketch(n_initial=…)`` goes over the rows in passes, as is done
+        by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
+        for their default settings.
+    tol : float, optional
+        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        0.001 for ``influence_`` and for the program of the paper's algorithm.
+    memory_budget : float or str, optional
+        Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
+        container counted. The rank is limited accordingly; a fit that needs more raises an error with the numbers.
+    n_jobs : int, optional
+        Threads, -1 for all cores; the answer does not depend on their number. By default as many as the linear algebra library
+        would use, and one for passes over files.
+    random_state : int, generator or None, default 0
+        Equal seeds give equal answers, whatever the order of the rows.
+    verbose : bool, default False
+        Report the progress of the fit on stderr.
+
+    Attributes
+    ----------
+    selection_ : all findings and decisions, a ``mosaic.Selection``; the other attributes read it
+    representative_indices_ : row numbers, ranked: the first m of them are a good choice of m
+    n_representatives_ : number of representatives
+    row_names_ : names of the rows, None where they have none
+    effective_count_ : number of rows that look like each row, among 128 drawn at random, the mean over four draws; 1 if alone
+    outlier_probability_ : the paper's OP, (n − count) / (n − 1), with n the number of rows that a row was compared with
+    is_outlier_ : mask of the rows that are outliers
+    outlier_threshold_ : effective count below which rows are outliers
+    labels_ : representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers
+    representation_error_ : share of each row that the representatives cannot express
+    coverage_ : share of the rows that belong which the representatives express
+    certificate_ : what is proven, as numbers and as a sentence
+    influence_ : norm of each row's row in the encoding
+    n_iter_, alpha_, lam_ : steps of the solver, strength of the program
+    gamma_ : bandwidth
+    column_scale_ : divisors of the columns, None if columns were taken as they are
+
+    Notes
+    -----
+    1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
+    2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
+       is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
+    3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
+       that belong more similar to their nearest pick, then ranked by their gain.
+       So the set for m need not be part of the set for k > m. If no number is given ("auto", coverage,
+       min_support), nothing is exchanged; ``mosaic.path`` has nested sets.
+    4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
+       rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
+       on a seed, their order, or where they are; 10 000 of its points are to be covered.
+    5. The program of all rows that ``influence_``, ``alpha_``, ``lam_`` and ``n_iter_`` tell of is solved once, on first access
+       to one of them; ``algorithm="paper"``, which chooses by it, solves it in ``fit``. ``certificate_`` solves one of its own,
+       at the strength for k.
+    6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
+       ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> data = datasets.blobs_with_gross_outliers()
+    >>> model = MOSAIC(n_representatives=20).fit(data.X)
+    >>> len(model.representative_indices_), int(data.is_outlier[model.representative_indices_].sum())
+    (20, 0)
+    >>> bool((model.is_outlier_ == data.is_outlier).all())
+    True
+    >>> print(model.explain(int(model.representative_indices_[0])))  # doctest: +ELLIPSIS
+    Row ...: chosen as number 1 of 20: it stands for ... rows; more typical than ... % of the rows; most similar: row ...
+    """
+
+    def predict(self, X: Any) -> IntArray:
+        """The representative of each point, as its place in ``representative_indices_``; -1 for outliers.
+
+        The answer for a point depends on the point alone, not on the other rows of X. Files and collections that ``fit`` reads in
+        passes are also read in passes here.
+        """
+        return as_user_array(X, self._ask(X, "labels_at"))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Similarities to the representatives, points × representatives, in the order of their rank."""
+        return as_user_array(X, self._ask(X, "similarities_at"))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log of the effective count of each point: how many points of the data look like it. Low values are unusual."""
+        return as_user_array(X, self._ask(X, "log_counts_at"))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Share of X that the representatives explain, between 0 and 1; for choosing settings on held-out data."""
+        explained, total = self._ask(X, "explained_at").sum(axis=0)
+        return float(explained / total)
+
+    def _ask(self, X: Any, question: str) -> Any:
+        """The answers of a method of the selection for the rows of X."""
+        check_is_fitted(self)
+        return ask(self, X, question)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_representatives_

@@ -1,0 +1,445 @@
+"""The facts of a fit: picks, outliers, certificate, curve, map and decisions, which terminal, JSON, page and figures render."""
+
+from __future__ import annotations
+
+import math
+import platform
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+
+from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.threads import one_thread
+from mosaic.choosing import (
+    Decisions,
+    Explanation,
+    RowLabels,
+    Selection,
+    columns_of,
+    counted,
+    curve_settings,
+    explain_rows,
+    percent,
+    suggested_number,
+)
+from mosaic.facts.map import Plane, framed, plane_of, plane_of_neighbours, thinned
+from mosaic.facts.ranks import NO_RANKING, Changes, CountBins, Ranking, RowsInMemory, changes_of
+from mosaic.text import jsonable
+
+#: Largest number of listed outliers, and of points on the map.
+MOST_OUTLIERS, MOST_POINTS = 50, 20_000
+NOT_COMPUTED = "The certificate has not been computed."
+NOT_POSSIBLE = "There is no certificate: the model was saved or copied without the rows that the proof needs."
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Rows that few others look like, and the distribution of the counts that separates them from the others."""
+
+    n: Annotated[int, 0, "number of outliers"]
+    rule: Annotated[str, "how the threshold was found: valley, alone, contamination, threshold or none"]
+    threshold: Annotated[float | None, "effective count below which rows are outliers"]
+    lowest: Annotated[tuple[Explanation, ...], "at most 50, lowest effective count first"]
+    edges: Annotated[list[float], "edges of a histogram of the effective counts; the threshold is one of them"]
+    belonging: Annotated[list[int], "number of rows in each bin that belong"]
+    outlying: Annotated[list[int], "number of rows in each bin that are outliers"]
+    protected: Annotated[int, 0, "rows below the threshold that are kept because they form a group"]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The certificate in numbers; null if they were not asked for or cannot be proven."""
+
+    sentence: Annotated[str, "the certificate in words"]
+    gap: Annotated[float | None, "relative duality gap of the program"] = None
+    kernel_error: Annotated[float | None, "share of the kernel that the factor misses"] = None
+    rank: Annotated[int | None, 0, "columns of the factor"] = None
+    error: Annotated[float | None, "unexplained part that the picks leave, by least squares with this ridge"] = None
+    bound: Annotated[float | None, "lower bound of the error of every set of as many rows, at this ridge"] = None
+    excess: Annotated[float | None, "error / bound − 1: largest possible distance from the best set"] = None
+    ridge: Annotated[float | None, "ridge of least squares: the mean similarity of a row to itself"] = None
+    total: Annotated[float | None, "total to be explained, of which errors and bounds are parts"] = None
+    error_without_ridge: Annotated[float | None, "error of the picks without a ridge"] = None
+    bound_without_ridge: Annotated[float | None, "lower bound of the error of every set of as many, without ridge"] = (
+        None
+    )
+
+    @classmethod
+    def of(cls, proven: Any) -> Proof:
+        """Of a certificate of a selection, or of a program."""
+        names = [name for name in cls.__dataclass_fields__ if name != "sentence"]
+        values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in names}
+        chosen = values["excess"] is not None
+        sentence = str(proven) if chosen else f"The program behind this is {getattr(proven, 'encoding', proven)}."
+        return cls(sentence, **values | {"rank": int(proven.rank)})
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Similarity and coverage of the first 1, 2, 3, … of a ranking, which begins with the representatives.
+
+    It is that of a cover by as many as there are representatives.
+    """
+
+    row: Annotated[list[int], "the row that is added at each k"]
+    similarity: Annotated[list[float], "mean similarity of points to their nearest representative, without outliers"]
+    coverage: Annotated[list[float], "share of the points, without outliers, that the first k express"]
+    suggested: Annotated[int | None, 1, "the choice of n_representatives='auto'; null in paper mode"]
+
+
+@dataclass(frozen=True)
+class Map:
+    """Distinct points in the plane, one entry of each list for each that is shown."""
+
+    method: Annotated[str, "features as they are, or principal axes of the features or of the similarity"]
+    axes: Annotated[list[str], "names of the two coordinates"]
+    row: Annotated[IntArray, "row of each point, the first of equal ones"]
+    x: FloatArray
+    y: FloatArray
+    status: Annotated[list[str], "representative, outlier, represented or belongs"]
+    label: Annotated[IntArray, "rank of the representative of each point, from 0; -1 without one"]
+    effective_count: Annotated[FloatArray, "number of rows that look like each point"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the answer was found."""
+
+    parameters: Annotated[dict[str, Any], "parameters of the estimator, by name"]
+    gamma: Annotated[float | None, "bandwidth"]
+    constraints: Annotated[dict[str, Any] | None, "rows that must be chosen, number of those that must not, quotas"]
+    versions: Annotated[dict[str, str], "versions of the library and of the packages that affect the numbers"]
+
+
+class Facts:
+    """All facts of a fit that a reader needs: ``fitted.facts_``. A part is computed when it is first read, and then kept.
+
+    Attributes
+    ----------
+    picks : explanations of the representatives, by rank; empty for a detector
+    outliers : outliers with their explanations, threshold, and the distribution of counts
+    certificate : what is proven; reading it solves one more program
+    curve : coverage of 1, 2, 3, … representatives; None for a detector
+    map : the data in the plane
+    decisions : what was decided about the data, in sentences
+    settings : parameters, constraints and versions, to repeat the fit
+    sentence, title : the result in one sentence, and in one line
+
+    Notes
+    -----
+    1. For kernels that compare distances (rbf, laplacian, diffusion) the map shows two features as they are, and more features
+       by two principal axes. For other kernels it shows the principal axes of the kernel's own space.
+    2. After a fit by passes the facts are about the rows in memory, and numbers of rows are scaled up from them.
+
+    Examples
+    --------
+    >>> import json
+    >>> from mosaic import MOSAIC, datasets
+    >>> facts = MOSAIC(20).fit(datasets.blobs_with_gross_outliers().X).facts_
+    >>> facts.title
+    '20 representatives of 400 points, 8 outliers'
+    >>> len(facts.picks), facts.map.method, facts.outliers.rule
+    (20, 'features', 'alone')
+    >>> json.loads(json.dumps(facts.to_dict()))["outliers"]["n"]
+    8
+    """
+
+    def __init__(self, model: Any, file: Any = None, *, outliers_only: bool = False):
+        #: The fitted estimator, and the open table of its rows, which numbers and names them.
+        self.model, self.file = model, file
+        self.selection: Selection = model.selection_
+        #: Whether there are no representatives, as in a detector.
+        self.detects = outliers_only or not len(self.selection.rows)
+
+    @property
+    def n_rows(self) -> int:
+        return self.selection.n_rows
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        names = getattr(self.model, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    @property
+    def scaled(self) -> bool:
+        """Whether numbers of rows are scaled up from a sample."""
+        return self.selection.is_sampled
+
+    @property
+    def decisions(self) -> Decisions:
+        return self.selection.decisions
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the points, without outliers, that the representatives express."""
+        return None if self.detects else finite(self.selection.coverage)
+
+    @cached_property
+    def labels(self) -> RowLabels:
+        return RowLabels(self.selection, self.file)
+
+    @cached_property
+    def columns(self) -> Any:
+        """Columns that reasons name; None where they have no names."""
+        return columns_of(self.selection, self.model.table_, self.feature_names)
+
+    @cached_property
+    @one_thread()
+    def picks(self) -> tuple[Explanation, ...]:
+        rows = [] if self.detects else self.selection.rows.tolist()
+        return tuple(explain_rows(self.selection, rows, self.columns, self.labels))
+
+    @cached_property
+    @one_thread()
+    def outliers(self) -> Outliers:
+        selection, bins = self.selection, self.bins
+        odd = np.flatnonzero(selection.outlier_rows)
+        odd = odd[np.argsort(selection.counts_of_rows[odd], kind="stable")[:MOST_OUTLIERS]]
+        rows = selection.material.rows_in_data(odd).tolist()
+        sides = (np.rint(bins.sums(self.rows.copies * side)) for side in (~selection.is_outlier, selection.is_outlier))
+        belonging, outlying = (side.astype(int).tolist() for side in sides)
+        return Outliers(
+            selection.n_outliers,
+            selection.cut.rule,
+            float(selection.cut.count) if selection.cut.count > 0 else None,
+            tuple(explain_rows(selection, rows, self.columns, self.labels)),
+            bins.edges.tolist(),
+            belonging,
+            outlying,
+            0 if selection.protected is None else int(selection.protected.sum()),
+        )
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the certificate is known, so that reading it solves no program."""
+        return self.selection.is_solved if self.detects else self.selection.is_proven
+
+    @cached_property
+    def certificate(self) -> Proof:
+        selection = self.selection
+        if self.detects:
+            return Proof.of(selection.program_certificate)
+        return Proof.of(selection.certificate) if selection.can_be_proven else Proof(NOT_POSSIBLE)
+
+    @property
+    def known_certificate(self) -> Proof:
+        """The certificate if it is known; reading this solves no program."""
+        return self.certificate if self.is_proven else Proof(NOT_COMPUTED)
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        if self.detects:
+            return None
+        rows = [self.labels.number(int(row)) for row in self.selection.material.rows_in_data(self.ranking.members)]
+        return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
+
+    @cached_property
+    @one_thread()
+    def map(self) -> Map:
+        selection, shown = self.selection, self.shown
+        status = np.where(selection.is_outlier[shown], "outlier", "belongs" if self.detects else "represented")
+        status = status.astype(object)
+        if not self.detects:
+            status[np.isin(shown, selection.chosen)] = "representative"
+        plane, rows = self.plane, self.row_of_point[shown]
+        if self.file is not None:
+            rows = np.asarray(self.file.numbers(rows))
+        counts = np.asarray(selection.material.counts)[shown]
+        x, y = plane.points.T
+        return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
+
+    @property
+    def settings(self) -> Settings:
+        constraints, material = None, self.selection.material
+        if not self.detects:
+            given = material.constraints
+            constraints = {
+                "must_include": material.rows_in_data(given.must).tolist(),
+                "n_not_allowed": int((~given.allowed).sum()),
+                "quotas": jsonable(given.quotas),
+            }
+        parameters = jsonable(self.model.get_params(deep=False))
+        return Settings(parameters, finite(self.model.gamma_), constraints, versions())
+
+    # ---------------------------------------------------------------------------------------- what the page shows, too
+
+    @cached_property
+    def rows(self) -> RowsInMemory:
+        return RowsInMemory(self.selection)
+
+    @cached_property
+    def bins(self) -> CountBins:
+        return CountBins.of_selection(self.selection)
+
+    @cached_property
+    def suggested(self) -> int | None:
+        """The choice of n_representatives="auto"; None in paper mode."""
+        selection = self.selection
+        if selection.settings.mode == "paper":
+            return None
+        return suggested_number(replace(selection, settings=curve_settings(selection.settings)))
+
+    @cached_property
+    @one_thread()
+    def ranking(self) -> Ranking:
+        return NO_RANKING if self.detects else Ranking.of_selection(self.selection, self.rows, self.suggested or 0)
+
+    @cached_property
+    def row_of_point(self) -> IntArray:
+        """For each point, the row of the data that names it: the ranked one, or the first."""
+        material = self.selection.material
+        rows = material.rows_in_data(material.points.first).copy()
+        rows[self.ranking.points] = material.rows_in_data(self.ranking.members)
+        return rows
+
+    @cached_property
+    def shown(self) -> IntArray:
+        """Points on the map: the ranked ones, those with the lowest counts, and others drawn at random."""
+        material = self.selection.material
+        counts, everybody = np.asarray(material.counts), np.arange(len(material.counts))
+        if len(everybody) <= MOST_POINTS:
+            return everybody
+        return thinned(self.ranking.points, everybody, counts, MOST_POINTS, np.random.default_rng(material.seed))
+
+    @cached_property
+    def plane(self) -> Plane:
+        """Coordinates of the points on the map; numbers that a table became are no columns."""
+        names = self.feature_names if self.model.table_ is None else None
+        belongs = ~self.selection.is_outlier[self.shown]
+        return plane_of(self.selection, self.shown, belongs, names, np.random.default_rng(self.selection.material.seed))
+
+    @cached_property
+    @one_thread()
+    def neighbours(self) -> Plane:
+        """The points on the map, moved so that those that are similar lie together."""
+        selection, shown = self.selection, self.shown
+        start = framed(self.plane.points, ~selection.is_outlier[shown]).shares
+        first = np.flatnonzero(np.isin(shown, self.ranking.points))
+        rng = np.random.default_rng(selection.material.seed)
+        return plane_of_neighbours(selection.kernel, shown, first, start, rng)
+
+    @cached_property
+    @one_thread()
+    def changes(self) -> Changes:
+        selection = self.selection
+        aside = selection.is_outlier & (selection.settings.outliers == "reject")
+        k = 0 if self.detects else len(selection.rows)
+        return changes_of(selection.kernel, self.ranking.points, self.rows.copies, self.shown, k, aside)
+
+    # ------------------------------------------------------------------------------------------------------------- texts
+
+    @property
+    def title(self) -> str:
+        """The result in one line: ``20 representatives of 400 points, 8 outliers``."""
+        points, n = counted(self.n_rows, "point"), self.selection.n_outliers
+        outliers = counted(n, "outlier") if n else "no outliers"
+        if self.detects:
+            return f"{outliers[0].upper()}{outliers[1:]} among {points}"
+        return f"{counted(len(self.selection.rows), 'representative')} of {points}, {outliers}"
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence: how much is covered, how many are outliers, and the bound if it is known.
+
+        Examples
+        --------
+        >>> from mosaic import MOSAIC, datasets
+        >>> MOSAIC(5).fit(datasets.blobs_with_gross_outliers().X).facts_.sentence
+        '5 representatives cover 72.2 % of 400 points; 8 outliers set aside.'
+        """
+        if self.detects:
+            return f"{self.title}."
+        excess = self.certificate.excess if self.is_proven else None
+        templates = headline(self.n_rows, self.selection.settings.outliers, scaled=self.scaled)
+        k, n = len(self.selection.rows), self.selection.n_outliers
+        return sentence(templates, k, self.coverage or 0.0, n, excess).replace("**", "")
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.known_certificate.sentence}" if self.is_proven else self.sentence
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as dicts and lists of plain values, for ``json.dumps``; the certificate is computed."""
+        parts = ("picks", "outliers", "certificate", "curve", "map", "settings")
+        found: dict[str, Any] = {"certificate": self.certificate, "sentence": self.sentence, "coverage": self.coverage}
+        found["decisions"] = list(self.decisions)
+        for name in parts:
+            part = getattr(self, name)
+            found[name] = [asdict(one) for one in part] if name == "picks" else part and asdict(part)
+        return jsonable(found)  # type: ignore[no-any-return]
+
+
+def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
+    """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
+
+    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
+
+    Parameters
+    ----------
+    n_points : rows of the data
+    outliers : treatment of outliers: "reject", "report", or "keep", which does not detect any
+    scaled : whether numbers of outliers are estimates
+    picks : whether there are representatives
+    """
+    points, about = counted(n_points, "point"), "about " if scaled else ""
+    if not picks:
+        many = f"**{about.capitalize()}{{n}} outliers** among {points}"
+        found = [f"**No outliers** among {points}", many.replace("{n} outliers", "1 outlier"), many]
+        return {"covering": [""] * 3, "chosen": [""] * 3, "outliers": found, "proven": [""] * 3}
+    done = "set aside" if outliers == "reject" else "reported"
+    found = ["; **no outliers**", f"; **{about}1 outlier** {done}", f"; **{about}{{n}} outliers** {done}"]
+    best = "; provably at most **{excess}** more unexplained than by the best {k}"
+    covering = f"**{{k}} representatives** cover **{{share}}** of {points}"
+    one = f"**1 representative** covers **{{share}}** of {points}"
+    chosen = f"**{{k}} representatives** of {points}"
+    return {
+        "covering": [covering, one, covering],
+        "chosen": [chosen, f"**1 representative** of {points}", chosen],
+        "outliers": [""] * 3 if outliers == "keep" else found,
+        "proven": [best, best.replace("{k}", "one"), best],
+    }
+
+
+def sentence(templates: dict[str, list[str]], k: int, share: float, n_outliers: int, excess: float | None) -> str:
+    """The whole sentence from its templates."""
+    told = excess_text(excess)
+    text = templates["covering"][min(k, 2)] + templates["outliers"][min(n_outliers, 2)]
+    text += "." if told is None else f"{templates['proven'][min(k, 2)]}."
+    return text.format(k=f"{k:,}", share=share_text(share), n=f"{n_outliers:,}", excess=told)
+
+
+def share_text(share: float) -> str:
+    """A share in percent with one digit after the point; a share below 1 never reads as 100 %.
+
+    Examples
+    --------
+    >>> share_text(0.7222), share_text(0.99999), share_text(1.0), share_text(0.0)
+    ('72.2 %', '99.9 %', '100 %', '0 %')
+    """
+    if share >= 1 or share <= 0:
+        return "100 %" if share >= 1 else "0 %"
+    return f"{min(100 * share, 99.9):.1f} %"
+
+
+def excess_text(excess: float | None) -> str | None:
+    """The proven excess in percent; None above 100 %, which says too little to be mentioned."""
+    return None if excess is None or excess > 1 else percent(excess)
+
+
+def finite(value: Any) -> float | None:
+    """A float, or None for NaN and infinity, which do not exist in JSON."""
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def versions() -> dict[str, str]:
+    """Versions of the library, of Python, and of the packages that affect the numbers."""
+    import scipy
+    import sklearn
+
+    import mosaic  # here, because mosaic may still be importing this module
+
+    modules = (mosaic, np, scipy, sklearn)
+    return {module.__name__: str(module.__version__) for module in modules} | {"python": platform.python_version()}

@@ -1,0 +1,220 @@
+"""The ranking behind a choice: the representatives in order, the rows that would come next, and the rows of each; bins of counts.
+
+Along a ranking the representative of a point changes only when a nearer one is added, and then to that one. So the few ranks
+at which it changes determine the representative of the point at every k: the last of them below k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from mosaic.choosing import Selection, rank, without_rounding
+from mosaic.kernels import Kernel
+from mosaic.metrics import unexplained_along
+
+#: Least number of ranks, and most ranks beyond the representatives. In between, it is twice their number.
+FEWEST_RANKS, MOST_EXTRA_RANKS = 20, 100
+#: Number of members listed for each rank.
+MEMBERS_PER_RANK = 6
+#: Multiplications up to which coverage is computed from all points for every k, and not from a sample.
+MOST_MULTIPLICATIONS = 4 * 10**9
+#: Bins of the histogram, which are also the steps of the threshold.
+COUNT_BINS = 120
+
+
+class RowsInMemory:
+    """Rows in memory and their distinct points: all, or the sample of a fit by passes; those without weight are left out.
+
+    Attributes
+    ----------
+    members : rows in memory that have a weight
+    point_of : number of the point of each member
+    weight_of : number of rows of the data that each member stands for: one, or more in a sample
+    copies : number of rows of the data that each point stands for
+    n, n_without_weight : rows of the data with and without a weight
+    most_exact_ranks : number of ranks up to which coverage is computed from all points for every k
+    """
+
+    def __init__(self, selection: Selection):
+        group, weights = selection.material.points.group, selection.material.points.weights
+        self.members: IntArray = np.flatnonzero(group >= 0)
+        self.point_of: IntArray = group[self.members]
+        self.weight_of: FloatArray = np.ones(len(self.members))
+        if selection.is_sampled:
+            self.weight_of = weights[self.point_of] / np.bincount(self.point_of)[self.point_of]
+        self.copies: FloatArray = np.asarray(np.bincount(self.point_of, self.weight_of, len(weights)), np.float64)
+        self.n = selection.n_rows if selection.is_sampled else len(self.members)
+        self.n_without_weight = 0 if selection.is_sampled else len(group) - len(self.members)
+        self.most_exact_ranks = int((MOST_MULTIPLICATIONS / len(weights)) ** 0.5)
+
+
+def histogram_edges(values: FloatArray, threshold: float | None) -> FloatArray:
+    """Edges t + j·w of equal bins that cover all values; t is the threshold, or the lowest value if there is none.
+
+    There are about 120 bins, and fewer for few values.
+
+    Examples
+    --------
+    >>> histogram_edges(np.array([0.0, 3.0, 4.0]), 1.5).round(3).tolist()
+    [-0.1, 0.3, 0.7, 1.1, 1.5, 1.9, 2.3, 2.7, 3.1, 3.5, 3.9, 4.3]
+    """
+    low, high = float(values.min()), float(values.max())
+    start = low if threshold is None else threshold
+    width = (high - low) / np.clip(2 * int(np.sqrt(len(values))), 10, COUNT_BINS)
+    if width < 1e-9:  # all values are equal, and a bar needs a width
+        width = 0.1
+    first, last = int(np.floor((low - start) / width)), int(np.ceil((high - start) / width))
+    edges = start + width * np.arange(first, max(last, first + 1) + 1)
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)  # rounding must not lose the extremes
+    return np.asarray(edges)
+
+
+@dataclass(frozen=True)
+class CountBins:
+    """Bins of the effective counts; the threshold of the fit is one of the edges.
+
+    Attributes
+    ----------
+    edges : of the bins, as counts
+    threshold : number of the bin that begins at the threshold, 0 without a threshold
+    of : the bin of each point
+    must, grouped : points that are never outliers, because they must be included or form a group
+    """
+
+    edges: FloatArray
+    threshold: int
+    of: IntArray
+    must: BoolArray
+    grouped: BoolArray
+
+    @classmethod
+    def of_selection(cls, selection: Selection) -> CountBins:
+        """Bins of the points of a selection."""
+        material, cut = selection.material, float(selection.cut.count)
+        counts = np.asarray(material.counts)
+        log_edges = histogram_edges(np.log(counts), np.log(cut) if cut > 0 else None)
+        edges, threshold = np.exp(log_edges), 0
+        edges[0], edges[-1] = min(edges[0], counts.min()), max(edges[-1], counts.max())
+        if cut > 0 and (counts < cut).any():
+            threshold = int(np.abs(log_edges - np.log(cut)).argmin())
+            edges[threshold] = cut
+        of = np.clip(np.searchsorted(edges, counts, "right") - 1, 0, len(edges) - 2)
+        must = np.zeros(len(counts), dtype=bool)
+        must[material.points.group[material.constraints.must]] = True
+        grouped = np.zeros_like(must) if selection.groups is None else np.asarray(selection.groups.members) & ~must
+        return cls(edges, threshold, of, must, grouped)
+
+    @property
+    def safe(self) -> BoolArray:
+        """Points that are never outliers."""
+        return self.must | self.grouped
+
+    def sums(self, weights: FloatArray) -> FloatArray:
+        """Sum of the weights of the points in each bin."""
+        return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.edges) - 1), np.float64)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Points by rank, their rows in memory, and mean similarity and coverage of the first k for every k."""
+
+    points: IntArray
+    members: IntArray
+    similarity: FloatArray
+    coverage: FloatArray
+
+    @classmethod
+    def of_selection(cls, selection: Selection, rows: RowsInMemory, suggested: int) -> Ranking:
+        """The representatives by rank, and the points that would come next, at least up to the suggested number, for a cover by
+        as many as there are representatives. In paper mode nothing is ranked beyond them.
+        """
+        k = len(selection.rows)
+        longest = max(k, min(2 * k, k + MOST_EXTRA_RANKS), FEWEST_RANKS, suggested)
+        longest = k if selection.settings.mode == "paper" else longest
+        members, similarity, coverage = rank(selection, longest, go_on=True)
+        kernel, points = selection.kernel, selection.material.points.group[members]
+        if len(points) <= rows.most_exact_ranks:
+            keeps = selection.settings.outliers == "keep"
+            belongs = selection.material.points.weights * (~selection.is_outlier | keeps)
+            coverage = 1.0 - unexplained_along(kernel, points, 0.0, belongs) / float(belongs @ kernel.diagonal())
+        else:  # the coverage of a sample, shifted to the known coverage at k
+            coverage = coverage + (selection.coverage - coverage[k - 1])
+        # Rounding must not make the curve fall once everything is covered.
+        return cls(points, members, similarity, np.maximum.accumulate(np.clip(coverage, 0.0, 1.0)))
+
+
+NO_RANKING = Ranking(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The ranks at which points change their representative.
+
+    Attributes
+    ----------
+    moves : (R + 1) × R, sparse: number of rows that rank j takes over from rank i; last row: rows that had no representative
+    end, ranks : the ranks at which shown point i changes are ``ranks[end[i − 1] : end[i]]``
+    members : for each rank, the most similar points that it stands for at any k, as places among the shown points
+    stands_for : number of rows that each of the first k stands for, without outliers that are set aside
+    """
+
+    moves: sp.csc_array
+    end: IntArray
+    ranks: IntArray
+    members: list[IntArray]
+    stands_for: FloatArray
+
+
+def changes_of(
+    kernel: Kernel, ranked: IntArray, copies: FloatArray, shown: IntArray, k: int, aside: BoolArray
+) -> Changes:
+    """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels.
+
+    Parameters
+    ----------
+    kernel : kernel between points
+    ranked : points in the order of their rank
+    copies : number of rows that each point stands for
+    shown : points whose changes are kept
+    k : number of representatives
+    aside : points without a representative
+    """
+    n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
+    if not n_ranks:
+        return Changes(sp.csc_array((1, 0)), np.zeros(len(shown), np.intp), ranked, [], np.zeros(0))
+    place[shown] = np.arange(len(shown))
+    own = np.full(kernel.n, -1, np.intp)
+    own[ranked] = np.arange(n_ranks)
+    lengths = kernel.diagonal()[ranked]
+    moves, stands_for = np.zeros((n_ranks + 1, n_ranks)), np.zeros(k)
+    kept: list[tuple[IntArray, IntArray, FloatArray]] = []
+    for rows in row_blocks(kernel.n, n_ranks):
+        points = np.arange(kernel.n)[rows]
+        D = without_rounding(lengths - 2.0 * kernel.block(points, ranked), float(lengths.max()))
+        mine = np.flatnonzero(own[points] >= 0)
+        D[mine, own[points[mine]]] = -np.inf
+        stands_for += np.bincount(D[:, :k].argmin(axis=1), weights=copies[points] * ~aside[points], minlength=k)
+        changes = np.ones(D.shape, dtype=bool)
+        changes[:, 1:] = D[:, 1:] < np.minimum.accumulate(D, axis=1)[:, :-1]
+        who, to = np.nonzero(changes)
+        before = np.where(np.diff(who, prepend=-1) > 0, n_ranks, np.roll(to, 1))
+        np.add.at(moves, (before, to), copies[points[who]])
+        on_map = place[points[who]] >= 0
+        who, to = who[on_map], to[on_map]
+        kept.append((place[points[who]], to, D[who, to]))
+    at, to, distance = (np.concatenate(each) for each in zip(*kept, strict=True))
+    order = np.lexsort((at, distance, to))
+    firsts = np.searchsorted(to[order], np.arange(n_ranks + 1))
+    members = []
+    for j, point in enumerate(ranked.tolist()):
+        near = at[
+            order[firsts[j] : firsts[j + 1]][: MEMBERS_PER_RANK + 1]
+        ]  # one of them may be the ranked point itself
+        members.append(near[near != place[point]][:MEMBERS_PER_RANK])
+    order = np.lexsort((to, at))
+    end = np.cumsum(np.bincount(at, minlength=len(shown)))
+    return Changes(sp.csc_array(moves), end, to[order], members, stands_for)

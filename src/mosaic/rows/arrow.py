@@ -1,0 +1,427 @@
+"""Tables that pyarrow reads: Parquet, Feather, Arrow streams, JSON lines, and texts line by line.
+
+What takes more than a part of the memory budget stays in Parquet files; other kinds are converted to a temporary one.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mosaic._frames import looks_like_id
+from mosaic.arrays.blocks import IntArray
+from mosaic.arrays.passes import BLOCK_ROWS
+from mosaic.choosing.budget import leaves_room
+from mosaic.exceptions import MemoryBudgetError
+from mosaic.rows.build import Line, table_rows
+from mosaic.rows.faults import FileFault, check_unpacked, no_rows, readable
+from mosaic.rows.roles import Request, check_names
+from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.writing import Scratch
+from mosaic.text import Library, listed, readable_size
+
+pa, ipc, pq, types = (Library(f"pyarrow{module}") for module in ("", ".ipc", ".parquet", ".types"))
+pyarrow_json = Library("pyarrow.json")
+
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: Columns of a row group are read in small parts, not as a whole before the first row is decoded.
+SMALL_READS = {"pre_buffer": False, "buffer_size": 1 << 16}
+#: Bytes of a column that are unpacked at a time: a page of values and one of different values, as writers make them by default.
+PAGES = 2 << 20
+#: Bytes at the beginning of a file that show whether it is text at all.
+FIRST_BYTES = 1 << 16
+#: Bytes of JSON that are parsed at a time. A record may not be longer.
+PARSED_BYTES = 1 << 24
+#: Brackets within brackets of JSON; tables need two or three.
+DEEPEST_JSON = 100
+
+
+class InParquet:
+    """Rows of one Parquet file, or of several with the same columns. Every file is opened when it is read, and only then.
+
+    Attributes
+    ----------
+    schema : columns of all files, with types that hold the values of each
+    n, size : rows, and bytes of them when they are read
+    pages : bytes that are unpacked at a time, of all columns
+    scratch : the temporary folder that the files are in; it does not travel to other processes
+    """
+
+    held = 0.0
+
+    def __init__(self, path: Path, files: Sequence[Path], scratch: Scratch | None = None):
+        opened = []
+        for file in files:
+            with readable(file), pq.ParquetFile(file) as known:
+                opened.append((file, known.metadata, known.schema_arrow))
+        first, _, schema = opened[0]
+        for file, _, other in opened[1:]:
+            if odd := sorted(set(schema.names) ^ set(other.names)):
+                fault = f"has other columns than {first.name}: {', '.join(odd[:10])}"
+                raise FileFault(file, fault, "Write all files of the folder with the same columns.")
+        filled = [one for one in opened if one[1].num_rows]
+        if not filled:
+            raise no_rows(path)
+        schemas = [one[2] for one in filled]
+        with readable(path):
+            # Two columns of one name are refused later, with their name.
+            alike = all(schema.equals(schemas[0]) for schema in schemas)
+            schema = schemas[0] if alike else pa.unify_schemas(schemas, promote_options="permissive")
+            self.schema = without_views(schema)
+        self.columns, self.scratch = list(self.schema.names), scratch
+        self._files = [(file, head) for file, head, _ in filled]
+        self.paths = [file for file, _ in self._files]
+        self._groups = [(i, g) for i, (_, head) in enumerate(self._files) for g in range(head.num_row_groups)]
+        groups = [self._files[i][1].row_group(g) for i, g in self._groups]
+        self._ends = np.cumsum([group.num_rows for group in groups], dtype=np.int64)
+        sizes = [group.total_byte_size for group in groups]
+        self.n, self.size = int(self._ends[-1]), sum(sizes)
+        self.pages = float(min(max(sizes), PAGES * len(self.schema)))
+
+    def read(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Rows from start to stop, in tables of at most a block. Only the row groups that hold them are read."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        first, last = (int(g) for g in np.searchsorted(self._ends, [start, stop - 1], "right"))
+        skip, left = start - (int(self._ends[first - 1]) if first else 0), stop - start
+        for i, groups in groupby(self._groups[first : last + 1], key=lambda group: group[0]):
+            file, head = self._files[i]
+            # A handle of its own, so that threads do not share one.
+            with readable(file), pq.ParquetFile(file, metadata=head, **SMALL_READS) as opened:
+                for batch in opened.iter_batches(BLOCK_ROWS, [g for _, g in groups], list(columns), use_threads=False):
+                    part = valid(batch).slice(min(skip, batch.num_rows), left)
+                    skip, left = max(0, skip - batch.num_rows), left - part.num_rows
+                    if part.num_rows:
+                        yield pa.Table.from_batches([part.select(list(columns)).cast(schema)])
+            if left and i + 1 == len(self._files):
+                raise FileFault(file, f"holds {left:,} rows less than it says", "It is damaged: write it again.")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        return self.read(0, self.n, columns)
+
+    def take(self, numbers: IntArray, columns: Sequence[str]) -> Any:
+        wanted, order = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        parts = [self.schema.empty_table().select(list(columns))]
+        for group in np.unique(np.searchsorted(self._ends, wanted, "right")):
+            start = int(self._ends[group - 1]) if group else 0
+            last = int(wanted[np.searchsorted(wanted, self._ends[group]) - 1])
+            for batch in self.read(start, last + 1, columns):
+                here = wanted[slice(*np.searchsorted(wanted, [start, start + batch.num_rows]))] - start
+                if len(here):  # a copy, since a slice would keep the whole batch in memory
+                    parts.append(batch.take(pa.array(here)))
+                start += batch.num_rows
+        return pa.concat_tables(parts, promote_options="permissive").take(pa.array(order.ravel())).combine_chunks()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"scratch": None}
+
+
+def open_parquet(request: Request) -> Rows:
+    """A Parquet file, or the files of a folder in the order of their names; in memory if that leaves room for a fit."""
+    store, budget = InParquet(request.path, _parquet_files(request.path)), request.budget
+    width, rows = len(store.schema), min(store.n, BLOCK_ROWS)
+    check_unpacked(request.path, 8.0 * store.n * width, sum(file.stat().st_size for file in store.paths), budget)
+    check_names(request, store.columns)
+    if store.size <= budget / 4 and leaves_room(store.n, width, budget, copies=2):
+        table = pa.concat_tables(store.batches(store.columns)).replace_schema_metadata(store.schema.metadata)
+        return table_rows(request, InMemory(table.unify_dictionaries()))
+    pages, blocks = store.pages, 2.0 * 8 * rows * width
+    if pages + blocks > max(budget, 8 * PAGES):  # less is there in every process
+        raise MemoryBudgetError(
+            f"reading {rows:,} rows × {width:,} columns of the Parquet file takes about {readable_size(pages + blocks)}, of "
+            f"which pages of a row group take {readable_size(pages)}; the budget is {readable_size(budget)}",
+            "Raise `memory_budget`, or write the file with fewer columns or smaller row groups.",
+        )
+    return table_rows(request, store)
+
+
+def _parquet_files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
+    files = [file for file in files if file.name[0] not in "._"]
+    nested = next((file for file in files if file.parent != path), None)
+    if nested is not None:
+        fault = f"has Parquet files in folders of its own, {nested.relative_to(path)} for one, whose names may be data"
+        raise FileFault(path, fault, "Write it without partitions, all files in one folder.")
+    return files
+
+
+def rows_of_batches(
+    request: Request,
+    batches: Iterable[Any],
+    *,
+    notes: Sequence[str] = (),
+    line: Line = None,
+    decimal: str | None = None,
+) -> Rows:
+    """Rows of ``pyarrow.RecordBatch``; those of more than a sixth of the budget are laid out in a temporary Parquet file."""
+    batches, kept, size = iter(batches), [], 0
+    for batch in batches:
+        kept.append(batch)
+        size += batch.nbytes
+        if size > request.budget / 6 and batch.num_rows:
+            break
+    else:
+        if not any(batch.num_rows for batch in kept):
+            raise no_rows(request.path)
+        table = pa.Table.from_batches(kept).unify_dictionaries()
+        return table_rows(request, InMemory(table), notes=notes, line=line, decimal=decimal)
+    with Scratch(request.path, request.path.stat().st_size if request.stream is None else size) as scratch:
+        file = scratch.folder / "rows.parquet"
+        options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        with scratch.writing(), pq.ParquetWriter(file, kept[0].schema, **options) as writer:
+            for batch in chain(kept, batches):
+                writer.write_batch(batch, row_group_size=BLOCK_ROWS)
+        store = InParquet(request.path, [file], scratch)
+        said = f"The file is large: its {store.n:,} rows were converted to a temporary Parquet file."
+        return table_rows(request, store, notes=[*notes, said], line=line, decimal=decimal)
+
+
+def open_feather(request: Request) -> Rows:
+    """A Feather or Arrow file, with or without an index of its batches."""
+
+    def batches() -> Iterator[Any]:
+        with readable(request.path), pa.OSFile(os.fsencode(request.path)) as file:  # not every name is UTF-8
+            indexed = file.read(6) == b"ARROW1"
+            file.seek(0)
+            reader = ipc.open_file(file) if indexed else ipc.open_stream(file)
+            schema = without_views(reader.schema)
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if indexed else reader:
+                yield valid(batch).cast(schema)
+
+    return rows_of_batches(request, batches())
+
+
+def open_arrow_stream(request: Request) -> Rows:
+    """The rows of ``request.stream``: query results, data sets, and whatever else is an Arrow stream."""
+
+    def batches() -> Iterator[Any]:
+        X = request.stream
+        with readable(request.path, "Run the query again, or pass a table in memory."):
+            tables: Iterator[Any]
+            if isinstance(
+                X, dict
+            ):  # splits of Hugging Face ``datasets``, as load_dataset without ``split`` returns them
+                fault = f"holds {len(X)} data sets: {listed(list(map(repr, X)))}"
+                raise FileFault(request.path, fault, "Pass one of them, as in X[name], or load one with split=name.")
+            if type(X).__module__.partition(".")[0] == "datasets":
+                tables = (_with_classes(table, X.features) for table in X.with_format("arrow").iter(BLOCK_ROWS))
+            elif isinstance(X, pa.RecordBatch):
+                tables = iter([pa.Table.from_batches([X])])
+            else:
+                tables = (pa.Table.from_batches([batch]) for batch in pa.RecordBatchReader.from_stream(X))
+            for table in tables:
+                yield from valid(table).cast(without_views(table.schema)).combine_chunks().to_batches(BLOCK_ROWS)
+
+    return rows_of_batches(request, batches())
+
+
+def _with_classes(table: Any, features: Any) -> Any:
+    """A table of Hugging Face ``datasets`` whose numbered classes are categories with their names."""
+    for name, feature in (features or {}).items():
+        if hasattr(feature, "int2str") and name in table.column_names:
+            numbers = table.column(name).to_pylist()
+            cells = [None if number is None or number < 0 else feature.names[number] for number in numbers]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(cells, pa.string()))
+    return table
+
+
+def without_views(schema: Any) -> Any:
+    """The same columns, without views of text and bytes, which most functions of pyarrow do not take."""
+
+    def simple(kind: Any) -> Any:
+        if types.is_string_view(kind):
+            return pa.large_string()
+        if types.is_binary_view(kind):
+            return pa.large_binary()
+        if types.is_dictionary(kind):
+            return pa.dictionary(kind.index_type, simple(kind.value_type), kind.ordered)
+        if types.is_list(kind) or types.is_large_list(kind):
+            return (pa.list_ if types.is_list(kind) else pa.large_list)(simple(kind.value_type))
+        return kind
+
+    return pa.schema([field.with_type(simple(field.type)) for field in schema], schema.metadata)
+
+
+def valid(data: Any) -> Any:
+    """A table or batch of pyarrow, if lengths, offsets, indices and texts in it are right; otherwise ``pyarrow.ArrowInvalid``."""
+    data.validate(full=True)
+    return data
+
+
+# ---- text
+
+
+def open_stream(request: Request, raw: BinaryIO | None = None) -> Any:
+    """The bytes of a file, decompressed where its ending says that it is compressed; of an open file if there is one."""
+    compression = COMPRESSIONS.get(Path(request.ending).suffix)
+    # A name in bytes, since not every one is UTF-8.
+    stream = pa.OSFile(os.fsencode(request.path)) if raw is None else pa.PythonFile(raw, mode="r")
+    return stream if compression is None else pa.CompressedInputStream(stream, compression)
+
+
+def decoded(request: Request, head: bytes) -> str:
+    """The beginning of a file as text, be it cut off within a letter."""
+    path = request.path
+    wide = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32}.get(
+        head[:4], 16 if head[:2] in (b"\xff\xfe", b"\xfe\xff") else None
+    )
+    if wide is not None:
+        remedy = f"Convert it: iconv -f utf-{wide} -t utf-8 '{path.name}' > 'utf8-{path.name}'"
+        raise FileFault(path, f"is written in UTF-{wide}", remedy, line=1)
+    if b"\0" in head:
+        raise FileFault(
+            path,
+            "holds zero bytes: it is no text but a binary file",
+            "Give it the ending of what it is, such as .parquet or .npy, or write it as text.",
+            line=head[: head.index(b"\0")].count(b"\n") + 1,
+        )
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        check_encoding(request)
+    return head.decode("utf-8-sig", errors="ignore")
+
+
+def check_encoding(request: Request) -> None:
+    """Refuse a file that is not UTF-8, with its first wrong byte."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line, done, name = 1, 0, request.path.name
+    with open_stream(request) as stream:
+        block = b"."
+        while block:
+            block = stream.read(1 << 20)
+            pending = decoder.getstate()[0]  # the beginning of a letter, left over from the block before
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                data = pending + block
+                offset = done - len(pending) + error.start
+                raise FileFault(
+                    request.path,
+                    f"byte {offset:,} (0x{data[error.start]:02x}) is not UTF-8",
+                    f"If it is Latin-1 or Windows-1252, convert it: iconv -f latin1 -t utf-8 '{name}' > 'utf8-{name}'",
+                    line=line + data[: error.start].count(b"\n"),
+                ) from error
+            line, done = line + block.count(b"\n"), done + len(block)
+
+
+def _check_text(request: Request) -> None:
+    with readable(request.path):
+        with open_stream(request) as stream:
+            decoded(request, stream.read(FIRST_BYTES))
+        check_encoding(request)
+
+
+def open_lines(request: Request) -> Rows:
+    """A .txt file: one text a line. Its numbers come from another file."""
+    path = request.path
+    if not request.elsewhere:
+        raise FileFault(
+            path,
+            "is text, which has no numbers to compute with",
+            "Text needs an embedding: numbers made of it by a language model, a row for every line, in a file of their own: "
+            "`embeddings='FILE.npy'`.",
+        )
+    _check_text(request)
+    with readable(path), open_stream(request) as stream:
+        lines = [line.rstrip("\r\n") for line in io.TextIOWrapper(stream, "utf-8-sig", newline=None)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
+    return table_rows(request, InMemory(pa.table({"text": lines})), line=lambda number: number + 1)
+
+
+def open_json_lines(request: Request) -> Rows:
+    """A .jsonl file. Of a large one, the first block decides the types of the columns."""
+    _check_text(request)  # pyarrow takes strings of JSON as they come
+    size = request.path.stat().st_size * (1 if request.ending in (".jsonl", ".ndjson") else 5)
+    is_small = size <= request.budget / 8
+
+    def batches(schema: Any = None) -> Iterator[Any]:
+        options = pyarrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer")
+        read = pyarrow_json.ReadOptions(block_size=PARSED_BYTES)
+        with readable(request.path), open_stream(request) as stream:
+            try:
+                if is_small:
+                    yield from pyarrow_json.read_json(stream, read, options).to_batches()
+                else:
+                    yield from pyarrow_json.open_json(stream, read, options)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise _explained(request, error) from error
+
+    def kind_of(column: Any) -> Any:
+        if types.is_timestamp(column.type):  # dates stay as they are written
+            return pa.string()
+        # Whole numbers of the first block may have fractions further down, and what is missing there may be numbers.
+        whole = types.is_integer(column.type) and not (
+            column.name in (request.id, request.group) or looks_like_id(column.name)
+        )
+        return pa.float64() if not is_small and (whole or types.is_null(column.type)) else column.type
+
+    blocks = list(batches()) if is_small else [block for block, _ in zip(batches(), range(1), strict=False)]
+    if not blocks or not blocks[0].num_rows:
+        raise FileFault(request.path, "has no records", "Write it again with one object a line, or name another one.")
+    level, depth = list(blocks[0].schema.types), 0
+    while level := [kind.field(i).type for kind in level for i in range(kind.num_fields)]:
+        depth += 1
+        if depth > DEEPEST_JSON:
+            fault = f"has brackets within brackets, more than {DEEPEST_JSON} deep"
+            raise FileFault(request.path, fault, "Write one flat object a line.")
+    schema = pa.schema([(column.name, kind_of(column)) for column in blocks[0].schema])
+    found: Iterable[Any] = blocks
+    if not is_small or not schema.equals(blocks[0].schema):
+        found = (batch.select(list(schema.names)) for batch in batches(schema))
+    return rows_of_batches(request, found, line=lambda number: _line_of(request, number))
+
+
+def _filled_lines(request: Request) -> Iterator[tuple[int, str]]:
+    with open_stream(request) as stream:
+        for number, line in enumerate(io.TextIOWrapper(stream, "utf-8-sig", errors="replace"), 1):
+            if line.strip():
+                yield number, line
+
+
+def _line_of(request: Request, number: int) -> int | None:
+    return next((line for i, (line, _) in enumerate(_filled_lines(request)) if i == number), None)
+
+
+def _explained(request: Request, error: Exception) -> FileFault:
+    """The first line that is no object, or whose values are of another kind than those before."""
+    path = request.path
+    kinds: dict[str, tuple[str, int]] = {}
+    for number, line in _filled_lines(request):
+        try:
+            record = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as wrong:
+            said = getattr(wrong, "msg", "brackets within brackets")
+            remedy = "Write one JSON object a line; a missing number is null."
+            return FileFault(path, f"is no JSON ({said})", remedy, line=number)
+        if not isinstance(record, dict):
+            remedy = 'Write one object a line, such as {"id": 1, "height": 1.7}.'
+            return FileFault(path, f"holds a {_kind(record)}, no object", remedy, line=number)
+        for name, value in record.items():
+            kind = _kind(value)
+            known, first = kinds.setdefault(name, (kind, number)) if value is not None else (kind, number)
+            if kind != known:
+                remedy = "Write all values of a column in the same way; a missing one is null."
+                fault = f"holds a {kind}, line {first:,} a {known}"
+                return FileFault(path, fault, remedy, line=number, column=name)
+    said = " ".join(str(error).split())
+    return FileFault(path, f"cannot be read as JSON lines ({said[:300]})", "Write one JSON object a line.")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    names = {int: "number", float: "number", str: "text", list: "list", dict: "object"}
+    return names.get(type(value), "missing value")

@@ -1,0 +1,359 @@
+"""Reading rows: what kind of file it is, and which function reads that kind."""
+
+from __future__ import annotations
+
+import bz2
+import shutil
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mosaic.checks import as_bytes
+from mosaic.choosing.budget import budget_of
+from mosaic.exceptions import InvalidInputError
+from mosaic.rows.arrays import ZARR_MARKS, open_h5ad, open_npy, open_npz, open_zarr
+from mosaic.rows.arrow import (
+    COMPRESSIONS,
+    FIRST_BYTES,
+    open_arrow_stream,
+    open_feather,
+    open_json_lines,
+    open_lines,
+    open_parquet,
+)
+from mosaic.rows.faults import FileFault, check_there, refuse_address
+from mosaic.rows.images import PICTURES, open_images
+from mosaic.rows.mixed import TableEncoder
+from mosaic.rows.roles import Progress, Request
+from mosaic.rows.rows import Rows
+from mosaic.rows.sources import is_stream
+from mosaic.rows.text_tables import open_text_table, open_workbook
+from mosaic.rows.writing import MORE_ROOM, Scratch
+from mosaic.text import library
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name as a person would say it, who reads it, the packages for that."""
+
+    name: str
+    open: Callable[[Request], Rows]
+    packages: tuple[str, ...] = ()
+
+
+#: Kinds of files by their ending. A further kind is a line here and a function that reads it.
+KINDS = {
+    ".csv": Kind("CSV file", open_text_table, ("pyarrow.csv",)),
+    ".tsv": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
+    ".tab": Kind("tab-separated file", open_text_table, ("pyarrow.csv",)),
+    ".xlsx": Kind("Excel workbook", open_workbook, ("python_calamine", "pyarrow")),
+    ".parquet": Kind("Parquet file", open_parquet, ("pyarrow.parquet",)),
+    ".feather": Kind("Feather file", open_feather, ("pyarrow.ipc",)),
+    ".arrow": Kind("Arrow file", open_feather, ("pyarrow.ipc",)),
+    ".jsonl": Kind("JSON lines", open_json_lines, ("pyarrow.json",)),
+    ".ndjson": Kind("JSON lines", open_json_lines, ("pyarrow.json",)),
+    ".npy": Kind("NumPy array", open_npy),
+    ".npz": Kind("NumPy archive", open_npz),
+    ".h5ad": Kind("AnnData file", open_h5ad, ("h5py", "anndata.io", "pyarrow")),
+    ".zarr": Kind("Zarr array", open_zarr, ("zarr",)),
+    ".txt": Kind("text, line by line", open_lines, ("pyarrow",)),
+    ".zip": Kind("images in a zip file", open_images, ("PIL.Image", "pyarrow")),
+}
+#: Kinds that may be compressed, and kinds whose columns are not asked for by name.
+COMPRESSED = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".txt")
+WITHOUT_COLUMNS = (".npy", ".npz", ".h5ad", ".zarr", ".txt", ".zip")
+#: What the kinds are called where they are folders.
+FOLDERS = {".parquet": "Parquet folder", ".zip": "images in a folder"}
+#: What standard input is called in messages.
+STANDARD_INPUT = "standard input"
+#: How kinds of files begin; what begins otherwise is CSV.
+BEGINNINGS = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrow",
+    b"\x93NUMPY": ".npy",
+    b"\x89HDF": ".h5ad",
+    b"PK\x03\x04": ".zip",
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}
+
+
+def read(
+    path: Any,
+    *,
+    id: str | None = None,
+    columns: Sequence[str] | None = None,
+    exclude_columns: Sequence[str] | None = None,
+    embedding: str | None = None,
+    embeddings: str | PathLike[str] | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    array: str | None = None,
+    sheet: str | None = None,
+    format: str | None = None,
+    image_size: int = 32,
+    colour: bool = False,
+    drop_missing: bool = False,
+    memory_budget: float | str | None = None,
+    progress: Progress | None = None,
+    encoder: TableEncoder | None = None,
+    numbers_only: bool = False,
+) -> Rows:
+    r"""Read a file of rows: numbers to fit, and the names and columns that belong to them.
+
+    Rows are compared by their columns, whatever these hold: numbers, categories, dates, texts; missing values are a value of
+    their own. Numbers without gaps and without others beside them are taken as they are, otherwise every column has the rule of
+    its kind (``mosaic.rows.mixed``). Ids, constants and copies are left out. Files that are large for the budget stay on the
+    disk: their numbers are mapped into memory or read in passes.
+
+    Parameters
+    ----------
+    path : .csv, .tsv (also .gz, .bz2, .zst), .xlsx, .parquet, .feather, .arrow, .jsonl, .npy, .npz, .h5ad, .zarr, .txt with
+        ``embeddings``, a folder of Parquet files, a folder or .zip of pictures; ``"-"`` for standard input. Or, instead of a
+        path, an Arrow stream: a DuckDB relation, the reader of an ADBC cursor, a data set of Hugging Face
+    id : column that names the rows. By default one of different values that is called id, name, key, … or ends in ``_id``,
+        or else a text of different values
+    columns : columns to compare rows by, by name or pattern (``"gene_*"``); by default all but those that are called as ids are,
+        begin with ``mosaic_``, or have a part of their own (id, group, weight). A column that is named here is compared anyway
+    exclude_columns : columns that rows are not compared by, by name or pattern
+    embedding : column that holds a list of numbers, which are the features
+    embeddings : another file with as many rows, whose numbers are the features. If it has the column of ids too, these must be
+        the same, in the same order
+    group, weight : columns that say which group a row belongs to, and how much it counts
+    array : which array of an .npz, .zarr or .h5ad file: ``"layers/counts"``, ``"obsm/X_pca"``
+    sheet : which sheet of an .xlsx file, by default the first
+    format : what kind of file it is, such as ``"csv"``, if its name does not say so; by default, standard input is looked at
+    image_size : side of pictures, in pixels
+    colour : pictures in colour and not in grey
+    drop_missing : leave out rows with missing or infinite numbers
+    memory_budget : bytes, or text such as "500MB"; by default a quarter of what is free
+    progress : is called now and then with the bytes done and their total
+    encoder : how columns become numbers, if a model knows it (``table_``)
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
+
+    Raises
+    ------
+    FileFault
+        if the file cannot be read or used. It says where, why, and what to do.
+    MissingDependencyError
+        if the library that reads this kind of file is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "people.csv").write_text("name,height,age\nAda,1.7,36\nMax,1.8,41\n")
+    ...     with read(Path(folder, "people.csv")) as rows:
+    ...         print(rows.kind, rows.feature_names, rows.names([1]), rows.X.tolist())
+    CSV file ['height', 'age'] ['Max'] [[1.7, 36.0], [1.8, 41.0]]
+    """
+    if format is not None and f".{format}" not in {
+        *KINDS,
+        *(e + packed for e in COMPRESSED for packed in COMPRESSIONS),
+    }:
+        remedy = f"Known are {', '.join(ending[1:] for ending in KINDS)}."
+        raise InvalidInputError("must be the ending of a known kind of file", remedy, parameter="format", value=format)
+    if embedding is not None and embeddings is not None:
+        raise InvalidInputError("`embedding` and `embeddings` are both given", "Name a column or a file, not both.")
+    stream = path if is_stream(path) else None
+    scratch: Scratch | None = None
+    if stream is not None:
+        file, ending = Path(type(path).__name__), ""
+    elif str(path) == "-":
+        scratch, ending = _spooled(None if format is None else f".{format}")
+        file = scratch.folder / "stdin"
+    else:
+        file, ending = _there(path), "" if format is None else f".{format}"
+        ending = ending or kind_of(file)
+    base = _base(ending)
+    has_arrays = base in (".npz", ".zarr", ".h5ad")
+    if array is not None and not has_arrays and embeddings is None:
+        raise FileFault(file, "has no arrays to choose from (`array`)", "Leave it out.")
+    if sheet is not None and base != ".xlsx":
+        raise FileFault(file, "has no sheets to choose from (`sheet`)", "Leave it out.")
+    # A model that knows the names of its columns may be asked about an array, which has none.
+    named = not (numbers_only or encoder is not None) or base not in WITHOUT_COLUMNS
+    request = Request(
+        file,
+        budget_of(as_bytes(memory_budget)),
+        ending=ending,
+        stream=stream,
+        sheet=sheet,
+        id=id,
+        columns=[columns] if isinstance(columns, str) else columns if named else None,
+        exclude_columns=[exclude_columns] if isinstance(exclude_columns, str) else exclude_columns,
+        embedding=embedding,
+        group=group,
+        weight=weight,
+        array=array if has_arrays else None,
+        image_size=image_size,
+        colour=colour,
+        drop_missing=drop_missing,
+        elsewhere=embeddings is not None,
+        encoder=encoder,
+        numbers_only=numbers_only,
+        progress=progress,
+    )
+    try:
+        rows = _open(request)
+        if embeddings is not None:
+            _add_embeddings(rows, request, _there(embeddings), None if has_arrays else array)
+    except FileFault as fault:
+        if scratch is not None:
+            scratch.close()
+            fault.file = STANDARD_INPUT if fault.file == str(file) else fault.file
+        raise
+    if scratch is not None:
+        rows.path = Path(STANDARD_INPUT)
+        rows.at_close(scratch.close)
+    rows.group_name, rows.weight_name = group, weight
+    given = {"embedding": embedding, "array": array, "image_size": image_size, "colour": colour}
+    rows.options = {name: value for name, value in given.items() if value not in (None, 32, False)}
+    return rows
+
+
+def _there(path: str | PathLike[str]) -> Path:
+    refuse_address(path)
+    check_there(Path(path))
+    return Path(path)
+
+
+def _base(ending: str) -> str:
+    """An ending without that of a compression."""
+    return Path("x" + ending).with_suffix("").suffix if ending.endswith(tuple(COMPRESSIONS)) else ending
+
+
+def kind_of(file: Path) -> str:
+    """The ending that says how a file or folder is read; pictures in a folder are as those in a .zip.
+
+    Examples
+    --------
+    >>> kind_of(Path("points.CSV.gz"))
+    '.csv.gz'
+    """
+    if file.is_dir():
+        if file.suffix.lower() == ".zarr" or any((file / mark).exists() for mark in ZARR_MARKS):
+            return ".zarr"
+        return _kind_of_folder(file)
+    ending = file.suffix.lower()
+    packed = ending in COMPRESSIONS
+    ending = Path(file.stem).suffix.lower() + ending if packed else ending
+    if _base(ending) not in (COMPRESSED if packed else KINDS):
+        said = f"files that end in {ending!r} are not known"
+        raise FileFault(
+            file,
+            said if ending else "a name without an ending says nothing of the file",
+            f"Known are {', '.join(KINDS)}, folders of Parquet files and of pictures. Rename it if it is one of these, or "
+            "convert it, for example with pandas.",
+        )
+    return ending
+
+
+def _kind_of_folder(folder: Path) -> str:
+    """Parquet files lie in the folder itself; pictures may lie in folders of their own."""
+
+    def holds(endings: Sequence[str], files: Iterable[Path]) -> bool:
+        return any(one.suffix.lower() in endings and one.name[0] not in "._" for one in files)
+
+    if holds([".parquet"], folder.iterdir()):
+        if holds(PICTURES, folder.iterdir()):
+            remedy = "Name one of the Parquet files, or move the pictures to a folder of their own."
+            raise FileFault(folder, "holds both Parquet files and pictures", remedy)
+        return ".parquet"
+    # Parquet files in folders of their own are refused where they are read, with the reason.
+    return ".zip" if holds(PICTURES, folder.rglob("*")) or not holds([".parquet"], folder.rglob("*")) else ".parquet"
+
+
+def _open(request: Request) -> Rows:
+    """By the function that reads this kind of file, if the packages for it are there."""
+    file = request.path
+    if request.stream is not None:
+        library("pyarrow", file)
+        return open_arrow_stream(replace(request, kind="Arrow stream"))
+    base = _base(request.ending)
+    kind = KINDS[base]
+    for package in kind.packages:
+        library(package, file)
+    try:
+        rows = kind.open(replace(request, kind=FOLDERS.get(base, kind.name) if file.is_dir() else kind.name))
+    except FileNotFoundError as error:
+        if isinstance(error, FileFault):
+            raise
+        raise FileFault(file, "was removed while it was read", "Put it back, and start again.") from error
+    if "pyarrow" in sys.modules:  # it keeps what reading took for a while
+        library("pyarrow", file).default_memory_pool().release_unused()
+    return rows
+
+
+def _add_embeddings(rows: Rows, request: Request, file: Path, array: str | None) -> None:
+    """Give rows the numbers of another file."""
+    given = Request(
+        file,
+        request.budget,
+        ending=kind_of(file),
+        array=array,
+        drop_missing=request.drop_missing,
+        numbers_only=True,
+        progress=request.progress,
+    )
+    numbers = _open(given)
+    if rows.id_name in numbers.columns and numbers.feature_names is not None and numbers.id_name != rows.id_name:
+        numbers = _open(replace(given, id=rows.id_name))
+    n = numbers.n + len(numbers.dropped)
+    if n != rows.n:
+        fault = f"has {n:,} rows, {rows.path.name} has {rows.n:,}"
+        raise FileFault(file, fault, "Compute the embeddings again, a row for each, in the same order.")
+    rows.take_numbers_of(numbers)
+    rows.notes.append(f"The numbers are those of {file}, {numbers.n_features:,} for each row.")
+
+
+def ending_by_bytes(head: bytes) -> str:
+    """The ending that files have that begin so.
+
+    Examples
+    --------
+    >>> ending_by_bytes(b"PAR1..."), ending_by_bytes(b'{"a": 1}'), ending_by_bytes(b"a,b")
+    ('.parquet', '.jsonl', '.csv')
+    """
+    ending = next((ending for magic, ending in BEGINNINGS.items() if head.startswith(magic)), "")
+    if ending == ".zip":
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+        workbook = first.startswith((b"[Content_Types]", b"xl/", b"_rels/", b"docProps/"))
+        return ".npz" if first.endswith(b".npy") else ".xlsx" if workbook else ".zip"
+    if ending in (".gz", ".bz2"):
+        inner = b""
+        with suppress(zlib.error, OSError, EOFError):
+            unpack = zlib.decompressobj(31) if ending == ".gz" else bz2.BZ2Decompressor()
+            inner = unpack.decompress(head, FIRST_BYTES)
+        return ending_by_bytes(inner) + ending
+    if ending == ".zst":
+        return ".csv.zst"
+    return ending or (".jsonl" if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else ".csv")
+
+
+def _spooled(ending: str | None) -> tuple[Scratch, str]:
+    """Standard input as the file "stdin" in a temporary folder, at most half of the room on the disk; and its ending."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        remedy = "Pipe rows into the command, as in: cat points.csv | mosaic select -"
+        raise FileFault(STANDARD_INPUT, "there is none to read, only a keyboard", remedy)
+    stream = sys.stdin.buffer
+    block = stream.read(FIRST_BYTES)
+    if not block:
+        raise FileFault(STANDARD_INPUT, "it is empty", "Look at the command before the pipe: it has written nothing.")
+    ending = ending or ending_by_bytes(block)
+    with Scratch(Path(STANDARD_INPUT), 1) as scratch:
+        room, written = shutil.disk_usage(scratch.folder).free // 2, 0
+        with scratch.writing(), (scratch.folder / "stdin").open("wb") as file:
+            while block:
+                written += file.write(block)
+                if written > room:
+                    said = f"has more than {room / 1e9:.1f} GB, half of what is free in {scratch.folder.parent}"
+                    raise FileFault(STANDARD_INPUT, said, MORE_ROOM)
+                block = stream.read(1 << 20)
+        return scratch, ending

@@ -1,0 +1,298 @@
+"""What is asked of a file; which of its columns are features, which one names the rows, what is left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mosaic._frames import id_names_among, is_added, looks_like_id
+from mosaic.rows.faults import FileFault, unknown_name
+from mosaic.text import Library, listed
+
+pc, types = Library("pyarrow.compute"), Library("pyarrow.types")
+
+#: Letters of the longest text that still is a name of a row.
+LONGEST_NAME = 100
+#: Is called now and then with the bytes done and their total.
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of :func:`mosaic.read`, with the kind of file and the memory in bytes.
+
+    Attributes
+    ----------
+    path, kind, ending : of the file or folder; its kind as a person would say it; the ending that says how it is read
+    budget : bytes of memory
+    elsewhere : whether the numbers come from another file, so that no column is needed for them
+    encoder : how columns become numbers, if that is known
+    numbers_only : columns of numbers are compared and no others, and none of them may be missing
+    stream : what rows are got from, if it is no file; ``path`` then is what it is called
+    """
+
+    path: Path
+    budget: float
+    kind: str = ""
+    ending: str = ""
+    id: str | None = None
+    columns: Sequence[str] | None = None
+    exclude_columns: Sequence[str] | None = None
+    embedding: str | None = None
+    group: str | None = None
+    weight: str | None = None
+    array: str | None = None
+    sheet: str | None = None
+    image_size: int = 32
+    colour: bool = False
+    drop_missing: bool = False
+    elsewhere: bool = False
+    encoder: Any = None
+    numbers_only: bool = False
+    progress: Progress | None = None
+    stream: Any = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Columns that have a role of their own, and the parameter that names it."""
+        given = {"id": self.id, "group": self.group, "weight": self.weight, "embedding": self.embedding}
+        return {column: parameter for parameter, column in given.items() if column is not None}
+
+
+@dataclass
+class Roles:
+    """What is done with the columns of a table.
+
+    Attributes
+    ----------
+    features : columns of numbers to compare rows by, in their order; the column of lists, if an embedding is asked for
+    compared : all columns that may be compared, of whatever kind; none if rows are compared by an embedding or by numbers alone
+    forced : those that are asked for by name
+    levels : those that stand for categories whatever they hold
+    found_id : the column of text that names the rows, if that was found by its values and not by its name
+    id_name : column that names the rows, None without one
+    ids : columns of numbers that are no features because they are called as ids are
+    notes : what was assumed
+    """
+
+    schema: Any
+    features: list[str] = field(default_factory=list)
+    id_name: str | None = None
+    compared: list[str] = field(default_factory=list)
+    forced: list[str] = field(default_factory=list)
+    levels: list[str] = field(default_factory=list)
+    found_id: str | None = None
+    ids: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type of pyarrow holds real numbers: integers, floats, booleans, decimals."""
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of pyarrow holds strings, be it as categories."""
+    if types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def is_list(kind: Any) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def without_categories(column: Any) -> Any:
+    """A column of categories as a column of their values; other columns as they are."""
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def all_different(column: Any) -> bool:
+    """Whether every row has a value of its own, and none is too long for a name."""
+    if column.null_count or not len(column):
+        return False
+    if is_text(column.type):
+        column = without_categories(column)
+        lengths = pc.min_max(pc.utf8_length(column)).as_py()
+        if lengths["min"] == 0 or lengths["max"] > LONGEST_NAME:
+            return False
+    return bool(pc.count_distinct(column).as_py() == len(column))
+
+
+def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool] | None = None) -> Roles:
+    """Decide what every column is for.
+
+    Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
+    index of a frame, and those that the request gives another role or leaves out. A column that ``columns`` names outright is
+    compared anyway.
+
+    Parameters
+    ----------
+    request : what the user says of the columns
+    schema : ``pyarrow.Schema``
+    names_rows : whether all values of a column are there and different; None where not all rows can be looked at
+    """
+    names = list(schema.names)
+    check_names(request, names)
+    pandas = schema.pandas_metadata or {"index_columns": [], "columns": []}
+    index = [name for name in pandas["index_columns"] if isinstance(name, str)]
+    levels = [c["field_name"] for c in pandas["columns"] if c["pandas_type"] == "categorical" and c["field_name"]]
+    exact, chosen = _matching(request, "columns", names)
+    _, left_out = _matching(request, "exclude_columns", names)
+    kinds = {column.name: column.type for column in schema}
+    numbers = {name for name in names if is_number(kinds[name]) and name not in {*index, *levels}}
+    others = {*left_out, *request.named}
+    free = [name for name in names if name in exact - left_out or name not in others]
+    added = [name for name in free if is_added(name) and name not in exact]
+    free = without(free, added)
+    roles = Roles(schema, id_name=request.id)
+    if request.id is None:
+        _choose_id(roles, [name for name in free if name not in exact], kinds, names_rows, index)
+    if request.embedding is None and not request.elsewhere:
+        _refuse_lists(request, exact, kinds)
+    check_weight(request, kinds)
+    if request.elsewhere:
+        return roles
+    if request.embedding is not None:
+        roles.features = [request.embedding]
+        return roles
+    inside = free if request.columns is None else [name for name in free if name in chosen]
+    # Numbers that are called as ids are say nothing about a point, even if they repeat.
+    ids = [name for name in inside if name not in exact and (looks_like_id(name) or name in index)]
+    inside = [name for name in inside if name in exact or name != roles.id_name]
+    features = numbers.intersection(inside).difference(ids)
+    # New rows for a model are in the order of its columns.
+    ordered = inside if not request.numbers_only or request.columns is None else request.columns
+    roles.features = [name for name in ordered if name in features]
+    roles.ids = [name for name in ids if is_number(kinds[name])]
+    if not request.numbers_only:
+        roles.compared = without(inside, ids)
+        roles.forced, roles.levels = [name for name in inside if name in exact], levels
+    elif not roles.features:
+        raise nothing_left(request, schema)
+    ids = without(ids, [roles.id_name])
+    if added:
+        roles.notes.append(f"Not computed with, since mosaic itself has added them: {listed(added)}.")
+    if ids:
+        remedy = "To compute with numbers among them, name them in `columns`."
+        roles.notes.append(f"Not computed with, since they are called as ids are: {listed(ids)}. {remedy}")
+    return roles
+
+
+def without(names: Sequence[str], others: Collection[str | None]) -> list[str]:
+    """The names that are not among others, in their order."""
+    gone = set(others)
+    return [name for name in names if name not in gone]
+
+
+def check_names(request: Request, names: list[str], what: str = "column") -> None:
+    """Refuse two columns of one name, and columns in the request that are not there; ``what`` is one of them called."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        fault = f"has more than one column called {twice[0]!r}"
+        raise FileFault(request.path, fault, "Rename them or leave out all but one when the file is written.")
+    for name, parameter in request.named.items():
+        if name not in names:
+            raise unknown_name(request.path, what, name, names, parameter)
+
+
+def check_weight(request: Request, kinds: dict[str, Any]) -> None:
+    """Refuse weights that are no numbers."""
+    if request.weight is not None and not is_number(kinds[request.weight]):
+        fault = f"weights must be numbers; the column holds {kinds[request.weight]} (`weight`)"
+        raise FileFault(request.path, fault, "Name another column.", column=request.weight)
+
+
+def refuse_columns(request: Request, what: str = "is an array, whose columns have no names") -> None:
+    """Refuse names of columns where columns have none, as in arrays and pictures."""
+    given = {parameter: column for column, parameter in request.named.items()}
+    given |= {name: getattr(request, name) for name in ("columns", "exclude_columns")}
+    for parameter, value in given.items():
+        if value is not None:
+            remedy = "Save it with names, as CSV or Parquet, or leave this out."
+            raise FileFault(request.path, f"{what} (`{parameter}`)", remedy)
+
+
+def _matching(request: Request, parameter: str, names: list[str]) -> tuple[set[str], set[str]]:
+    """Columns that are named outright, and those that are named or match a pattern."""
+    exact: set[str] = set()
+    matched: set[str] = set()
+    there = set(names)
+    for pattern in getattr(request, parameter) or ():
+        found = {pattern} if pattern in there else {name for name in names if fnmatchcase(name, pattern)}
+        if not found:
+            if request.encoder is not None or request.numbers_only:
+                raise column_is_gone(request, pattern)
+            raise unknown_name(request.path, "column", pattern, names, parameter)
+        exact |= found & {pattern}
+        matched |= found
+    return exact, matched
+
+
+def column_is_gone(request: Request, name: str) -> FileFault:
+    """Refuses new rows without a column that a model compares."""
+    remedy = "Add or rename the column, or fit again."
+    return FileFault(request.path, "was there in fit and is missing now", remedy, column=name)
+
+
+def _choose_id(
+    roles: Roles,
+    free: list[str],
+    kinds: dict[str, Any],
+    names_rows: Callable[[str], bool] | None,
+    index: Sequence[str],
+) -> None:
+    """Take a column of different values that is called as ids are, or else any other text of different values."""
+    single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
+    by_name = [name for name in index if name in single]
+    by_name += without(id_names_among(single), by_name)
+    if names_rows is None:
+        for name in by_name[:1]:
+            roles.id_name = name
+            roles.notes.append(
+                f"Rows are named by column {name!r}, because of what it is called; whether its values are all different was "
+                "not checked in a file of this size. Name another one with `id`."
+            )
+        return
+    texts = without([name for name in free if is_text(kinds[name])], by_name)
+    for name in [*by_name, *texts]:
+        if names_rows(name):
+            roles.id_name = name
+            why, keep = ", whose values are all different", ""
+            if name in by_name:
+                why, keep = ", which is not computed with", ", or compute with it by naming it in `columns`"
+            else:
+                roles.found_id = name
+            roles.notes.append(f"Rows are named by column {name!r}{why}. Name another one with `id`{keep}.")
+            return
+
+
+def _refuse_lists(request: Request, exact: set[str], kinds: dict[str, Any]) -> None:
+    for name in exact:
+        if types.is_nested(kinds[name]) or types.is_binary(kinds[name]) or types.is_large_binary(kinds[name]):
+            fault = f"holds {kinds[name]}, which rows cannot be compared by (`columns`)"
+            remedy = "Convert it to numbers first; a column of lists is named with `embedding`."
+            raise FileFault(request.path, fault, remedy, column=name)
+
+
+def nothing_left(request: Request, schema: Any) -> FileFault:
+    """Refuses a table without a column to compare rows by."""
+    found = listed([f"{column.name} ({column.type})" for column in schema])
+    lists = [column.name for column in schema if is_list(column.type)]
+    if lists:
+        fault = f"has no column of numbers to compute with, only {found}"
+        return FileFault(request.path, fault, f"Are these embeddings? Use `embedding={lists[0]!r}`.")
+    if any(is_number(column.type) for column in schema):
+        fault = f"no column of numbers is left to compute with; it has {found}"
+        remedy = "Name some with `columns`, or leave fewer out with `exclude_columns`."
+        return FileFault(request.path, fault, remedy)
+    return FileFault(
+        request.path,
+        f"has no column of numbers, only {found}",
+        "Text that differs in every row is taken for names. It needs an embedding: numbers made of it by a language "
+        "model, in a column of lists (`embedding`) or in a file with as many rows (`embeddings`).",
+    )

@@ -1,0 +1,408 @@
+"""Text tables and workbooks: how they are written (delimiter, header, decimal comma), and where they are wrong.
+
+Cells are read as text. A column is whole numbers, numbers, true or false, or text, as all of its cells are.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic._frames import looks_like_id
+from mosaic.rows.arrow import COMPRESSIONS, check_encoding, decoded, open_stream, rows_of_batches
+from mosaic.rows.build import shown, table_rows
+from mosaic.rows.faults import FileFault, check_unpacked, close_to, no_rows, readable
+from mosaic.rows.roles import Request, check_names
+from mosaic.rows.rows import InMemory, Rows
+from mosaic.rows.written import MISSING_CELLS, number_pattern
+from mosaic.text import Library, listed
+
+pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
+calamine = Library("python_calamine")
+
+#: Bytes that are parsed at a time, and the share of the budget that they are at most, since pyarrow reads some blocks ahead.
+PARSED_BYTES, PARSED_SHARE = 1 << 22, 512
+#: Bytes at the beginning of a file that show how it is written; bytes of the longest row that is read.
+INSPECTED_BYTES, LONGEST_ROW = 1 << 18, 1 << 26
+#: Line breaks within a row of the wrong length that show an open quotation mark.
+BREAKS_OF_AN_OPEN_QUOTE = 5
+#: Bytes of memory that a byte of the XML of a workbook takes while it is read, at most.
+GROWTH = 8
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+NO_ROWS = "has a header and no rows"
+#: Kinds of columns: whole numbers that would lose zeros or digits are codes, and stay text beside others of their like.
+EMPTY, WHOLE, CODE, FRACTION, TRUTH, TEXT = "empty", "whole", "code", "fraction", "truth", "text"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """How a text file holds a table.
+
+    Attributes
+    ----------
+    delimiter, decimal : between cells, and in numbers
+    names : of the columns
+    has_header : whether the first line that is not empty names them
+    skipped : empty lines before it
+    notes : what was assumed
+    row_bytes : of a row of the first lines, on average
+    """
+
+    request: Request
+    delimiter: str
+    decimal: str
+    names: list[str]
+    has_header: bool
+    skipped: int
+    notes: list[str]
+    row_bytes: float
+
+    def batches(self, told: bool = False) -> Iterator[Any]:
+        """All rows, block by block, as text. Whoever waits is told how far it is, if ``told`` says so."""
+        request, path = self.request, self.request.path
+        parsed = min(PARSED_BYTES, request.budget / PARSED_SHARE)
+        options = {
+            "read_options": arrow.ReadOptions(
+                block_size=int(min(max(parsed, 16 * self.row_bytes), LONGEST_ROW)),
+                column_names=self.names,
+                skip_rows=self.skipped,
+                skip_rows_after_names=int(self.has_header),
+            ),
+            "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
+        }
+        size = path.stat().st_size
+        with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
+            try:
+                for batch in arrow.open_csv(stream, **options):
+                    yield batch
+                    if told and request.progress is not None:
+                        request.progress(min(raw.tell(), size), size)
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                raise self._fault(str(error)) from error
+
+    def kinds_of(self, batch: Any) -> dict[str, str]:
+        """Of every column what its cells are."""
+        computed = {*(self.request.columns or ()), self.request.weight}
+        kinds = {}
+        for name, column in zip(self.names, batch.columns, strict=True):
+            named = name in (self.request.id, self.request.group) or looks_like_id(name)
+            kinds[name] = self._kind_of(column, as_written=named and name not in computed)
+            if name in computed and kinds[name] == CODE:
+                kinds[name] = FRACTION
+        return kinds
+
+    def _kind_of(self, column: Any, as_written: bool) -> str:
+        """As cells are written, without a look at blanks and marks of missing cells; if that fails, with it."""
+        cells = column
+        for again in (False,) if as_written else (False, True):
+            if again:
+                cells = filled(column)
+                if cells.null_count == len(cells):
+                    return EMPTY
+            with suppress(pa.ArrowInvalid):
+                same = cells.cast(pa.int64()).cast(pa.string()).equals(cells)
+                if as_written:
+                    return WHOLE if same else TEXT
+                zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
+                return CODE if zeros else WHOLE
+            if as_written:
+                return EMPTY if pc.all(pc.equal(cells, "")).as_py() else TEXT
+            with suppress(pa.ArrowInvalid):
+                ends = pc.min_max(self._as_floats(cells)).as_py().values()
+                if max(abs(end or 0.0) for end in ends) < 2**63:
+                    return FRACTION
+                # Whole numbers of more digits than an integer holds.
+                return CODE if pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py() else FRACTION
+        with suppress(pa.ArrowInvalid):
+            cells.cast(pa.bool_())
+            return TRUTH
+        return TEXT
+
+    def _as_floats(self, cells: Any) -> Any:
+        if self.decimal == ".":
+            return cells.cast(pa.float64())
+        if pc.any(pc.match_substring(cells, ".")).as_py():
+            raise pa.ArrowInvalid("a point in numbers with a decimal comma")
+        return pc.replace_substring(cells, ",", ".").cast(pa.float64())
+
+    def typed(self, batch: Any, kinds: dict[str, str]) -> Any:
+        """The rows of a batch with these kinds of columns."""
+        casts: dict[str, Callable[[Any], Any]] = {
+            WHOLE: lambda cells: cells.cast(pa.int64()),
+            FRACTION: self._as_floats,
+            TRUTH: lambda cells: cells.cast(pa.bool_()),
+            EMPTY: lambda cells: pa.nulls(len(cells)),
+        }
+        columns = []
+        for name, column in zip(self.names, batch.columns, strict=True):
+            cast = casts.get(kinds[name])
+            if cast is not None:
+                try:
+                    column = cast(column)
+                except pa.ArrowInvalid:
+                    column = cast(filled(column))
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, names=self.names)
+
+    def line_of(self, number: int) -> int | None:
+        """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
+        with suppress(csv.Error, OSError):
+            for row, (line, _) in enumerate(self._records(), -int(self.has_header)):
+                if row == number:
+                    return line
+        return None
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """For every record that is not empty, the line that it begins on, and its cells."""
+        with long_cells(), open_stream(self.request) as stream:
+            lines = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+            reader, begun = csv.reader(lines, delimiter=self.delimiter), 1
+            for record in reader:
+                if record:
+                    yield begun, record
+                begun = reader.line_num + 1
+
+    def _fault(self, said: str) -> FileFault:
+        """What is wrong with a file that pyarrow refuses."""
+        path, expected = self.request.path, len(self.names)
+        check_encoding(self.request)
+        odd: tuple[int, list[str]] | None = None
+        last: tuple[int, list[str]] = (1, [])
+        is_open, what = False, "a quotation mark is opened and not closed"
+        try:
+            for last in self._records():
+                if odd is None and len(last[1]) != expected:
+                    odd = last
+                    is_open = sum(cell.count("\n") for cell in odd[1]) > BREAKS_OF_AN_OPEN_QUOTE
+                    if is_open:
+                        break
+        except csv.Error:
+            is_open, odd = odd is None, odd or (last[0] + 1, [])
+            what = f"a cell is longer than {LONGEST_ROW / 2**20:g} MiB, or {what}"
+        if not is_open and last[1] and last[1][-1].endswith("\n") and odd in (None, last):
+            is_open, odd = True, last
+        if is_open and odd is not None:
+            remedy = 'Close it, or write a quotation mark in a text twice: "".'
+            return FileFault(path, what, remedy, line=odd[0])
+        if odd is None:
+            said = " ".join(said.split())[:300]
+            return FileFault(path, f"cannot be read as a table ({said})", "Write it again as CSV in UTF-8.")
+        like, number = "as the header has" if self.has_header else "as the first line has", len(odd[1])
+        return FileFault(
+            path,
+            f"has {number} {'cell' if number == 1 else 'cells'} instead of {expected}, {like}",
+            "Correct the line; a cell that holds the delimiter or a line break must be in quotation marks.",
+            line=odd[0],
+        )
+
+
+def open_text_table(request: Request) -> Rows:
+    """A .csv or .tsv file, compressed or not. It is read once to find the kinds of its columns, and again if it is large."""
+    path, budget = request.path, request.budget
+    with readable(path):
+        text = sniff_csv(request)
+    check_names(request, text.names)
+    kinds = dict.fromkeys(text.names, EMPTY)
+    notes, size, row, is_large = list(text.notes), 0, 0, False
+    kept: list[Any] = []
+    for batch in text.batches(told=True):
+        size += batch.nbytes
+        is_large = size > budget / 6
+        kept = [] if is_large else [*kept, batch]
+        for name, kind in text.kinds_of(batch).items():
+            known, kinds[name] = kinds[name], _either(kinds[name], kind)
+            if kind == TEXT and known in (WHOLE, FRACTION) and is_large:
+                notes.append(_odd_cell(text, name, batch.column(name), row))
+        row += batch.num_rows
+        if request.ending.endswith(tuple(COMPRESSIONS)):
+            check_unpacked(path, max(size, 8.0 * row * len(kinds)), path.stat().st_size, budget)
+    if not row:
+        raise no_rows(path, NO_ROWS)
+    batches = (text.typed(batch, kinds) for batch in (text.batches() if is_large else kept))
+    return rows_of_batches(request, batches, notes=notes, line=text.line_of, decimal=text.decimal)
+
+
+def _either(one: str, other: str) -> str:
+    """The kind of a column in which there are cells of two kinds."""
+    if other in (one, EMPTY):
+        return one
+    if one == EMPTY:
+        return other
+    if {one, other} <= {WHOLE, CODE, FRACTION}:
+        return FRACTION if FRACTION in (one, other) else CODE
+    return TEXT
+
+
+def _odd_cell(text: TextTable, name: str, column: Any, before: int) -> str:
+    """What is said of the first cell that is no number in a column of numbers."""
+    cells = filled(column)
+    number = pc.match_substring_regex(pc.fill_null(cells, "0"), f"^(?:{number_pattern(text.decimal)})$")
+    row = max(pc.index(number, False).as_py(), 0)
+    line = text.line_of(before + row)
+    place = "" if line is None else f" in line {line:,}"
+    return f"Cells of {name!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
+
+
+def filled(column: Any) -> Any:
+    """Cells of text without the blanks around them, missing ones as null."""
+    cells = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.is_in(cells, value_set=pa.array(sorted(MISSING_CELLS))), None, cells)
+
+
+def sniff_csv(request: Request) -> TextTable:
+    """Find out how a text table is written, from its first lines."""
+    path, ending = request.path, request.ending.partition(".")[2].partition(".")[0]
+    head, step, whole = b"", INSPECTED_BYTES, False
+    with open_stream(request) as stream:
+        while not whole and head.count(b"\n") <= 2 and len(head) <= LONGEST_ROW:
+            more = stream.read(step)
+            head, whole, step = head + more, len(more) < step, len(head) + len(more)
+    text = decoded(request, head)
+    lines = text if whole else text[: text.rfind("\n") + 1] or text
+    if not lines.strip():
+        raise FileFault(path, "holds nothing but empty lines", "Write it again, or name another one.")
+    delimiter = "\t" if ending in ("tsv", "tab") else _delimiter_of(lines)
+    records = _records_of(lines, delimiter)
+    if not records:
+        fault = f"its first line is longer than {LONGEST_ROW >> 20} MiB, which is the longest that is read, or no text"
+        raise FileFault(path, fault, "Write it again with line breaks, or as Parquet.", line=1)
+    if not whole and len(records) > 1:
+        records = records[:-1]  # may end in the middle of a quoted text
+    decimal = "," if delimiter != "," and _has_decimal_comma(records) else "."
+    notes = []
+    if delimiter != "," and ending == "csv":
+        notes.append(f"Cells are separated by a {DELIMITERS[delimiter]}.")
+    if decimal == ",":
+        notes.append("Numbers are written with a decimal comma.")
+    names, has_header = names_of(records[0], decimal, notes)
+    if has_header and whole and len(records) == 1:
+        raise no_rows(path, NO_ROWS)
+    skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
+    row_bytes = len(lines.encode()) / len(records)
+    return TextTable(request, delimiter, decimal, names, has_header, skipped, notes, row_bytes)
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let the csv module read cells as long as those that pyarrow reads."""
+    limit = csv.field_size_limit(LONGEST_ROW)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _records_of(text: str, delimiter: str) -> list[list[str]]:
+    """Records of the first lines that are not empty, as far as they can be read."""
+    records: list[list[str]] = []
+    with suppress(csv.Error), long_cells():
+        records.extend(record for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if record)
+    return records
+
+
+def is_number(cell: str, decimal: str) -> bool:
+    return re.fullmatch(number_pattern(decimal), cell.strip()) is not None
+
+
+def _delimiter_of(text: str) -> str:
+    """Of comma, semicolon, tab and bar the one that cuts the first lines into equally many cells, numbers if possible."""
+    best, found = (0.0, 1), ","
+    for candidate in DELIMITERS:
+        rows = _records_of(text[:20_000], candidate)
+        rows = rows[: max(1, min(50, len(rows) - 1))]
+        width = len(rows[0]) if rows else 1
+        if width == 1 or sum(len(row) == width for row in rows) < 0.8 * len(rows):
+            continue
+        cells = [cell for row in rows for cell in row]
+        numbers = sum(is_number(cell, ".") or is_number(cell, ",") for cell in cells) / len(cells)
+        if (numbers, width) > best:
+            best, found = (numbers, width), candidate
+    return found
+
+
+def _has_decimal_comma(records: list[list[str]]) -> bool:
+    """Whether more cells are numbers with a decimal comma than with a point."""
+    cells = [cell.strip() for record in records for cell in record]
+    commas = sum(bool(re.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
+    points = sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
+    return commas > points
+
+
+def names_of(first: list[str], decimal: str, notes: list[str]) -> tuple[list[str], bool]:
+    """Names of the columns, and whether the first line holds them."""
+    cells = [cell.strip() for cell in first]
+    said = [cell for cell in cells if cell not in MISSING_CELLS or not cell]
+    if said and all(is_number(cell, decimal) for cell in said):
+        called = f"columns are called x0 … x{len(cells) - 1}"
+        notes.append(f"The first line holds numbers only, so that there is no header; {called}.")
+        return [f"x{i}" for i in range(len(cells))], False
+    odd = [cell for cell in cells if is_number(cell, decimal) and not cell.isdecimal()]
+    if odd:
+        taken = f"The first line is taken as header, although it holds a number, {odd[0]}."
+        notes.append(f"{taken} Put names of the columns there.")
+    if "" in cells:
+        free = "index" if cells[0] == "" and "index" not in cells else "column_1"
+        cells = [cell or (free if i == 0 else f"column_{i + 1}") for i, cell in enumerate(cells)]
+    return cells, True
+
+
+def open_workbook(request: Request) -> Rows:
+    """A sheet of an Excel workbook, the one that is asked for or the first; its first row that is not empty names the columns.
+
+    Read with python-calamine, a parser in Rust that runs no formulas or macros and follows no links. What the archive unpacks to
+    is checked before: its cells must fit into the memory budget.
+    """
+    path = request.path
+    with readable(path, "It is damaged or no .xlsx file. Save it again, as Excel workbook or as CSV."):
+        with zipfile.ZipFile(path) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+            if GROWTH * size > request.budget / 2:
+                fault = f"unpacks to {size / 1e6:,.0f} MB, which takes more than half of the memory budget"
+                remedy = "Save the sheet as CSV, which is read in pieces, or raise `memory_budget`."
+                raise FileFault(path, fault, remedy)
+            if (wrong := packed.testzip()) is not None:  # sizes that are not true show here
+                raise FileFault(path, f"its part {wrong!r} is damaged", "Save it again.")
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        sheets = list(book.sheet_names)
+        name = request.sheet if request.sheet is not None else next(iter(sheets), None)
+        if name not in sheets:
+            there = f"It has {listed(sheets)}." if sheets else "It has none."
+            raise FileFault(path, f"has no sheet {name!r} (`sheet`)", close_to(name or "", sheets) + there)
+        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+    rows = [row for row in rows if any(cell != "" for cell in row)]
+    if not rows:
+        raise no_rows(path, f"its sheet {name!r} is empty")
+    notes = []
+    if len(sheets) > 1:
+        notes.append(f"Rows are those of the sheet {name!r}, one of {len(sheets)}: {listed(sheets)}.")
+    names, has_header = names_of([_text(cell) for cell in rows[0]], ".", notes)
+    body = rows[1:] if has_header else rows
+    if not body:
+        raise no_rows(path, f"its sheet {name!r} has a header and no rows")
+    check_names(request, names)
+    columns = {name: _column([row[j] for row in body]) for j, name in enumerate(names)}
+    return table_rows(request, InMemory(pa.table(columns)), notes=notes)
+
+
+def _column(cells: list[Any]) -> Any:
+    """Cells with one type for all of them: numbers, whole where all are; dates; or else text. Empty cells are missing."""
+    cells = [None if cell == "" else cell for cell in cells]
+    there = [cell for cell in cells if cell is not None]
+    if there and all(isinstance(cell, float | int) and not isinstance(cell, bool) for cell in there):
+        whole = all(float(cell).is_integer() and abs(cell) < 2**53 for cell in there)
+        return pa.array([None if c is None else int(c) if whole else float(c) for c in cells])
+    if len({type(cell) for cell in there}) <= 1:
+        return pa.array(cells)
+    return pa.array([None if cell is None else _text(cell) for cell in cells])
+
+
+def _text(cell: Any) -> str:
+    """A cell as it would be written."""
+    return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)

@@ -1,0 +1,218 @@
+"""Sources of rows: they know the number of rows and columns, and make passes over the rows, here in threads of one machine."""
+
+from __future__ import annotations
+
+import mmap
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+
+from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all, merge_nodes
+from mosaic.arrays.threads import one_thread, thread_imap, using_threads
+from mosaic.checks import check_jobs
+from mosaic.door import check_numbers, check_shape
+from mosaic.exceptions import InvalidInputError
+
+#: Called from time to time during a pass with the number of rows done so far.
+Watch: TypeAlias = Callable[[int], None]
+
+#: Bytes of a memory map that may be read before its pages are released.
+MAPPED_BYTES = 1 << 26
+#: Bytes of the rows that several threads work on at a time.
+BYTES_IN_THREADS = 1 << 26
+
+
+class Source(ABC):
+    """Rows of numbers, wherever they are, and the scheduling of passes over them. The task does the computation.
+
+    Attributes
+    ----------
+    kind : its name in messages: "Dask array", "Parquet file"
+    n : number of rows
+    n_features : number of columns
+    names : names of the columns, if they have any
+    files : files that hold the rows, if any; if one changes between passes, the fit raises an error
+    buffers : bytes that reading takes in this process beside the blocks of rows, for estimates
+    most_threads : threads of this process that a pass may use, None for any number
+    """
+
+    kind: str
+    n: int
+    n_features: int
+    names: Sequence[str] | None = None
+    files: Sequence[Path] = ()
+    buffers: float = 0.0
+    most_threads: int | None = None
+
+    @abstractmethod
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
+        """Map all rows, in blocks, and merge the results (see ``mosaic.arrays.passes``); ``watch`` is told of the progress."""
+
+
+class Passes:
+    """Makes passes over a source, reports their progress, and raises an error if a file has changed since the first.
+
+    Parameters
+    ----------
+    source : the rows
+    tell : called with the progress of a pass: its name, the share of the rows that is done, and rows per second
+    """
+
+    def __init__(self, source: Source, tell: Callable[[str, float, float], None] | None = None):
+        self.source, self.tell = source, tell
+        self.stamps = [_stamp(file) for file in source.files]
+
+    def run(self, name: str, task: Task) -> BlockResult:
+        started, tell = time.monotonic(), self.tell
+
+        def watch(rows: int) -> None:
+            if tell is not None:
+                tell(name, rows / self.source.n, rows / max(time.monotonic() - started, 1e-9))
+
+        result = self.source.run(task, watch=watch)
+        for file, stamp in zip(self.source.files, self.stamps, strict=True):
+            if _stamp(file) != stamp:
+                raise InvalidInputError(
+                    f"{file} has changed while it was read in passes, which must all see the same rows",
+                    "Fit again when no process writes to it.",
+                )
+        return result
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """Size and modification time of a file; None if it no longer exists."""
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
+
+
+class LocalSource(Source):
+    """Rows that this machine can read in pieces. Subclasses for file formats define ``read``, and ``pieces`` or ``stream``."""
+
+    n_jobs: int | None = None
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """First row and row after the last of every piece, in order: a block, or the unit in which the file is read."""
+        for start in range(0, self.n, BLOCK_ROWS):
+            yield start, min(start + BLOCK_ROWS, self.n)
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> Any:
+        """Some rows, as a dense float array."""
+
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """All rows in pieces, in order, each with the number of its first row."""
+        for first, last in self.pieces():
+            rows = self.read(first, last)
+            if rows.shape[0] != last - first:
+                raise InvalidInputError(
+                    f"rows {first} … {last - 1} of the {self.kind} are {rows.shape[0]} now; it has changed since it was opened",
+                    "Open it again when no process writes to it.",
+                )
+            yield first, rows
+
+    def release(self, n_rows: int) -> None:
+        """Release the memory that reading this many rows has taken, if any."""
+
+    def run(self, task: Task, *, watch: Watch | None = None) -> BlockResult:
+        check_jobs(self.n_jobs)
+
+        def work(block: tuple[int, Any]) -> BlockResult:
+            start, rows = block
+            return task.map_block(rows, start)
+
+        def nodes() -> Iterator[Node[BlockResult]]:
+            for number, result in enumerate(thread_imap(work, self._blocks(), self._threads())):
+                done = min((number + 1) * BLOCK_ROWS, self.n)
+                self.release(done)
+                if watch is not None:
+                    watch(done)
+                yield 0, result
+
+        with using_threads(effective_n_jobs(self.n_jobs)):
+            return merge_all(task.merge, nodes())
+
+    def _threads(self) -> int:
+        """Threads that each have a block: two, or more if few bytes are held. A single block is divided among all threads."""
+        few = 1 if self.n <= BLOCK_ROWS else max(2, BYTES_IN_THREADS // (8 * BLOCK_ROWS * self.n_features))
+        return few if self.most_threads is None else min(few, self.most_threads)
+
+    def _blocks(self) -> Iterator[tuple[int, Any]]:
+        """First row and rows of every block, in order. Pieces are cut into blocks; the rest of one is joined with the next."""
+        waiting: list[Any] = []
+        for first, rows in self.stream():
+            cuts = range(BLOCK_ROWS - first % BLOCK_ROWS, rows.shape[0], BLOCK_ROWS)
+            for start, part in zip([first, *(first + cut for cut in cuts)], np.split(rows, cuts), strict=True):
+                stop = start + part.shape[0]
+                if stop % BLOCK_ROWS and stop < self.n:
+                    waiting.append(part.copy())  # a slice would keep the whole piece in memory
+                    continue
+                yield start - start % BLOCK_ROWS, np.concatenate([*waiting, part]) if waiting else part
+                waiting.clear()
+
+
+class ArraySource(LocalSource):
+    """An array in memory, dense or CSR, a memory map of one, or anything else of two dimensions that has slices of rows."""
+
+    def __init__(self, X: Any, kind: str = "array", n_jobs: int | None = None):
+        check_shape(X.shape)
+        self.X, self.kind, self.n_jobs = X, kind, n_jobs
+        self.n, self.n_features = (int(size) for size in X.shape)
+        self.files = [Path(X.filename)] if isinstance(X, np.memmap) and X.filename is not None else []
+        self.buffers = float(min(X.nbytes, MAPPED_BYTES)) if isinstance(X, np.memmap) else 0.0
+        self._released = 0
+
+    def read(self, start: int, stop: int) -> Any:
+        """A slice of the array."""
+        return as_rows(self.X[start:stop])
+
+    def release(self, n_rows: int) -> None:
+        """Release pages of a memory map that have been read; until then they count as memory of the process."""
+        if not (isinstance(self.X, np.memmap) and self.X.mode in ("r", "r+") and hasattr(mmap, "MADV_DONTNEED")):
+            return
+        if abs(n_rows - self._released) * self.n_features * self.X.itemsize > MAPPED_BYTES or n_rows == self.n:
+            self._released = n_rows
+            self.X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def as_rows(rows: Any) -> Any:
+    """Rows as a dense, aligned array of float32 or float64 in C order; other numbers become float64, sparse rows dense.
+
+    Memory order and alignment matter: if the same numbers are in another order, or at unaligned addresses, as after transfer over
+    a network, the last bits of sums differ.
+    """
+    rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows)
+    check_numbers(rows.dtype)
+    single = rows.dtype.kind == "f" and rows.dtype.itemsize == 4
+    return np.require(rows, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
+    """Nodes of the consecutive blocks that begin with row ``start``; of sparse rows, only one block at a time is made dense.
+
+    If there are 2^m whole blocks, and a multiple of 2^m blocks before them, the result is a single node.
+    """
+    with one_thread():
+        blocks = ((a, as_rows(rows[a : a + BLOCK_ROWS])) for a in range(0, rows.shape[0], BLOCK_ROWS))
+        return merge_nodes(task.merge, ((0, task.map_block(block, start + a)) for a, block in blocks))
+
+
+def merge_runs(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> list[Node[BlockResult]]:
+    """Merge the nodes of neighbouring runs into those of one run."""
+    with one_thread():
+        return merge_nodes(task.merge, chain.from_iterable(runs))
+
+
+def merge_last(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> BlockResult:
+    """The result of the pass, from the nodes of all runs."""
+    with one_thread():
+        return merge_all(task.merge, chain.from_iterable(runs))

@@ -1,0 +1,363 @@
+"""The facts of a fit agree with the estimator, and are plain data; explanations of rows."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mosaic
+from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, datasets, explain
+from mosaic.choosing.explain import DETECTOR_RULES
+from mosaic.choosing.outliers import Rule
+from mosaic.exceptions import InvalidInputError
+from mosaic.facts import map as facts_map
+from mosaic.facts.ranks import histogram_edges
+from mosaic.kernels import make_kernel
+
+BLOBS = datasets.blobs_with_gross_outliers()
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Fitted to 392 points in the plane and 8 gross outliers."""
+    return MOSAIC(12).fit(BLOBS.X)
+
+
+@pytest.fixture(scope="module")
+def detector():
+    return MOSAICOutlierDetector().fit(BLOBS.X)
+
+
+def plain(facts):
+    """The facts as JSON, which must hold no tuples, no arrays and no NaN."""
+    found = facts.to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    return found
+
+
+def test_facts_agree_with_the_estimator(model):
+    facts = model.facts_
+    assert model.facts_ is facts
+    assert (facts.n_rows, facts.feature_names, facts.coverage) == (400, None, model.coverage_)
+    assert facts.title == "12 representatives of 400 points, 8 outliers"
+    assert [pick.row for pick in facts.picks] == model.representative_indices_.tolist()
+    for place, pick in enumerate(facts.picks):
+        assert pick == model.explain(pick.row)
+        assert (pick.rank, pick.gain) == (place + 1, model.selection_.gains[place])
+        assert pick.stands_for == (model.labels_ == place).sum()
+        assert (model.labels_[list(pick.members)] == place).all()
+    part = facts.outliers
+    assert {one.row for one in part.lowest} == set(np.flatnonzero(model.is_outlier_))
+    assert [one.effective_count for one in part.lowest] == sorted(one.effective_count for one in part.lowest)
+    assert all(one == model.explain(one.row) for one in part.lowest)
+    assert (part.n, part.threshold, part.rule) == (8, model.outlier_threshold_, "alone")
+    assert set(plain(facts)) >= {"picks", "outliers", "certificate", "curve", "map", "decisions", "settings"}
+
+
+def test_a_new_fit_has_new_facts():
+    model = MOSAIC(5).fit(BLOBS.X)
+    before = model.facts_
+    assert model.fit(BLOBS.X[:200]).facts_ is not before
+    assert model.facts_.n_rows == 200
+
+
+def test_certificate_is_solved_when_it_is_read_and_then_in_the_sentence():
+    model = MOSAIC(12).fit(BLOBS.X)
+    facts = model.facts_
+    assert facts.known_certificate.sentence == "The certificate has not been computed."
+    share = f"12 representatives cover {100 * model.coverage_:.1f} % of 400 points; 8 outliers set aside"
+    assert str(facts) == f"{share}."
+    assert not model.selection_.is_solved
+    proof, proven = facts.certificate, model.certificate_
+    for name in ("gap", "kernel_error", "rank", "error", "bound", "excess", "ridge", "total", "bound_without_ridge"):
+        assert getattr(proof, name) == getattr(proven, name)
+    assert proof.sentence == str(proven)
+    best = f"; provably at most {100 * proven.excess:.2g} % more unexplained than by the best 12."
+    assert facts.sentence == share + best
+
+
+def test_a_bound_of_zero_is_no_certificate():
+    X = np.repeat(np.eye(4), 10, axis=0)
+    facts = MOSAIC(4, kernel="linear", outliers="keep").fit(X).facts_
+    assert "inf" not in facts.certificate.sentence
+    plain(facts)
+
+
+def test_map_of_two_features_is_the_data_itself(model):
+    chart = model.facts_.map
+    assert (chart.method, chart.axes) == ("features", ["x0", "x1"])
+    np.testing.assert_array_equal(np.column_stack([chart.x, chart.y]), BLOBS.X[chart.row])
+    np.testing.assert_array_equal(chart.label, model.labels_[chart.row])
+    np.testing.assert_array_equal(chart.effective_count, model.effective_count_[chart.row])
+    status = np.array(chart.status)
+    assert set(chart.row[status == "representative"]) == set(model.representative_indices_)
+    np.testing.assert_array_equal(status == "outlier", model.is_outlier_[chart.row])
+
+
+def test_map_of_more_features_shows_the_principal_axes_of_points_that_belong():
+    X = datasets.embed(BLOBS.X, 5, noise=0.3)
+    model = MOSAIC(6).fit(X)
+    chart = model.facts_.map
+    assert chart.method == "principal axes of the features"
+    pca = PCA(2).fit(X[~model.is_outlier_])
+    expected = pca.transform(X)[chart.row]
+    for axis, values in enumerate((chart.x, chart.y)):
+        sign = np.sign(np.dot(values, expected[:, axis]))
+        np.testing.assert_allclose(values, sign * expected[:, axis], atol=1e-8 * np.abs(expected).max())
+        assert f"{100 * pca.explained_variance_ratio_[axis]:.0f} %" in chart.axes[axis]
+
+
+def test_map_of_a_precomputed_similarity_is_kernel_pca_where_landmarks_are_all_points():
+    K = rbf_kernel(datasets.swiss_roll(150), gamma=0.01)
+    chart = MOSAIC(5, kernel="precomputed", outliers="keep").fit(K).facts_.map
+    assert chart.method == "principal axes of the similarity"
+    expected = KernelPCA(2, kernel="precomputed").fit_transform(K)[chart.row]
+    for axis, values in enumerate((chart.x, chart.y)):
+        np.testing.assert_allclose(np.abs(values), np.abs(expected[:, axis]), atol=1e-6)
+
+
+@pytest.mark.parametrize("landmarks", [np.arange(10), np.array([0, 1, 2, 3, 4, 5, 0, 1])])
+def test_landmarks_that_span_the_features_keep_all_products(landmarks):
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    A = facts_map.nystroem(make_kernel(X, "linear"), np.arange(50), landmarks)
+    np.testing.assert_allclose(A @ A.T, X @ X.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_many_features_far_from_the_origin_have_nearly_their_principal_axes(sparse):
+    rng = np.random.default_rng(0)
+    plane = np.linalg.qr(rng.normal(size=(700, 2)))[0].T
+    X = rng.normal(size=(400, 2)) * [8.0, 4.0] @ plane + 0.01 * rng.normal(size=(400, 700))
+    X += 0.1 if sparse else 1e7
+    A = sp.csr_array(X) if sparse else X
+    points = facts_map.principal_plane(A, np.ones(400, dtype=bool), "features", rng).points
+    expected = PCA(2, svd_solver="full").fit_transform(X)
+    assert np.abs(np.abs(points) - np.abs(expected)).max() < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cosine", "precomputed", "diffusion"])
+def test_every_kernel_has_facts_with_a_map(kernel):
+    X = datasets.swiss_roll(60)
+    facts = MOSAIC(2, kernel=kernel).fit(rbf_kernel(X, gamma=0.01) if kernel == "precomputed" else X).facts_
+    plain(facts)
+    assert np.linalg.matrix_rank(np.column_stack([facts.map.x, facts.map.y])) == 2
+    assert facts.map.status.count("representative") == 2
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((3, 2)),
+        np.zeros((1, 3)),
+        np.arange(30.0).reshape(-1, 1),
+        sp.random_array((80, 400), density=0.05, rng=np.random.default_rng(0), format="csr"),
+    ],
+)
+def test_copies_a_single_point_a_single_feature_and_sparse_rows_have_facts(X):
+    for estimator in (MOSAIC(1), MOSAICOutlierDetector()):
+        plain(estimator.fit(X).facts_)
+
+
+def test_thinned_points_are_all_that_must_be_there_the_lowest_and_others_at_random():
+    counts = np.arange(400.0)[::-1]
+    kept = facts_map.thinned(np.array([3, 7]), np.arange(400), counts, 100, np.random.default_rng(0))
+    assert len(kept) == 100
+    assert {3, 7, *range(375, 400)} <= set(kept)
+    assert len(facts_map.thinned(np.arange(40), np.arange(400), counts, 10, np.random.default_rng(0))) == 42
+
+
+def test_curve_begins_with_the_representatives_and_suggests_the_automatic_number(model):
+    curve = model.facts_.curve
+    assert curve.row[:12] == model.representative_indices_.tolist()
+    assert len(curve.row) == len(set(curve.row)) == 24
+    assert curve.coverage[11] == pytest.approx(model.coverage_)
+    assert curve.coverage == sorted(curve.coverage)
+    assert curve.suggested == MOSAIC().fit(BLOBS.X).n_representatives_
+    few = MOSAIC(1).fit(BLOBS.X).facts_.curve
+    assert len(few.row) == max(20, few.suggested)
+
+
+def test_paper_mode_that_rejects_nobody_has_facts():
+    model = MOSAIC(algorithm="paper", gamma=1e4, outliers="reject").fit(BLOBS.X[:40])
+    assert not model.is_outlier_.any()  # so narrow a kernel that everybody stands alone
+    facts = model.facts_
+    assert facts.curve.suggested is None
+    plain(facts)
+
+
+def test_histogram_counts_every_row_once_and_does_not_mix_both_sides(model):
+    part, counts = model.facts_.outliers, model.effective_count_
+    assert (sum(part.belonging), sum(part.outlying)) == (392, 8)
+    at = part.edges.index(part.threshold)
+    assert sum(part.outlying[at:]) == sum(part.belonging[:at]) == 0
+    for j in range(len(part.edges) - 2):
+        assert part.belonging[j] + part.outlying[j] == ((counts >= part.edges[j]) & (counts < part.edges[j + 1])).sum()
+
+
+@pytest.mark.parametrize("threshold", [None, -3.0, 0.0, 0.123, 2.0, 2.9, 7.0])
+@pytest.mark.parametrize("n", [1, 5, 1000])
+def test_histogram_edges_cover_all_values_in_equal_steps(n, threshold):
+    values = np.random.default_rng(n).uniform(0.0, 3.0, n)
+    edges = histogram_edges(values, threshold)
+    assert np.histogram(values, edges)[0].sum() == n
+    np.testing.assert_allclose(np.diff(edges), edges[1] - edges[0], rtol=1e-6)
+    assert len(edges) <= 123
+    if threshold is not None and values.min() < threshold < values.max():
+        assert threshold in edges
+
+
+def test_reported_outliers_may_be_representatives_and_are_marked():
+    model = MOSAIC(150, outliers="report").fit(BLOBS.X)
+    both = [pick.row for pick in model.facts_.picks if pick.is_outlier]
+    assert set(both) == set(model.representative_indices_) & set(np.flatnonzero(model.is_outlier_))
+    assert both
+
+
+def test_settings_say_how_to_do_it_again():
+    kernel, gamma, seed = rbf_kernel, mosaic.EffectiveCount(20), np.random.default_rng(0)
+    model = MOSAIC(np.int64(5), kernel=kernel, gamma=gamma, random_state=seed)
+    model.fit(BLOBS.X, groups=np.arange(400) % 2, quotas={0: 2, 1: 3}, must_include=[7], exclude=[1, 2])
+    settings = plain(model.facts_)["settings"]
+    parameters = settings["parameters"]
+    assert set(parameters) == set(model.get_params(deep=False))
+    assert parameters["n_representatives"] == 5
+    assert parameters["kernel"] == "sklearn.metrics.pairwise.rbf_kernel"
+    assert "EffectiveCount" in parameters["gamma"]
+    assert parameters["random_state"] == "Generator"
+    assert settings["constraints"] == {"must_include": [7], "n_not_allowed": 2, "quotas": {"0": 2, "1": 3}}
+    assert set(settings["versions"]) == {"mosaic", "numpy", "scipy", "sklearn", "python"}
+
+
+def test_a_frame_gives_names_to_axes_and_rows():
+    frame = pd.DataFrame(BLOBS.X, columns=["width", "height"]).assign(id=[f"C{i}" for i in range(400)])
+    facts = MOSAIC(6).fit(frame).facts_
+    assert facts.feature_names == facts.map.axes == ["width", "height"]
+    assert all(one.name == f"C{one.row}" for one in (*facts.picks, *facts.outliers.lowest))
+
+
+def test_a_sampler_has_the_facts_of_the_selector_and_a_detector_what_it_has(model, detector):
+    sampler = plain(MOSAICSampler(12).fit(BLOBS.X).facts_)
+    selector = plain(model.facts_)
+    for name in ("picks", "outliers", "certificate", "curve", "map"):
+        assert sampler[name] == selector[name]
+    facts = detector.facts_
+    assert (facts.picks, facts.curve, facts.coverage) == ((), None, None)
+    assert facts.sentence == "8 outliers among 400 points."
+    assert facts.outliers.threshold == pytest.approx(np.exp(detector.offset_))
+    assert facts.certificate.gap == detector.certificate_.gap
+    assert set(facts.map.status) == {"outlier", "belongs"}
+    plain(facts)
+
+
+def test_what_has_no_facts_is_refused_with_a_remedy():
+    pipeline = make_pipeline(StandardScaler(), MOSAIC(3)).fit(BLOBS.X)
+    with pytest.raises(InvalidInputError, match=r"got Pipeline\. Pass its last step"):
+        explain(pipeline)
+    with pytest.raises(NotFittedError):
+        explain(MOSAIC())
+    assert not hasattr(MOSAIC(), "facts_")
+
+
+# Explanations
+
+
+def check_explanation(model, i, X):
+    told = model.explain(i)
+    assert explain(model, i) == told
+    assert told.row == i
+    assert told.effective_count == model.effective_count_[i]
+    assert told.outlier_probability == model.outlier_probability_[i]
+    assert told.representation_error == model.representation_error_[i]
+    similarity = rbf_kernel(X[i : i + 1], X[model.representative_indices_], gamma=model.gamma_)[0]
+    nearest = np.argsort(-similarity, kind="stable")[:5]
+    assert [row for row, _ in told.nearest] == model.representative_indices_[nearest].tolist()
+    np.testing.assert_allclose([value for _, value in told.nearest], similarity[nearest], rtol=1e-9)
+    label = model.labels_[i]
+    assert told.represented_by == (None if label < 0 else model.representative_indices_[label])
+    assert told.similarity == (None if label < 0 else pytest.approx(similarity[label]))
+    assert str(told) == f"Row {i}: {told.reason}"
+    assert told.to_dict()["status"] == told.status
+    return told
+
+
+def test_explanation_of_a_representative():
+    model = MOSAIC(20).fit(BLOBS.X)
+    for place in (0, 7):
+        i = int(model.representative_indices_[place])
+        told = check_explanation(model, i, BLOBS.X)
+        assert (told.status, told.rank, told.represented_by) == ("representative", place + 1, i)
+        members = np.flatnonzero(model.labels_ == place)
+        assert told.stands_for == len(members)
+        assert told.members[0] == i
+        assert set(told.members) <= set(members.tolist())
+        assert told.reason.startswith(f"chosen as number {place + 1} of 20: it stands for {len(members)} rows")
+
+
+def test_explanation_of_an_outlier():
+    model = MOSAIC(20).fit(BLOBS.X)
+    i = int(np.flatnonzero(BLOBS.is_outlier)[3])
+    told = check_explanation(model, i, BLOBS.X)
+    assert (told.status, told.rank, told.stands_for, told.members) == ("outlier", None, 0, ())
+    assert told.reason.startswith("rejected as an outlier: it is alone: fewer than 1.35 rows look like it")
+    reported = MOSAIC(20, outliers="report").fit(BLOBS.X).explain(i)
+    assert reported.reason.startswith("reported as an outlier")
+    assert reported.represented_by is not None
+
+
+def test_explanation_of_a_represented_row():
+    frame = pd.DataFrame(BLOBS.X, columns=["east", "north"])
+    model = MOSAIC(20).fit(frame)
+    i = int(np.flatnonzero((model.labels_ >= 0) & ~model.get_support())[5])
+    told = check_explanation(model, i, BLOBS.X)
+    assert (told.status, told.rank) == ("represented", None)
+    assert f"row {told.represented_by} stands for it" in told.reason
+    squares = (BLOBS.X[i] - BLOBS.X[told.represented_by]) ** 2
+    expected = dict(zip(["east", "north"], squares / squares.sum(), strict=True))
+    assert dict(told.differs_in) == pytest.approx(expected, rel=1e-6)
+    assert told.differs_in[0][1] >= told.differs_in[1][1]
+
+
+def test_explanation_of_excluded_required_and_weightless_rows():
+    free = MOSAIC(5).fit(BLOBS.X)
+    best, odd = int(free.representative_indices_[0]), int(np.flatnonzero(BLOBS.is_outlier)[0])
+    model = MOSAIC(5).fit(BLOBS.X, exclude=[best], must_include=[odd])
+    excluded, required = check_explanation(model, best, BLOBS.X), check_explanation(model, odd, BLOBS.X)
+    assert excluded.status == "represented"
+    assert excluded.reason.endswith("It was not allowed to be chosen.")
+    assert (required.status, required.rank) == ("representative", 1)
+    assert required.reason.endswith("It had to be included.")
+    weights = np.ones(400)
+    weights[best] = 0
+    assert check_explanation(MOSAIC(5).fit(BLOBS.X, sample_weight=weights), best, BLOBS.X).status == "represented"
+
+
+@pytest.mark.parametrize("row", [400, -401, 1.5, True, "first"])
+@pytest.mark.parametrize("which", ["model", "detector"])
+def test_rows_that_are_not_there_are_refused(which, row, request):
+    fitted = request.getfixturevalue(which)
+    assert fitted.explain(-1) == fitted.explain(399)
+    with pytest.raises(InvalidInputError, match="i must be a row number between 0 and 399"):
+        fitted.explain(row)
+
+
+def test_explanation_of_a_detector_says_count_threshold_and_rule(detector):
+    odd, usual = (detector.explain(int(row)) for row in (BLOBS.is_outlier.argmax(), BLOBS.is_outlier.argmin()))
+    assert (odd.status, usual.status) == ("outlier", "belongs")
+    assert odd.effective_count == detector.effective_count_[odd.row]
+    assert "an outlier: no other row looks like it; the threshold is 1.35, and rows below it are alone." in str(odd)
+    assert "of 128 rows look like it, itself included" in str(usual)
+    assert odd.representation_error is odd.rank is None
+    none = MOSAICOutlierDetector(contamination=1e-3).fit(np.zeros((20, 2)))
+    assert "there is no threshold" in none.explain(0).reason
+    assert none.facts_.outliers.threshold is None
+    assert set(DETECTOR_RULES) == set(get_args(Rule)) - {"none", "threshold"}  # a detector has no threshold to set

@@ -1,0 +1,174 @@
+"""Figures show what the facts say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import get_args
+
+import matplotlib
+import numpy as np
+import pytest
+
+from mosaic import MOSAIC, MOSAICOutlierDetector, datasets, show
+from mosaic.choosing.outliers import Rule
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
+from mosaic.show import figures
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+BLOBS = datasets.blobs_with_gross_outliers()
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return MOSAIC(12).fit(BLOBS.X)
+
+
+@pytest.fixture(scope="module")
+def detector():
+    return MOSAICOutlierDetector().fit(BLOBS.X)
+
+
+def drawn(ax):
+    """Offsets of the markers of a map, by the word that begins their entry in the legend."""
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    marks = [np.asarray(mark.get_offsets()) for mark in ax.collections]
+    return {text.split()[0]: points for text, points in zip(texts, marks, strict=True)}
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_map_has_every_representative_outlier_and_point_once(model):
+    ax = show.plot_map(model)
+    found = drawn(ax)
+    np.testing.assert_allclose(found["representative"], BLOBS.X[model.representative_indices_])
+    assert (len(found["outlier"]), len(found["coloured"])) == (8, 400 - 8 - 12)
+    assert ax.get_title(loc="left") == "12 representatives of 400 points, 8 outliers"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
+    assert legend(ax)[-1] == "outlier (at the edge: farther out)"
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert ((found["outlier"] > [left, bottom]) & (found["outlier"] < [right, top])).all()
+    unit = ax.transData.transform([[0.0, 0.0], [1.0, 1.0]])
+    assert np.ptp(unit[:, 0]) == pytest.approx(np.ptp(unit[:, 1]))
+
+
+def test_points_have_the_colour_of_their_representative_and_neighbours_another(model):
+    ax = show.plot_map(model)
+    chart = model.facts_.map
+    ordinary = chart.row[np.array(chart.status) == "represented"]
+    colours = ax.collections[1].get_facecolors()
+    of_label = {}
+    for label, colour in zip(model.labels_[ordinary], map(tuple, colours), strict=True):
+        assert of_label.setdefault(int(label), colour) == colour
+    chosen = BLOBS.X[model.representative_indices_]
+    nearest = (np.linalg.norm(chosen[:, None] - chosen, axis=2) + 1e9 * np.eye(12)).argmin(axis=1)
+    assert all(of_label[label] != of_label[int(nearest[label])] for label in range(12))
+
+
+@pytest.mark.parametrize("k", [1, 60, 200])
+def test_numbers_beside_markers_are_ranks_and_do_not_overlap(k):
+    model = MOSAIC(k).fit(BLOBS.X)
+    ax = show.plot_map(model)
+    ax.figure.canvas.draw()
+    numbers = [text for text in ax.texts if text.get_text()]
+    assert 1 <= len(numbers) <= k
+    for text in numbers:
+        np.testing.assert_allclose(text.xy, BLOBS.X[model.representative_indices_[int(text.get_text()) - 1]])
+    boxes = [text.get_window_extent().padded(-1.0) for text in numbers]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_map_of_many_points_draws_a_part_and_says_so(monkeypatch, model):
+    monkeypatch.setattr(figures, "MOST_POINTS", 100)
+    ax = show.plot_map(model)
+    assert sum(len(points) for points in drawn(ax).values()) == 100
+    assert any("(100 of 400 points shown)" in text for text in legend(ax))
+
+
+def test_maps_of_a_detector_of_other_units_and_without_outliers(detector):
+    found = drawn(show.plot_map(detector))
+    assert {word: len(points) for word, points in found.items()} == {"belongs": 392, "outlier": 8}
+    X = np.random.default_rng(0).normal(size=(80, 2)) * [1.0, 1000.0]
+    assert show.plot_map(MOSAIC(3).fit(X)).get_aspect() == "auto"
+    assert "outlier" not in drawn(show.plot_map(MOSAIC(8).fit(datasets.swiss_roll(300))))
+
+
+@pytest.mark.parametrize("channels", [(), (3,)])
+def test_pictures_of_representatives_and_outliers_stand_beside_the_map(model, channels):
+    images = np.random.default_rng(0).uniform(size=(400, 4, 6, *channels))
+    _, chosen, odd = show.plot_map(model, images=images).figure.axes
+    assert (len(chosen.images), len(odd.images)) == (12, 8)
+    for shown, row in zip(chosen.images, model.representative_indices_, strict=True):
+        np.testing.assert_allclose(shown.get_array(), images[row])
+    assert [text.get_text() for text in chosen.texts] == [str(rank) for rank in range(1, 13)]
+
+
+def test_images_of_another_shape_or_in_others_axes_are_refused(model):
+    for shape in ((400, 64), (399, 8, 8), (400, 8, 8, 2)):
+        with pytest.raises(InvalidInputError, match="images must be 400 pictures"):
+            show.plot_map(model, images=np.zeros(shape))
+    with pytest.raises(InvalidInputError, match="need a figure of their own"):
+        show.plot_map(model, images=np.zeros((400, 8, 8)), ax=plt.subplots()[1])
+
+
+def test_coverage_marks_the_choice_and_the_suggestion(model, detector):
+    _, ax = plt.subplots()
+    assert show.plot_coverage(model, ax=ax) is ax
+    curve = model.facts_.curve
+    coverage, similarity, chosen, suggested, dot = ax.get_lines()
+    np.testing.assert_array_equal(coverage.get_ydata(), curve.coverage)
+    np.testing.assert_array_equal(similarity.get_ydata(), curve.similarity)
+    assert (set(chosen.get_xdata()), set(suggested.get_xdata())) == ({12}, {curve.suggested})
+    assert dot.get_xydata().tolist() == [[12, curve.coverage[11]]]
+    assert f"chosen: k = 12, coverage {100 * model.coverage_:.0f} %" in legend(ax)
+    with pytest.raises(InvalidInputError, match="MOSAICOutlierDetector has no curve"):
+        show.plot_coverage(detector)
+
+
+@pytest.mark.parametrize("which", ["model", "detector"])
+def test_outliers_are_drawn_on_their_side_of_the_threshold(which, request):
+    fitted = request.getfixturevalue(which)
+    ax = show.plot_outliers(fitted)
+    belonging, outlying = ax.containers
+    assert (sum(bar.get_height() for bar in belonging), sum(bar.get_height() for bar in outlying)) == (392, 8)
+    threshold = fitted.selection_.cut.count
+    assert set(ax.get_lines()[0].get_xdata()) == {threshold}
+    assert all(bar.get_x() + bar.get_width() <= threshold * (1 + 1e-9) for bar in outlying if bar.get_height())
+    assert legend(ax) == ["8 outliers", "392 belong", f"threshold {threshold:.3g}: rows below are alone"]
+
+
+def test_outliers_without_a_threshold_and_of_many_rows(monkeypatch, model):
+    ax = show.plot_outliers(MOSAIC(3, outliers="keep").fit(BLOBS.X))
+    assert (ax.get_title(loc="left"), legend(ax)) == ("No outliers among 400 points", ["400 belong"])
+    assert not ax.get_lines()
+    assert show.plot_outliers(model).get_yscale() == "linear"
+    monkeypatch.setattr(figures, "MOST_UNEQUAL_BARS", 2)
+    assert show.plot_outliers(model).get_yscale() == "log"  # few outliers among many points stay visible
+    assert set(figures.THRESHOLD_RULES) == set(get_args(Rule)) - {"none"}
+
+
+def test_missing_matplotlib_is_reported_with_the_remedy(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for plot in (show.plot_map, show.plot_coverage, show.plot_outliers):
+        with pytest.raises(MissingDependencyError, match=r"pip install 'mosaic-select\[plots\]'"):
+            plot(model)
+
+
+def test_facts_do_not_import_matplotlib():
+    code = (
+        "import sys, numpy as np\n"
+        "from mosaic import MOSAIC, show\n"
+        "MOSAIC(2).fit(np.eye(9)).facts_.map\n"
+        "assert not any(name.split('.')[0] == 'matplotlib' for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
