@@ -24,10 +24,10 @@ from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
 from mosaic.estimators import explain_model
+from mosaic.frames import cells_of
 from mosaic.rows import read
-from mosaic.rows.cells import cells_of
-from mosaic.rows.mixed import TableEncoder, encoder_of
-from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
+from mosaic.rows.encoder import TableEncoder, encoder_of
+from mosaic.rows.kinds import Category, Moment, Number, Text, quantiles
 from mosaic.show import write_report
 
 CUSTOMERS = customers(missing=0.25)
@@ -645,7 +645,7 @@ def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
 
 
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 1000)
+    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
     with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
@@ -657,7 +657,7 @@ def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monke
 
 
 def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 500)
+    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 500)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
     frame.loc[8000, "x"] = np.nan

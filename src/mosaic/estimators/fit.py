@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mosaic._frames import numeric_part
 from mosaic.arrays.blocks import FloatArray
 from mosaic.arrays.codes import KnownRows, priority, row_codes
 from mosaic.arrays.passes import TakeRows
@@ -62,9 +61,10 @@ from mosaic.estimators.by_passes import (
 from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import Narrator
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import numeric_part
 from mosaic.kernels import POINT_KERNELS, PointKernel
 from mosaic.rows import Rows, is_source, open_source
-from mosaic.rows.naming import as_rows
+from mosaic.rows.names import as_rows
 from mosaic.sketch.sources import LocalSource, Passes, Source
 
 #: Solvers for the programs of passes.

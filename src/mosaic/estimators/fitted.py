@@ -14,7 +14,7 @@ from mosaic.estimators.asking import NewRows, explain_new
 from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
 from mosaic.facts import Facts
-from mosaic.rows.naming import RowNames, as_row
+from mosaic.rows.names import RowNames, as_row
 
 Values = TypeVar("Values")
 

@@ -16,7 +16,6 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._frames import n_rows, take_rows
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
@@ -28,6 +27,7 @@ from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
 
