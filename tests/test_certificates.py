@@ -138,17 +138,6 @@ def test_a_limited_rank_is_never_worse_than_nothing(number):
         assert len(encoding.support)
 
 
-@pytest.mark.parametrize("number", range(8))
-def test_a_pool_that_is_no_target_gets_pivots(number):
-    rng = np.random.default_rng(number)
-    X, pool = rng.normal(size=(90, 3)), np.sort(rng.permutation(90)[:30])
-    weights = np.ones(90)
-    weights[pool] = 0.0
-    encoding = mosaic.solve(X, gamma=float(10 ** rng.uniform(-1, 1)), sample_weight=weights, candidates=pool)
-    assert encoding.dual_gap <= 1e-4
-    assert np.isin(encoding.support, pool).all()
-
-
 @pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14])
 def test_a_bound_above_what_is_attained_is_taken_back(lam):
     X = np.array([[3.0], [3.0], [3.0], [9.0], [0.0], [250.0], [250.0], [18.0], [9.0]])

@@ -121,7 +121,7 @@ class Sketch:
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
-            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None),
+            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used]),
             stands_for=self.sample.standing_for(n),
         )
 
