@@ -44,10 +44,6 @@ def drawn(number):
         weights = rng.uniform(0.1, 3.0, n)
         weights[rng.random(n) < 0.2 * (rng.random() < 0.6)] = 0.0
         arguments["sample_weight"] = weights
-    if rng.random() < 0.3:
-        arguments["cost"] = rng.uniform(0.2, 4.0, n)
-    if rng.random() < 0.3:
-        arguments["candidates"] = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
     if rng.random() < 0.35:
         arguments["max_rank"] = int(rng.integers(1, n + 1))
     if rng.random() < 0.7:
@@ -68,15 +64,13 @@ class Program:
             self.K = make_kernel(self.K, arguments["kernel"], **bandwidth).block(everyone, everyone)
         self.lam, self.norm = lam, arguments["row_norm"]
         self.weights = np.asarray(arguments.get("sample_weight", np.ones(n)))
-        self.price = np.array(arguments.get("cost", np.ones(n)))
-        self.used = np.asarray(arguments.get("candidates", everyone), np.intp)
         self.trace = 0.5 * lam * float(self.weights @ np.diagonal(self.K))
 
     def value(self, R):
         left = np.eye(len(R)) - R
         fit = np.einsum("ij,ij,j->", left, self.K @ left, self.weights)
         rows = np.sqrt((R**2 * self.weights).sum(axis=1)) if self.norm == "l2" else np.abs(R).max(axis=1)
-        return 0.5 * self.lam * fit + float(self.price @ rows)
+        return 0.5 * self.lam * fit + float(rows.sum())
 
     def optimum(self):
         """By a conic solver, in units of the value of R = 0."""
@@ -84,12 +78,10 @@ class Program:
         G = (U * np.sqrt(np.maximum(values, 0.0))).T  # GᵀG = K
         targets = np.flatnonzero(self.weights)
         roots = np.sqrt(self.weights[targets])
-        R = cp.Variable((len(self.used), len(targets)))
+        R = cp.Variable((len(self.K), len(targets)))
         unit = self.trace
-        fit = cp.sum_squares(np.sqrt(0.5 * self.lam / unit) * (G[:, targets] * roots - G[:, self.used] @ R))
-        norms = [
-            self.price[j] / unit * cp.norm(R[i], 2 if self.norm == "l2" else "inf") for i, j in enumerate(self.used)
-        ]
+        fit = cp.sum_squares(np.sqrt(0.5 * self.lam / unit) * (G[:, targets] * roots - G @ R))
+        norms = [cp.norm(row, 2 if self.norm == "l2" else "inf") / unit for row in R]
         return unit * float(cp.Problem(cp.Minimize(fit + sum(norms))).solve(solver=cp.CLARABEL))
 
 
@@ -99,7 +91,7 @@ def check(number):
     try:
         encoding = mosaic.solve(X, **arguments)
     except InvalidInputError as error:
-        if re.search("resembles any target|are zero|names every candidate", str(error)):
+        if re.search("resembles any target|are zero", str(error)):
             return False
         raise
     program, certificate = Program(X, arguments, encoding.lam), encoding.certificate
@@ -166,8 +158,8 @@ def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it(
 
 
 def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lower_bound():
-    X, arguments = drawn(26091)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 405243829789.8913}))
+    X, arguments = drawn(129)
+    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 4e15}))
     assert encoding.status is Status.STALLED
     assert encoding.certificate.dual == 0
     assert encoding.certificate.suboptimality == np.inf

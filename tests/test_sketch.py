@@ -169,7 +169,7 @@ def brute_scores(kernel, candidates, solved):
     z = np.linalg.norm(F @ solved.point.E, axis=1)
     R = np.zeros((kernel.n, kernel.n))
     used = np.flatnonzero(solved.found.value)
-    rows = DesignRows(F, candidates[used], solved.few.restrict(used), solved.found.value[used], None)
+    rows = DesignRows(F, candidates[used], solved.few.restrict(used), solved.found.value[used])
     R[candidates[used]] = rows.part(slice(None), slice(None))
     rest = np.eye(kernel.n) - R
     return z, np.einsum("ij,ik,kj->j", rest, K, rest), np.diagonal(K) - (F * F).sum(axis=1)

@@ -28,7 +28,6 @@ from mosaic.choosing.budget import (
     memory_of_fit,
     memory_of_proof,
     memory_on_device,
-    span_of_members,
 )
 from mosaic.estimators._material import geometry_of_sample
 from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
@@ -179,7 +178,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 points, exact (rank about ...): about ... MiB, and for the certificate ... MiB
+    800 points, exact (rank about ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
     checked = Settings.of(model)
@@ -190,15 +189,11 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     strategy, data = read_for(model, checked, X, None, read)
     if strategy == "sketch":
         plan = Plan.of(checked, data.n, data.n_features)
-        proof, least = (
-            held + data.buffers + memory_by_passes(plan.sample, plan.n_initial, data.n_features, promised=promised)
-            for promised in (True, False)
-        )
+        held += data.buffers
+        proof = held + memory_by_passes(plan.sample, plan.n_initial, data.n_features)
         passes, proof_passes = (1, plan.most_passes) if checked.mode != "paper" else (plan.most_passes, 1)
-        memory = (
-            least if checked.mode == "paper" else held + data.buffers + memory_of_sample(plan.sample, data.n_features)
-        )
-        return Estimate("sketch", data.n, plan.n_initial, memory, passes, proof, least, proof_passes)
+        memory = proof if checked.mode == "paper" else held + memory_of_sample(plan.sample, data.n_features)
+        return Estimate("sketch", data.n, plan.n_initial, memory, passes, proof, proof_passes)
     matrix, seed = read_rows(model, data, reset=True), seed_of(model.random_state)
     checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
     itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
@@ -217,7 +212,6 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
     if is_on_device(geometry.kernel.points):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
-        return Estimate(how, n, rank_expected, fit, 0, proof, proof)
-    fewest, most = span_of_members(n, rank_expected)
-    proof, least = (held + memory_of_proof(n, rank_expected, itemsize, d, size, members=m) for m in (most, fewest))
-    return Estimate(how, n, rank_expected, held + memory, 0, proof, least)
+        return Estimate(how, n, rank_expected, fit, 0, proof)
+    proof = held + memory_of_proof(n, rank_expected, itemsize, d, size)
+    return Estimate(how, n, rank_expected, held + memory, 0, proof)

@@ -25,7 +25,6 @@ from mosaic.choosing.budget import (
     memory_needed,
     memory_of_fit,
     memory_of_proof,
-    span_of_members,
     useful_rank,
 )
 from mosaic.door import refuse_masked
@@ -230,9 +229,8 @@ class Plan:
         return 3 * (MOST_ROUNDS if self.n_rounds is None else self.n_rounds)
 
 
-def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
-    """Bytes at the peak of a fit by passes or of its certificate, with the solver's largest working set if ``promised``."""
-    members = None if promised else span_of_members(sample, r)[0]
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes or of its certificate."""
     points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
-    proof = memory_of_proof(sample, r, 8, n_features, members=members) + points + 16.0 * 8 * r * r + blocks
+    proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
     return max(memory_of_sample(sample, n_features), proof)

@@ -74,15 +74,6 @@ def factorize(
     all_matter : whether points must be approximated whatever their weight: all together then count in the draws as much as all
         weights, and the factorisation continues until their relative trace error, too, is within ``tol``
     random_state : seed of the draws
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.linspace(0, 1, 300)[:, None]
-    >>> factor = factorize(make_kernel(X, "rbf", gamma=1.0), tol=1e-6)
-    >>> factor.rank < 10, factor.relative_error <= 1e-6
-    (True, True)
     """
     n = kernel.n
     one_of("method", method, get_args(Method))
