@@ -75,7 +75,7 @@ def make_file(n: int, d: int, kind: str, path: Path) -> None:
         frame["x14"] = np.where(rng.random(n) < 0.4, "yes", "no")
         words = np.array(["late", "delivery", "good", "refund", "call", "vip", "returned", "paid"])
         frame["x15"] = [" ".join(some) for some in words[rng.integers(0, len(words), (n, 3))]]
-        frame = frame.mask(rng.random((n, d)) < 0.1)
+        frame = frame.mask(rng.random(frame.shape) < 0.1)
     frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
 
 

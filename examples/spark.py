@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Task
 from mosaic.door import check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.frames import numeric_part, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last
 
 #: Rows that an executor maps at a time: a power of two of blocks.

@@ -160,14 +160,13 @@ def judge_light(case: Case, picks: Picks | ArrayLike) -> Verdict:
     }
 
 
-def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | None = None) -> Verdict:
+def judge_saliency(picture: Picture, values: ArrayLike) -> Verdict:
     """How well scores of patches show where the salient object of a picture is.
 
     Parameters
     ----------
     picture : its patches, and its mask M of pixels, 1 in the object
     values : one number a patch, high is salient
-    flagged : the patches that the method calls outliers; None if it does not decide
 
     Returns
     -------
@@ -176,13 +175,10 @@ def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | Non
         equal
     f_best : max over thresholds t of F_β of the pixels with s ≥ t; F_β = (1 + β²) p r / (β² p + r), β² = 0.3, with
         p = #{s ≥ t, M} / #{s ≥ t} and r = #{s ≥ t, M} / #M
-    f, precision, recall : the same at the threshold min(2 · mean s, 1), which is usual for saliency
-    f_own, precision_own, recall_own : the same for the pixels of flagged patches; 0 if none is flagged
-    flagged_share : share of patches that the method flags
 
     Notes
     -----
-    Without an object, F, precision and recall are None.
+    Without an object, F is None.
     """
     inside = picture.object_pixels
     v = _checked_scores(values, len(inside))
@@ -194,13 +190,13 @@ def judge_saliency(picture: Picture, values: ArrayLike, flagged: ArrayLike | Non
     order = np.argsort(-s, kind="stable")
     last = np.flatnonzero(np.append(np.diff(s[order]) < 0, True))
     hits = np.cumsum(inside[order])[last]
-    best = _f_beta(hits, pixels * (last + 1), int(inside.sum()))[0]
-    verdict["f_best"] = None if best is None else float(np.max(best))
-    verdict |= _marked(inside, s >= min(2.0 * float(s.mean()), 1.0), pixels, "")
-    decision = None if flagged is None else _checked_decision(flagged, len(inside))
-    verdict |= _marked(inside, decision, pixels, "_own")
-    verdict["flagged_share"] = None if decision is None else float(decision.mean())
-    return verdict
+    truth = int(inside.sum())
+    if truth == 0:
+        return {**verdict, "f_best": None}
+    precision, recall = hits / (pixels * (last + 1)), hits / truth
+    below = BETA_SQUARED * precision + recall
+    f = np.divide((1.0 + BETA_SQUARED) * precision * recall, below, out=np.zeros_like(below), where=below > 0)
+    return {**verdict, "f_best": float(f.max())}
 
 
 def scaled(v: FloatArray) -> FloatArray:
@@ -298,26 +294,6 @@ def _lights(images: FloatArray) -> IntArray:
     total = left + right
     a = np.divide(left - right, total, out=np.zeros_like(total), where=total > 0)
     return np.where(np.abs(a) > SIDE_LIGHT, np.sign(a), 0.0).astype(np.intp)
-
-
-def _marked(inside: IntArray, chosen: BoolArray | None, pixels: float, suffix: str) -> Verdict:
-    """F_β, precision and recall of the pixels of the chosen patches."""
-    found: tuple[Any, Any, Any] = (None, None, None)
-    if chosen is not None:
-        found = _f_beta(inside[chosen].sum(), pixels * chosen.sum(), int(inside.sum()))
-    names = (f"{name}{suffix}" for name in ("f", "precision", "recall"))
-    return {name: None if value is None else float(value) for name, value in zip(names, found, strict=True)}
-
-
-def _f_beta(hits: Any, chosen: Any, truth: int) -> tuple[Any, Any, Any]:
-    """(1 + β²) p r / (β² p + r), p = hits / chosen and r = hits / truth; 0 where there are no hits, None without a truth."""
-    if truth == 0:
-        return None, None, None
-    hits, chosen = np.asarray(hits, np.float64), np.asarray(chosen, np.float64)
-    precision, recall = hits / np.maximum(chosen, 1.0), hits / truth
-    below = BETA_SQUARED * precision + recall
-    f = (1.0 + BETA_SQUARED) * precision * recall
-    return np.divide(f, below, out=np.zeros_like(below), where=below > 0), precision, recall
 
 
 def _best_f1(positive: BoolArray, values: FloatArray) -> float:

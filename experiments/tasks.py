@@ -105,7 +105,7 @@ def _lights(task: Case, result: Picks) -> Verdict:
 
 
 def _saliency(task: Any, result: Scores) -> Verdict:
-    return judge.judge_saliency(task, result.values, result.flagged)
+    return judge.judge_saliency(task, result.values)
 
 
 def _nothing_but_time(task: Case, result: Picks) -> Verdict:

@@ -25,9 +25,10 @@ from mosaic.choosing.budget import (
 )
 from mosaic.datasets import swiss_roll
 from mosaic.estimators import MOSAIC
-from mosaic.estimators._strategy import Plan, memory_by_passes
+from mosaic.estimators.by_passes import Plan, memory_by_passes
 from mosaic.exceptions import MemoryBudgetError
 from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.parameters import Sketch
 from mosaic.program.factor import factorize
 from mosaic.text import readable_size
 
@@ -156,8 +157,8 @@ def test_a_budget_that_holds_no_passes_is_refused_with_the_least():
 
 def test_passes_use_no_more_threads_than_the_budget_has_room_for():
     def threads(budget, r, d=16):
-        settings = Settings.of(MOSAIC(20, memory_budget=budget))
-        plan = Plan.of(settings, 200_000, d, n_initial=r)
+        settings = Settings.of(MOSAIC(20, memory_budget=budget, algorithm=Sketch(n_initial=r)))
+        plan = Plan.of(settings, 200_000, d)
         one = 8.0 * (8192 * d + r * r)  # at least a block of rows and a sum
         found = plan.threads(settings, 200_000, d)
         assert found == 1 or memory_by_passes(plan.sample, plan.n_initial, d) + found * one <= budget

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import mosaic
 from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, Paper, Sketch, datasets
 from mosaic.choosing.drawing import BUCKETS
-from mosaic.estimators import _passes, _strategy
+from mosaic.estimators import by_passes, fit
 from mosaic.rows import open_source
 
 N = 30_000
@@ -301,7 +301,7 @@ def test_a_copy_is_chosen_by_the_number_that_it_is_demanded_with():
 
 
 def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 2000)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 2000)
     named = np.array([5, 1700, 9999, 12_345, 29_000])
     found = MOSAIC(4, **PLAIN).fit(X, candidates=named)
     assert np.isin(found.representative_indices_, named).all()
@@ -331,8 +331,8 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
     whole = MOSAIC(5, gamma=0.02).fit(data)
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
     found = MOSAIC(5, gamma=0.02, algorithm=Sketch(n_initial=100)).fit(data)
     ours, theirs = found.selection_.material.counting, whole.selection_.material.counting
     heaviest = [(c.weights.max(axis=1) / c.weights.sum(axis=1)).max() for c in (ours, theirs)]
@@ -341,8 +341,8 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
 
 
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
-    monkeypatch.setattr(_strategy, "DECISION_SAMPLE", 600)
-    monkeypatch.setattr(_strategy, "SMALLEST_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
+    monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 40.0, 27_000, axis=0)])
     for seed in range(3):
         found = MOSAIC(5, random_state=seed, algorithm=Sketch(n_initial=100)).fit(data)
@@ -572,51 +572,24 @@ def test_progress_tells_pass_share_and_speed(capsys):
     assert "bound: 27 %" in told
 
 
-def test_callbacks_are_told_of_passes():
-    callback = pytest.importorskip("sklearn.callback")
-    events = []
-
-    class Listener:
-        def setup(self, estimator, context):
-            events.append("setup")
-
-        def on_fit_task_begin(self, estimator, context):
-            events.append(("begin", context.task_name))
-
-        def on_fit_task_end(self, estimator, context, *, metadata=None):
-            events.append(("end", context.task_name, metadata))
-
-        def teardown(self, estimator, context):
-            events.append("teardown")
-
-    assert isinstance(Listener(), callback.FitCallback)
-    model = MOSAIC(5, **PLAIN).set_callbacks(Listener()).fit(X)
-    assert (events[0], events[-1]) == ("setup", "teardown")
-    passes = [event[1] for event in events if event[0] == "begin" and not event[1].startswith("part")]
-    assert passes == ["fit", "look"]
-    assert sum(event[:2] == ("end", "part of look") for event in events) == 100
-    model.labels_  # noqa: B018 - a pass after the fit is none of theirs
-    assert events[-1] == "teardown"
-
-
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest = []
 
-    class Watched(_passes.Passes):
+    class Watched(fit.Passes):
         def run(self, name, task):
             small = super().run(name, task)
             largest.append(sum(np.asarray(value).nbytes for value in small.values()))
             return small
 
-    monkeypatch.setattr(_passes, "Passes", Watched)
+    monkeypatch.setattr(fit, "Passes", Watched)
     sizes = []
     for n in (80_000, 160_000):
         largest.clear()
         MOSAIC(5, **(PLAIN | {"algorithm": Sketch(40, n_rounds=1)})).fit(blobs(n)[0]).certificate_  # noqa: B018
         sizes.append(max(largest))
     # Of the sample rows, and four numbers of each; and how many rows are in each bucket of priorities.
-    assert max(sizes) <= _strategy.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
+    assert max(sizes) <= by_passes.DECISION_SAMPLE * (4 * 4 + 4 * 8) + 8 * BUCKETS
 
 
 def test_files_and_collections_are_answered_for_as_arrays_are(plain, npy):

@@ -14,9 +14,7 @@ import pytest
 
 import mosaic
 from mosaic import Certificate, InvalidInputError
-from mosaic.choosing import SelectionCertificate
 from mosaic.kernels import make_kernel
-from mosaic.program.bounds import Bound, Largest
 from mosaic.program.loop import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
@@ -193,6 +191,3 @@ def test_a_gap_above_one_says_that_nothing_is_known():
         str(certificate)
         == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
     )
-    bound = Bound(inner=6.0, energy=2.0, scores=Largest((1.0,)), ridge=1.0)
-    chosen = SelectionCertificate(certificate, 4, 7.0, bound, total=10.0, error_without_ridge=5.0)
-    assert str(chosen).endswith("Nothing is known about the optimum of the program behind them.")

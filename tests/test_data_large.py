@@ -43,7 +43,8 @@ SELECT = """
 import re, sys
 from mosaic.cli import main
 
-code = main(["select", sys.argv[1], "-k", "10", "--n-initial", "100", "-o", "picks.csv", "--report", "report.html", "--json"])
+words = "-k 10 --algorithm sketch,n_initial=100 -o picks.csv --report report.html --json"
+code = main(["select", sys.argv[1], *words.split()])
 status = open("/proc/self/status").read()
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024, file=sys.stderr)
 sys.exit(code)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import cells_of
 from mosaic.rows import read, write_rows
-from mosaic.rows.cells import cells_of
-from mosaic.rows.mixed import TableEncoder
+from mosaic.rows.encoder import TableEncoder
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

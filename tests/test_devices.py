@@ -288,7 +288,7 @@ def test_a_device_without_memory_says_what_to_do(monkeypatch):
     def fail(*args, **kwargs):
         raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
 
-    monkeypatch.setattr("mosaic.estimators._selector.choose", fail)
+    monkeypatch.setattr("mosaic.estimators.selector.choose", fail)
     with pytest.raises(MemoryBudgetError, match=r"Tried to allocate 20.00 GiB.*max_rank"):
         MOSAIC(5).fit(datasets.swiss_roll(100))
 
@@ -301,7 +301,7 @@ def test_products_are_not_rounded_to_tf32(monkeypatch):
         seen.append(torch.get_float32_matmul_precision())
         raise RuntimeError("enough")
 
-    monkeypatch.setattr("mosaic.estimators._selector.choose", watch)
+    monkeypatch.setattr("mosaic.estimators.selector.choose", watch)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:

@@ -5,7 +5,6 @@ import sys
 import tracemalloc
 from datetime import timedelta
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -18,9 +17,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from mosaic._frames import column_names, n_rows, numeric_part, take_rows, to_matrix
 from mosaic.door import check_entries
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
 
 PEOPLE = {
     "name": ["Ada", "Max", "Eva"],
@@ -207,11 +206,9 @@ def test_column_of_plain_numbers_kept_as_objects_is_converted(X, expected):
         assert X["o"].dtype == object
 
 
-@pytest.mark.parametrize(
-    "value", [Decimal("1.5"), Fraction(1, 2), 1j, np.complex128(1j), 10**400], ids=lambda value: type(value).__name__
-)
-def test_numbers_that_are_no_plain_floats_are_to_be_converted_by_the_user(value):
-    with pytest.raises(InvalidInputError, match=r"column 'o' .* row 1 \(counted from 0\) holds .*number type"):
+@pytest.mark.parametrize("value", [1j, np.complex128(1j), 10**400], ids=lambda value: type(value).__name__)
+def test_numbers_that_no_float_holds_are_refused(value):
+    with pytest.raises(InvalidInputError, match=r"column 'o' .* row 1 \(counted from 0\) holds "):
         numeric_part(objects(1, value))
 
 
@@ -541,7 +538,7 @@ import numpy as np
 import sklearn.base, sklearn.utils.validation  # which may load them for purposes of its own
 theirs = set(sys.modules)
 from mosaic.door import check_entries
-from mosaic._frames import column_names, n_rows, numeric_part, take_rows, to_matrix
+from mosaic.frames import column_names, n_rows, numeric_part, take_rows, to_matrix
 before = "narwhals" in sys.modules
 X = numeric_part(np.eye(3))
 check_entries(to_matrix(X), column_names(X))

@@ -24,10 +24,10 @@ from cli_runs import run
 from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
 from mosaic.estimators import explain_model
+from mosaic.frames import cells_of
 from mosaic.rows import read
-from mosaic.rows.cells import cells_of
-from mosaic.rows.mixed import TableEncoder, encoder_of
-from mosaic.rows.rules import Category, Moment, Number, Text, quantiles
+from mosaic.rows.encoder import TableEncoder, encoder_of
+from mosaic.rows.kinds import Category, Moment, Number, Text, quantiles
 from mosaic.show import write_report
 
 CUSTOMERS = customers(missing=0.25)
@@ -515,7 +515,7 @@ def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
 
 
 def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
     frame, oddities = planted(1)
     for options in ({}, {"outliers": "report"}, {"min_group": 2}):
         rows = [row for row, _ in oddities] + [0, 7]
@@ -534,7 +534,7 @@ def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monk
 
 
 def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", 300)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
     monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
     frame, oddities = planted(3, 3000)
     path = write(frame, tmp_path, "csv")
@@ -548,7 +548,7 @@ def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_p
 
 @pytest.mark.parametrize("kept", [300, 16_384])
 def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators._strategy.DECISION_SAMPLE", kept)
+    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", kept)
     frame, oddities = planted(3, 3000)
     frame.loc[frame.index % 2 == 0, "note"] = "paid in time and without a word of complaint"
     path = write(frame, tmp_path, "csv")
@@ -645,7 +645,7 @@ def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
 
 
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 1000)
+    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
     frame.loc[5990, "segment"] = "never seen in the part"
     with read(write(frame, tmp_path, "csv"), memory_budget=1e5) as table:
@@ -657,7 +657,7 @@ def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monke
 
 
 def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.parquet.DECIDING_ROWS", 500)
+    monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 500)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=9000), "y": rng.normal(size=9000)})
     frame.loc[8000, "x"] = np.nan

@@ -31,15 +31,7 @@ from experiments.paper._markdown import table_of_columns
 from mosaic.arrays.blocks import FloatArray
 
 ITEM = "saliency"
-COLUMNS = (
-    AUC,
-    F_BEST,
-    Measure("f", "adaptive F"),
-    Measure("precision", "precision"),
-    Measure("recall", "recall"),
-    MAE,
-    Measure("f_own", "F of its own flags"),
-)
+COLUMNS = (AUC, F_BEST, MAE)
 #: Maps of the figure, besides that of the best other method; and how many pictures it has.
 SHOWN, PICTURES = ("MOSAIC", "MOSAIC (paper)"), 4
 #: Pixels that a patch gets in the figure; between panels; above them.

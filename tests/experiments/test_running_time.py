@@ -14,7 +14,7 @@ from experiments.methods import solvers as so
 from experiments.paper import rules
 from experiments.paper import running_time as rt
 from experiments.paper._figures import LARGEST
-from mosaic import MOSAIC, Paper
+from mosaic import MOSAIC, Paper, Sketch
 from oracles import lasso_solution, objective
 
 pytestmark = pytest.mark.slow
@@ -182,7 +182,7 @@ def test_scalable_variant_asks_for_the_stated_candidates_and_picks_rows(monkeypa
 
     class Watched(MOSAIC):
         def fit(self, X, y=None):
-            asked.append((self.n_initial, self.n_added, self.n_rounds, self.alpha, self.strategy, self.mode))
+            asked.append(self.algorithm)
             return super().fit(X, y)
 
     monkeypatch.setattr(ours, "MOSAIC", Watched)
@@ -190,7 +190,7 @@ def test_scalable_variant_asks_for_the_stated_candidates_and_picks_rows(monkeypa
         picks = all_selectors()[SCALABLE].run(rng.normal(size=(n, 2)), 5, 0, alpha=2.0, gamma=20.0)
         assert 1 <= len(picks.indices) == len(set(picks.indices.tolist())) <= 5
         assert picks.indices.max() < n
-    assert asked == [(r, a, 3, 2.0, "sketch", "paper") for r, a in ((60, 6), (200, 20), (250, 25))]
+    assert asked == [Paper(alpha=2.0, sketch=Sketch(*numbers)) for numbers in ((60, 6, 3), (200, 20, 3), (250, 25, 3))]
 
 
 # Figure

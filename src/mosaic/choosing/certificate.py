@@ -91,28 +91,29 @@ class SelectionCertificate:
         return excess(self.error, self.bound)
 
     def __str__(self) -> str:
-        many = self.k > 1
-        these, them, others = ("These", "them", f"no {self.k:,} leave") if many else ("This one", "it", "none leaves")
-        leave, they, best = (
-            (f"{self.k:,} leave", "They leave", f"{self.k:,}") if many else ("leaves", "It leaves", "one")
+        these, best = (f"These {self.k:,} leave", f"{self.k:,}") if self.k > 1 else ("This one leaves", "one")
+        either = ", with the constraints or without" if self.constrained else ""
+        return f"{these} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}."
+
+    def details(self) -> str:
+        """The certificate with all its numbers, in sentences."""
+        them, they, others = ("them", "They leave", f"no {self.k:,} leave")
+        if self.k == 1:
+            them, they, others = ("it", "It leaves", "none leaves")
+        error, bound, free_error, free_bound = (
+            percent(value / self.total)
+            for value in (self.error, self.bound, self.error_without_ridge, self.bound_without_ridge)
         )
-
-        def of_all(value: float) -> str:
-            return percent(value / self.total)
-
         solved = (
             f"Nothing is known about the optimum of the program behind {them}."
             if self.gap > 1
             else f"The program behind {them} is solved to within {percent(self.gap)} of the value of choosing nothing "
             f"({percent(self.kernel_error)} of it for similarities that are computed from {self.rank} numbers a row)."
         )
-        either = ", with the constraints or without" if self.constrained else ""
         return (
-            f"{these} {leave} at most {percent(self.excess)} more unexplained than the best possible {best} would{either}. "
-            f"{EXPLAINED} {they} {of_all(self.error_without_ridge)} of the data unexplained, and {others} less than "
-            f"{of_all(self.bound_without_ridge)}. The {percent(self.excess)} are proven where large weights have a price, so "
-            f"that even a lone row that is chosen is half unexplained: there {they.lower()} {of_all(self.error)}, and {others} "
-            f"less than {of_all(self.bound)}. {solved}"
+            f"{self} {EXPLAINED} {they} {free_error} of the data unexplained, and {others} less than {free_bound}. "
+            f"The {percent(self.excess)} are proven where large weights have a price, so that even a lone row that is chosen is "
+            f"half unexplained: there {they.lower()} {error}, and {others} less than {bound}. {solved}"
         )
 
     def _repr_html_(self) -> str:
@@ -124,7 +125,7 @@ def _html_of(proven: SelectionCertificate) -> str:
         return [percent(value / proven.total) for value in values]
 
     return html_card(
-        str(proven).partition(". ")[0] + ".",
+        str(proven),
         html_table(
             ["unexplained", f"these {proven.k:,}", f"no {proven.k:,} less than"],
             [

@@ -53,12 +53,8 @@ def choose(material: Material, settings: Settings) -> Selection:
     must, suggested = len(material.constraints.must), None
     if k is not None:
         found = chooser.picks(k)
-    elif settings.coverage is not None:
-        found = chooser.explaining(settings.coverage)
-        if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
-            found = chooser.picks(max(len(found.rows), must, 1))
-    elif settings.min_support is not None:
-        found = chooser.supported(settings.min_support)
+    elif (share := settings.coverage) is not None or settings.min_support is not None:
+        found = chooser.supported(settings.min_support or 1.0) if share is None else chooser.explaining(share)
         if material.constraints.quotas is not None or len(found.rows) < max(must, 1):
             found = chooser.picks(max(len(found.rows), must, 1))
     else:
@@ -140,15 +136,7 @@ class Picks(NamedTuple):
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses rows that are not outliers, within the constraints, to represent the points that belong.
-
-    Attributes
-    ----------
-    material, settings, cut, groups : points and constraints, settings of the fit, the cut, and groups that are kept
-    rejected : mask of the points that are outliers and must not be chosen
-    pool : rows that may be chosen
-    targets, weights : points to be covered, and the number of rows that each stands for
-    """
+    """Chooses rows that are not outliers, within the constraints, to represent the points that belong."""
 
     material: Material
     settings: Settings

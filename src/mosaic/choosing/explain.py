@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._frames import NO_NAMES
 from mosaic.arrays.blocks import FloatArray, IntArray, in_double, row_blocks
 from mosaic.checks import is_whole
 from mosaic.choosing.certificate import counted, percent
@@ -28,7 +27,7 @@ from mosaic.choosing.selection import Answers, Selection
 from mosaic.choosing.settings import is_auto
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import StationaryKernel
-from mosaic.text import figure, html_card, html_table, listed
+from mosaic.text import NO_NAMES, figure, html_card, html_table, listed
 
 #: Representatives, members and features that an explanation names, at most, and rows that are most like a representative.
 MOST_EXPLAINED_BY, MOST_LIKE_IT = 5, 3
@@ -341,7 +340,7 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 
 class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.mixed.TableEncoder``)."""
+    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``)."""
 
     @property
     def blocks(self) -> Mapping[str, slice]:

@@ -66,22 +66,6 @@ from mosaic.kernels import Kernel, check_similarities
 from mosaic.program.problem import DesignProblem, critical_lam, weighted_gram
 from mosaic.program.working_set import solve_design
 
-__all__ = [
-    "CROWD_SHARE",
-    "NOBODY",
-    "Cut",
-    "EffectiveCounts",
-    "KeptGroups",
-    "Rule",
-    "cut_for_share",
-    "find_groups",
-    "find_outliers",
-    "find_valley",
-    "group_sizes",
-    "just_above",
-    "outlier_probability",
-]
-
 Rule: TypeAlias = Literal["alone", "valley", "contamination", "threshold", "none"]
 
 #: Number of small programs, points in each, and their strength (lam) for similarities whose diagonal is 1 on average.
@@ -117,14 +101,9 @@ MOST_GROUPED_OUTLIERS = 5000
 class EffectiveCounts:
     """Effective counts of any points, by programs on random parts of the data.
 
-    Attributes
-    ----------
-    reference : the similarity over the points of all programs, one program after the other
-    places : the numbers of these points among the points that they were drawn from
-    weights : ω_i, programs × points
-    strengths : lam η_i, programs × points
-    R : the rows r_j of the solutions, programs × points × points
-    total : weight of the points that a point could resemble, the mean over the programs
+    ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
+    ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``R`` the rows r_j, programs × points × points. ``total`` is
+    the weight of the points that a point could resemble, the mean over the programs.
 
     Examples
     --------
@@ -153,19 +132,9 @@ class EffectiveCounts:
         size: int | None = None,
         tol: float = PROGRAM_GAP,
     ) -> EffectiveCounts:
-        """Draw the parts and solve the programs.
+        """Draw parts of ``size`` points, each in proportion to its weight, and solve their programs to a relative gap ``tol``.
 
-        Parameters
-        ----------
-        kernel : similarity of the points that parts are drawn from
-        weights : how often each of them counts
-        random_state : seed of the draw
-        size : points of each part, ``PROGRAM_SIZE`` by default
-        tol : relative gap that programs are solved to
-
-        Notes
-        -----
-        1. Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
+        Points are drawn by their number, so the answer depends on the order of the points and not on that of the rows.
         """
         rng = np.random.default_rng(random_state)
         size = PROGRAM_SIZE if size is None else int(size)
@@ -283,14 +252,7 @@ def _factor(K: FloatArray) -> FloatArray:
 
 
 def outlier_probability(counts: FloatArray, n: float) -> FloatArray:
-    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> outlier_probability(np.array([1.0, 51.0, 101.0]), 101).tolist()
-    [1.0, 0.5, 0.0]
-    """
+    """OP = (n − m)/(n − 1), the paper's measure, between 0 (stands for all points) and 1 (only for itself)."""
     return np.asarray(np.clip((n - counts) / max(n - 1.0, 1.0), 0.0, 1.0))
 
 
@@ -401,14 +363,7 @@ def just_above(count: float, others: FloatArray) -> float:
 
 
 def far_tail(counts: FloatArray, share: float) -> float:
-    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> far_tail(np.array([1.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8]), 0.1).__round__(2)
-    3.05
-    """
+    """The end of the far tail of log m: 2.5 deviations below the median, a deviation from the quantile of this share."""
     low, middle = np.quantile(np.log(counts), [share, 0.5])
     return float(np.exp(middle + FAR_BELOW * (middle - low) / ndtri(share)))
 
@@ -465,13 +420,8 @@ def own_neighbours(kernel: Kernel, members: BoolArray, asked: IntArray) -> Float
 
 @dataclass(frozen=True)
 class KeptGroups:
-    """Outliers that are kept because they form a group.
-
-    Attributes
-    ----------
-    members : mask over all distinct points
-    kernel : similarity between the members; between all points if there are no members
-    reach : for each member, the distance (as the kernel orders points) that reaches its links and no other outlier
+    """Outliers that are kept: a mask of distinct points, the similarity between them, and for each the distance (as the kernel
+    orders points) that reaches its links and no other outlier.
     """
 
     members: BoolArray
@@ -513,14 +463,7 @@ def _kept(kernel: Kernel, low: BoolArray, members: BoolArray, reach: FloatArray)
 
 
 def find_groups(kernel: Kernel, low: BoolArray, weights: FloatArray, smallest: float) -> KeptGroups:
-    """The groups of at least ``smallest`` points among the outliers.
-
-    Parameters
-    ----------
-    kernel : similarity between distinct points
-    low : which of them are outliers
-    weights : how often each of them counts
-    smallest : number of points, copies counted, that make a group
+    """The groups of at least ``smallest`` points, copies counted, among the outliers.
 
     Examples
     --------

@@ -230,7 +230,7 @@ class Proof(Protocol):
 
 
 class RowLabels(Protocol):
-    """The names of rows (``mosaic.rows.naming.RowNames``)."""
+    """The names of rows (``mosaic.rows.names.RowNames``)."""
 
     def __getitem__(self, row: int) -> str:
         """The name of a row."""

@@ -169,14 +169,6 @@ class ExplainAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class CompletionAnswer:
-    """The answer of completion."""
-
-    shell: Annotated[Literal["bash", "zsh", "tcsh"], "shell of the script"]
-    script: Annotated[str, "script that the shell sources"]
-
-
-@dataclass(frozen=True)
 class Fault:
     """What went wrong."""
 
@@ -209,7 +201,6 @@ ANSWERS: dict[str, type[Any]] = {
     "path": PathAnswer,
     "estimate": EstimateAnswer,
     "explain": ExplainAnswer,
-    "completion": CompletionAnswer,
     "error": ErrorAnswer,
 }
 

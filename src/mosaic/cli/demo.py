@@ -31,14 +31,8 @@ K, DRAWN = 20, 6
 PER_NOISE = 20
 SIDE, DARKEST = 8, 16.0
 SHADES = " .:-=+*#%@"
-TITLE = "Digits with noise among them"
-#: How to recognise files of an earlier demo: first separator, and begin and end of the text before it.
-OWN = {
-    "picks.csv": (b"\n", b"image,digit,mosaic_rank,", b",mosaic_effective_count,mosaic_reason"),
-    "report.html": (b"<style>", b"<!doctype html>", f"<title>{TITLE}</title>".encode()),
-}
-#: Bytes of a file that are searched for the separator.
-HEAD_SIZE = 1 << 14
+#: The folder of an earlier demo, whose files are replaced.
+OWN_FOLDER = "mosaic-demo"
 
 
 class Digits(Rows):
@@ -85,9 +79,11 @@ def demo(args: Namespace) -> int:
     folder = Path(args.folder)
     with writing(args.folder):
         folder.mkdir(parents=True, exist_ok=True)
-    for name in OWN:
-        with writing(str(folder / name)):
-            check_output(folder / name, args.force or _is_own(folder / name))
+    force = args.force or args.folder == OWN_FOLDER
+    picks, page = str(folder / "picks.csv"), str(folder / "report.html")
+    for path in (picks, page):
+        with writing(path):
+            check_output(path, force)
     table = digits_with_noise()
     noise = int((table.groups == "noise").sum())
     if not args.json:
@@ -99,11 +95,11 @@ def demo(args: Namespace) -> int:
         facts = Facts(model, table)
         answer, rows = answer_of(run, facts, bound=True)
         run.bar.update("report")
-        picks, page = str(folder / "picks.csv"), str(folder / "report.html")
         with writing(picks):
-            write_rows(picks, rows, force=True)
+            write_rows(picks, rows, force=force)
         with writing(page):
-            write_report(model, page, facts=facts, title=TITLE, command="mosaic demo", force=True)
+            about = {"title": "Digits with noise among them", "command": "mosaic demo"}
+            write_report(model, page, facts=facts, force=force, **about)
         run.outputs.update(picks=picks, report=page)
     found = int((table.groups[model.is_outlier_] == "noise").sum())
     told = DemoAnswer(**vars(answer), n_noise=noise, n_noise_found=found, folder=args.folder)
@@ -125,14 +121,3 @@ def _write(answer: DemoAnswer, table: Digits, seconds: float) -> None:
     write_wrapped(answer.certificate.sentence)
     write_end(answer.notes, {})
     write(f"\nLook at {answer.outputs['report']}; the picks are in {answer.outputs['picks']}.")
-
-
-def _is_own(file: Path) -> bool:
-    """Whether an earlier demo wrote this file."""
-    end, first, last = OWN[file.name]
-    try:
-        with file.open("rb") as stream:
-            head, found, _ = stream.read(HEAD_SIZE).partition(end)
-    except OSError:
-        return False
-    return bool(found) and head.startswith(first) and head.rstrip().endswith(last)

@@ -19,14 +19,8 @@ from mosaic.exceptions import PYTHON, InvalidInputError, MissingDependencyError,
 
 #: Exit codes by kind of fault.
 CODES: dict[FaultKind, int] = {
-    "unexpected": 1,
-    "usage": 2,
-    "input": 3,
-    "output": 4,
-    "memory": 5,
-    "missing": 6,
-    "interrupted": 130,
-}
+    "unexpected": 1, "usage": 2, "input": 3, "output": 4, "memory": 5, "missing": 6, "interrupted": 130,
+}  # fmt: skip
 #: Letters of the longest message.
 LONGEST_MESSAGE = 1500
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -40,7 +34,6 @@ class OutputError(MosaicError):
         self.file = file
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """The file, then the other parts."""
         return f"{self.file}: {super().message(wording)}"
 
 
@@ -54,11 +47,7 @@ class RefusedError(Exception):
 
 def command_line(file: str | None = None, called: Callable[[int], str] = PYTHON.row) -> Wording:
     """The wording of the command line: parameters are options, X is the file, and ``called`` names rows."""
-
-    def parameter(name: str, value: str | None) -> str:
-        return file if name == "X" and file is not None else in_options(name, value)
-
-    return Wording(parameter, called)
+    return Wording(lambda name, value: file if name == "X" and file is not None else in_options(name, value), called)
 
 
 def fault_of(error: BaseException, wording: Wording | None = None, file: str | None = None) -> Fault:
@@ -66,22 +55,19 @@ def fault_of(error: BaseException, wording: Wording | None = None, file: str | N
     if isinstance(error, RefusedError):
         return error.fault
     wording = wording or command_line(file)
-
-    def told(name: str) -> str | None:
-        value = getattr(error, name, None) if isinstance(error, MosaicError) else None
-        return None if value is None else str(value)
-
-    kind, parameter, fault, remedy = _kind_of(error), told("parameter"), told("fault"), told("remedy")
-    about_data = parameter == "X"
+    kind, parts = _kind_of(error), vars(error) if isinstance(error, MosaicError) else {}
+    told = {name: None if value is None else str(value) for name, value in parts.items()}
+    parameter, about_data = told.get("parameter"), told.get("parameter") == "X"
+    fault, remedy = (None if told.get(name) is None else wording(str(told[name])) for name in ("fault", "remedy"))
     return Fault(
         kind=kind,
         message=_message(error, kind, wording),
         parameter=None if parameter is None or about_data else wording.parameter(parameter, None),
-        value=told("value"),
-        fault=None if fault is None else wording(fault),
-        remedy=None if remedy is None else wording(remedy),
-        file=file if about_data else told("file"),
-        where=told("where"),
+        value=told.get("value"),
+        fault=fault,
+        remedy=remedy,
+        file=file if about_data else told.get("file"),
+        where=told.get("where"),
         exit_code=int(error.code or 1) if isinstance(error, SystemExit) else CODES[kind],
     )
 
@@ -93,17 +79,12 @@ def _kind_of(error: BaseException) -> FaultKind:
         return "output"
     if isinstance(error, MemoryError):  # MemoryBudgetError is one
         return "memory"
-    if isinstance(error, MissingDependencyError) or _is_optional(error):
+    module = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if isinstance(error, MissingDependencyError) or module.partition(".")[0] not in ("", "mosaic"):
         return "missing"
     if isinstance(error, InvalidInputError):
         return "input" if hasattr(error, "file") or error.parameter == "X" else "usage"
     return "usage" if isinstance(error, UsageError) else "unexpected"
-
-
-def _is_optional(error: BaseException) -> bool:
-    """Whether the error is a missing module of another library."""
-    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-    return name.partition(".")[0] not in ("", "mosaic")
 
 
 def _message(error: BaseException, kind: FaultKind, wording: Wording) -> str:
@@ -134,13 +115,15 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
         try:
             write_answer("error", ErrorAnswer(found))
             return found.exit_code
-        except BrokenPipeError:
+        except OSError as broken:  # such as a full disk; then write text
             discard_output(sys.stdout)
-            return found.exit_code
-        except OSError:  # such as a full disk; then write text
-            discard_output(sys.stdout)
+            if isinstance(broken, BrokenPipeError):
+                return found.exit_code
     command, usage = (error.command, error.usage) if isinstance(error, UsageError) else ("mosaic", "")
-    message = shortened("\n".join(visible(line) for line in found.message.splitlines()))
+    message = "\n".join(visible(line) for line in found.message.splitlines())
+    if len(message) > LONGEST_MESSAGE:  # its beginning says what is wrong, its end what to do
+        half = LONGEST_MESSAGE // 2 - 2
+        message = f"{message[:half]} … {message[-half:]}"
     end = "" if message.endswith((".", "?", "!")) else "."
     say(f"{usage}{command}: {'' if found.kind == 'interrupted' else 'error: '}{message}{end}")
     try:
@@ -148,18 +131,6 @@ def answer_fault(error: BaseException, args: Namespace | None, words: list[str])
     except OSError:
         discard_output(sys.stdout)
     return found.exit_code
-
-
-def shortened(message: str) -> str:
-    """A message of which at most a few lines are shown; its beginning says what is wrong, its end what to do.
-
-    Examples
-    --------
-    >>> len(shortened("x" * 33_000)) <= LONGEST_MESSAGE
-    True
-    """
-    half = LONGEST_MESSAGE // 2 - 2
-    return message if len(message) <= LONGEST_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from collections import Counter
 from dataclasses import asdict
@@ -28,7 +27,7 @@ from mosaic.cli.answers import (
 )
 from mosaic.cli.options import DETECTOR_SETTINGS, NEW_ROWS
 from mosaic.cli.run import Run, check_outputs, opened, opened_or_loaded, rows_of_model, values_of, with_columns
-from mosaic.cli.terminal import MOST_ROWS, ProgressBar, visible, width, write, write_end, write_table, write_wrapped
+from mosaic.cli.terminal import MOST_ROWS, ProgressBar, visible, write, write_end, write_table, write_wrapped
 from mosaic.estimators import MOSAIC, MOSAICOutlierDetector, explain_model, load
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts
@@ -39,8 +38,8 @@ from mosaic.text import Library
 pa = Library("pyarrow")
 #: Share of the memory budget up to which all rows are read into memory.
 SHARE_FOR_ROWS = 0.25
-#: Lines of the chart, and its largest number of columns.
-CHART_HEIGHT, CHART_WIDTH = 10, 72
+#: Length of a bar for all of the data.
+BAR_WIDTH = 40
 
 
 # ----------------------------------------------------------------------------------------------------------- outliers
@@ -281,41 +280,12 @@ def path(args: Namespace) -> int:
     def show(answer: PathAnswer) -> None:
         write_wrapped(sentence)
         write()
-        for line in chart([point.coverage for point in points], k, min(width(), CHART_WIDTH)):
-            write(line)
+        shown = [point for point in points if point.k in (1, 2, 5, 10, 20, 50, 100, k, len(points))]
+        bars = ["█" * round(BAR_WIDTH * point.coverage) for point in shown]
+        write_table({"k": [p.k for p in shown], "coverage": [f"{100 * p.coverage:.0f} %" for p in shown], "": bars}, "")
         write_end(answer.notes, answer.outputs)
 
     return run.finish(PathAnswer(run.file, sentence, run.notes, run.outputs, k, points), show, table)
-
-
-def chart(coverage: list[float], suggested: int, columns: int) -> list[str]:
-    """A curve of shares over 1, 2, 3, … as text; the column of the suggested number is drawn in another character.
-
-    Examples
-    --------
-    >>> for line in chart([0.5, 0.75, 1.0], 2, 60)[-3:]:
-    ...     print(line)
-      10 %  ██ ▓▓ ██
-           +--------
-           1       3  representatives; 2 are suggested
-    """
-    n = len(coverage)
-    room = max(columns - 8, 10)
-    each = max(1, min(3, room // n))  # columns for one k
-    step = max(1, math.ceil(n / room))  # or this many k in a column
-    places = list(range(0, n, step))
-    lines = []
-    for level in range(CHART_HEIGHT, 0, -1):
-        cells = ""
-        for place in places:
-            full = coverage[min(place + step, n) - 1] >= (level - 0.5) / CHART_HEIGHT
-            sign = ("▓" if full else "·") if place < suggested <= place + step else ("█" if full else " ")
-            cells += sign * (each - 1) + " " if each > 1 else sign
-        lines.append(f"{100 * level // CHART_HEIGHT:>4} %  {cells}".rstrip())
-    extent = len(places) * each
-    lines.append(f"       +{'-' * max(extent - 1, 1)}")
-    lines.append(f"       1{str(n).rjust(max(extent - 1, 2))}  representatives; {suggested} are suggested")
-    return lines
 
 
 def estimate(args: Namespace) -> int:

@@ -13,9 +13,7 @@ from mosaic.cli.options import (
     CONSTRAINTS,
     DETECTOR_SETTINGS,
     FILE_OPTIONS,
-    GROUPS,
     NEW_ROWS,
-    OUTPUT_OPTIONS,
     SETTINGS,
     add_group,
 )
@@ -41,7 +39,7 @@ exit codes:
 #: Name of the group of output options in the help.
 OUTPUT = "output"
 ENDINGS = "csv, tsv, parquet, feather, json or jsonl, by its ending"
-_NOT_ABOUT_NUMBER = tuple(title for title in GROUPS if title != "how many")
+_FIT = ("outliers", "how", "file", "constraints")
 
 
 class Command(NamedTuple):
@@ -91,7 +89,7 @@ COMMANDS = {
         ),
         "mosaic.cli.select:select",
         output=("picks.csv", f"the picks: {ENDINGS}"),
-        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+        groups=("how many", OUTPUT, *_FIT),
     ),
     "outliers": Command(
         "find rows that few others look like",
@@ -105,7 +103,7 @@ COMMANDS = {
         ),
         "mosaic.cli.others:outliers",
         output=("outliers.csv", f"the rows: {ENDINGS}"),
-        groups=(OUTPUT, "outliers", "similarity", "size and speed", "file", "constraints"),
+        groups=(OUTPUT, *_FIT),
         known=(*DETECTOR_SETTINGS, *(name for name in FILE_OPTIONS if name != "group")),
     ),
     "predict": Command(
@@ -123,7 +121,7 @@ COMMANDS = {
         "mosaic.cli.others:predict",
         "MODEL FILE",
         output=("placed.csv", f"the answers: {ENDINGS}"),
-        groups=(OUTPUT, "file", "size and speed"),
+        groups=(OUTPUT, "file", "how"),
         known=NEW_ROWS,
     ),
     "path": Command(
@@ -132,14 +130,14 @@ COMMANDS = {
         ("mosaic path points.csv", "mosaic path points.csv --max-representatives 30 -o curve.csv"),
         "mosaic.cli.others:path",
         output=("curve.csv", f"the curve: {ENDINGS}"),
-        groups=(OUTPUT, *_NOT_ABOUT_NUMBER),
+        groups=(OUTPUT, *_FIT),
     ),
     "estimate": Command(
         "estimate the memory of select, and how often it reads the file",
         "Show which strategy select would use with these options, its memory and how often it reads FILE, without running it.",
         ("mosaic estimate points.npy", "mosaic estimate points.csv -k 20 --memory-budget 500MB --json"),
         "mosaic.cli.others:estimate",
-        groups=("how many", OUTPUT, *(title for title in _NOT_ABOUT_NUMBER if title != "constraints")),
+        groups=("how many", OUTPUT, "outliers", "how", "file"),
     ),
     "report": Command(
         "select, and show the answer as one HTML page",
@@ -152,7 +150,7 @@ COMMANDS = {
         ),
         "mosaic.cli.select:report",
         output=("report.html", "the page (default: report.html)"),
-        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+        groups=("how many", OUTPUT, *_FIT),
     ),
     "explain": Command(
         "why a row was chosen, rejected or left out",
@@ -167,7 +165,7 @@ COMMANDS = {
         ),
         "mosaic.cli.others:explain",
         "FILE [ROW ...]",
-        groups=("how many", OUTPUT, *_NOT_ABOUT_NUMBER),
+        groups=("how many", OUTPUT, *_FIT),
     ),
     "completion": Command(
         "print a completion script for a shell",
@@ -271,14 +269,13 @@ def build_parser(only: str | None = None) -> Parser:
 
 
 def _add_positional(parser: Parser, command: str) -> None:
-    """Add positional arguments, and options that are not parameters of the library."""
     add = parser.add_argument
     if command == "demo":
         add("folder", nargs="?", default="mosaic-demo", metavar="FOLDER", help="(default: mosaic-demo)")
     elif command == "completion":
         add("shell", choices=("bash", "zsh", "tcsh"), metavar="SHELL", help="bash, zsh or tcsh")
     elif command == "schema":
-        known = [*(name for name in COMMANDS if name != "schema"), "error"]
+        known = [*(name for name in COMMANDS if name not in ("schema", "completion")), "error"]
         add("of", nargs="?", choices=known, metavar="COMMAND", help=", ".join(known))
     else:
         if command == "predict":
@@ -286,12 +283,9 @@ def _add_positional(parser: Parser, command: str) -> None:
         add("file", metavar="FILE", help="table, array, or folder or zip of images")
     if command == "explain":
         add("rows", nargs="*", metavar="ROW", help="ids, or row numbers if there are no ids")
-    for option in COMMAND_OPTIONS.get(command, ()):
-        add(*option.flags, **option.settings)
 
 
 def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) -> None:
-    """Add the options of the output."""
     add = parser.add_argument_group(OUTPUT).add_argument
     if output is not None:
         default = "report.html" if command == "report" else None
@@ -301,7 +295,7 @@ def _add_output(parser: Parser, command: str, output: tuple[str, str] | None) ->
     add("--json", action="store_true", help="print one JSON object and nothing else (see mosaic schema)")
     add("-q", "--quiet", action="store_true", help="print no progress and no notes, only errors")
     add("--debug", action="store_true", help="show the traceback of an error, like MOSAIC_DEBUG=1")
-    for option in OUTPUT_OPTIONS.get(command, ()):
+    for option in COMMAND_OPTIONS.get(command, ()):
         add(*option.flags, **option.settings)
 
 
@@ -311,7 +305,6 @@ FILES = ("file", "model", "output", "report", "labels", "save", "embeddings")
 
 def completion(args: argparse.Namespace) -> int:
     """``mosaic completion``."""
-    from mosaic.cli.answers import CompletionAnswer, write_answer
     from mosaic.cli.terminal import write
 
     try:
@@ -327,9 +320,7 @@ def completion(args: argparse.Namespace) -> int:
             action.complete = shtab.FILE
         elif action.dest == "folder":
             action.complete = shtab.DIRECTORY
-    script = shtab.complete(parser, args.shell)
-    if args.json:
-        write_answer("completion", CompletionAnswer(args.shell, script))
-    else:
-        write(script.rstrip("\n"))
+        elif hasattr(action.type, "known"):  # the names of kernels and algorithms
+            action.choices = action.type.known
+    write(shtab.complete(parser, args.shell).rstrip("\n"))
     return 0

@@ -17,7 +17,7 @@ import numpy as np
 
 from mosaic.cli.answers import File, write_answer
 from mosaic.cli.faults import OutputError, RefusedError, command_line, fault_of, writing
-from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS, as_parameters
+from mosaic.cli.options import CONSTRAINTS, FILE_OPTIONS, SETTINGS
 from mosaic.cli.terminal import ProgressBar, say, visible, write_bytes
 from mosaic.estimators import MOSAIC, load
 from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wording
@@ -99,7 +99,7 @@ class Run:
 
     def settings(self, names: tuple[str, ...] = SETTINGS) -> dict[str, Any]:
         """Parameters that were given, and ``verbose`` if there is no progress bar."""
-        given = as_parameters({name: getattr(self.args, name) for name in names if hasattr(self.args, name)})
+        given = {name: getattr(self.args, name) for name in names if hasattr(self.args, name)}
         return given | {"verbose": True} if self.bar.verbose else given
 
     def constraints(self) -> dict[str, Any]:

@@ -56,7 +56,6 @@ def say(text: str) -> None:
 
 
 def write(text: str = "") -> None:
-    """Write a line to stdout."""
     sys.stdout.write(text + "\n")
 
 
@@ -100,12 +99,10 @@ def discard_output(stream: TextIO) -> None:
 
 
 def width() -> int:
-    """Width of the terminal in columns, at least 40."""
     return max(shutil.get_terminal_size((100, 24)).columns, 40)
 
 
 def write_wrapped(text: str, start: str = "") -> None:
-    """Write a sentence, wrapped to the width of the terminal."""
     write(textwrap.fill(visible(text), width(), initial_indent=start, subsequent_indent=" " * len(start)))
 
 
@@ -127,16 +124,14 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
     right = {j for j, values in enumerate(columns.values()) if not isinstance(values[0], str)}
     shown = zip(*(values[:MOST_ROWS] for values in columns.values()), strict=True)
     cells = [[visible(f"{cell:.3g}" if isinstance(cell, float) else str(cell)) for cell in row] for row in shown]
-    room = width()
-    widths = [max([len(header), *(len(row[j]) for row in cells)]) for j, header in enumerate(headers)]
-    widths = [min(w, max(room // 3, 8)) if j < len(headers) - 1 else w for j, w in enumerate(widths)]
-    left = room - sum(widths[:-1]) - 2 * (len(headers) - 1)
-    widths[-1] = max(min(widths[-1], left), 8)
-    for row in [list(headers), *cells]:
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    widths[:-1] = [min(w, max(width() // 3, 8)) for w in widths[:-1]]
+    widths[-1] = max(min(widths[-1], width() - sum(widths[:-1]) - 2 * (len(headers) - 1)), 8)
+    for row in [headers, *cells]:
         texts = [cell if len(cell) <= w else f"{cell[: w - 1]}…" for cell, w in zip(row, widths, strict=True)]
         padded = [t.rjust(w) if j in right else t.ljust(w) for j, (t, w) in enumerate(zip(texts, widths, strict=True))]
         write("  ".join(padded).rstrip())
-    left_out = len(next(iter(columns.values()))) - MOST_ROWS
+    left_out = len(columns[headers[0]]) - MOST_ROWS
     if left_out > 0:
         write(f"… and {left_out:,} more{more}.")
 
@@ -147,16 +142,12 @@ def write_table(columns: Mapping[str, Sequence[Any]], more: str) -> None:
 class ProgressBar:
     """A bar on stderr, if that is a terminal, rich is installed and ``quiet`` is not set. It disappears at the end.
 
-    Attributes
-    ----------
-    verbose : whether the estimator should print its progress, because rich is not installed
+    ``verbose`` says that the estimator should print its progress, because rich is not installed.
     """
 
     def __init__(self, quiet: bool):
         self.shown: Any = None
-        self.task: Any = None
-        self.stage = ""
-        self.verbose = False
+        self.stage, self.verbose = "", False
         if quiet or not sys.stderr.isatty():
             return
         try:
@@ -168,16 +159,10 @@ class ProgressBar:
         console = Console(stderr=True)
         if console.is_dumb_terminal:  # it cannot overwrite text
             return
-        self.shown = progress.Progress(
-            progress.SpinnerColumn("line"),
-            progress.TimeElapsedColumn(),
-            progress.BarColumn(24),
-            progress.TaskProgressColumn(),
-            progress.TextColumn("{task.description}", markup=False),
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-        )
+        texts = progress.TextColumn("{task.description}", markup=False)
+        columns = (progress.SpinnerColumn("line"), progress.TimeElapsedColumn(), progress.BarColumn(24))
+        settings: dict[str, Any] = {"console": console, "transient": True, "redirect_stdout": False}
+        self.shown = progress.Progress(*columns, progress.TaskProgressColumn(), texts, **settings)
 
     def __enter__(self) -> Self:
         if self.shown is not None:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from mosaic.estimators._asking import explain_model
-from mosaic.estimators._base import listening
-from mosaic.estimators._detector import MOSAICOutlierDetector
-from mosaic.estimators._estimate import CoverageCurve, estimate, path
-from mosaic.estimators._sampler import MOSAICSampler
-from mosaic.estimators._saving import load
-from mosaic.estimators._selector import MOSAIC
+from mosaic.estimators.asking import explain_model
+from mosaic.estimators.curve import CoverageCurve, estimate, path
+from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.progress import listening
+from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.saving import load
+from mosaic.estimators.selector import MOSAIC
 
 __all__ = [
     "MOSAIC",
@@ -28,6 +28,6 @@ def __getattr__(name: str) -> Any:
     """PyODDetector, which imports PyOD when it is asked for."""
     if name != "PyODDetector":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mosaic.estimators._pyod import PyODDetector
+    from mosaic.estimators.adapters import PyODDetector
 
     return PyODDetector

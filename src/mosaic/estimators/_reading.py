@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic._frames import column_names, id_columns, n_rows, numeric_part, split_columns, to_matrix, without_empty
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.scaling import Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
@@ -22,13 +21,22 @@ from mosaic.checks import check_seed
 from mosaic.choosing import Geometry, Settings, is_auto, preparation_of, row_weights
 from mosaic.door import check_entries, points_on_device, refuse_masked
 from mosaic.exceptions import InvalidInputError, SelectionWarning, warn
+from mosaic.frames import (
+    cells_of,
+    column_names,
+    id_columns,
+    n_rows,
+    numeric_part,
+    split_columns,
+    to_matrix,
+    without_empty,
+)
 from mosaic.kernels import where_compared
 from mosaic.rows import Rows, is_source, open_source, read
-from mosaic.rows.cells import cells_of
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of
 from mosaic.rows.faults import close_to
-from mosaic.rows.mixed import LeftOut, TableEncoder, encoder_of
-from mosaic.rows.naming import RowNames, names_of_frame
-from mosaic.rows.sources import is_stream, owner_of
+from mosaic.rows.names import RowNames, names_of_frame
+from mosaic.rows.source import is_stream, owner_of
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import listed
 
@@ -189,7 +197,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
     """The rows of a data frame as numbers; None where X is no data frame.
 
     Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
-    every column has the rule of its kind, see ``mosaic.rows.mixed``.
+    every column has the rule of its kind, see ``mosaic.rows.encoder``.
     """
     there = column_names(X)
     if there is None:

@@ -52,7 +52,8 @@ class Outliers:
 class Proof:
     """The certificate in numbers; null if they were not asked for or cannot be proven."""
 
-    sentence: Annotated[str, "the certificate in words"]
+    sentence: Annotated[str, "the certificate in a sentence"]
+    details: Annotated[str, "the same with all numbers, in sentences"] = ""
     gap: Annotated[float | None, "relative duality gap of the program"] = None
     kernel_error: Annotated[float | None, "share of the kernel that the factor misses"] = None
     rank: Annotated[int | None, 0, "columns of the factor"] = None
@@ -69,11 +70,12 @@ class Proof:
     @classmethod
     def of(cls, proven: Any) -> Proof:
         """Of a certificate of a selection, or of a program."""
-        names = [name for name in cls.__dataclass_fields__ if name != "sentence"]
+        names = [name for name in cls.__dataclass_fields__ if name not in ("sentence", "details")]
         values: dict[str, Any] = {name: finite(getattr(proven, name, None)) for name in names}
-        chosen = values["excess"] is not None
-        sentence = str(proven) if chosen else f"The program behind this is {getattr(proven, 'encoding', proven)}."
-        return cls(sentence, **values | {"rank": int(proven.rank)})
+        sentence = details = f"The program behind this is {getattr(proven, 'encoding', proven)}."
+        if values["excess"] is not None:
+            sentence, details = str(proven), proven.details()
+        return cls(sentence, details, **values | {"rank": int(proven.rank)})
 
 
 @dataclass(frozen=True)

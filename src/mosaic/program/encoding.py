@@ -347,8 +347,8 @@ def counts_against(
 ) -> FloatArray:
     """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
 
-    ``f``, ``f_left``, ``residual`` and ``weight`` are f_y, left_y, Δ_yy and ω_y of the points y; ``place`` is their position among
-    the targets, -1 for none. ``left`` (as columns) and ``weights`` are left_i and ω_i of the targets, scaled up if they are a sample.
+    ``f``, ``f_left``, ``residual`` and ``weight`` are f_y, left_y, Δ_yy and ω_y of the points y; ``place`` is their place among
+    targets or -1; ``left`` (as columns) and ``weights`` are left_i and ω_i of the targets, scaled up if they are a sample.
     """
     Q = np.abs(f @ left)
     own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual

@@ -3,8 +3,8 @@
 from mosaic.rows.faults import FileFault
 from mosaic.rows.open import read
 from mosaic.rows.rows import Rows
-from mosaic.rows.sources import is_source, open_source
-from mosaic.rows.writing import check_output, csv_bytes, replacing, write_rows
+from mosaic.rows.source import is_source, open_source
+from mosaic.rows.write import check_output, csv_bytes, replacing, write_rows
 
 __all__ = [
     "FileFault",

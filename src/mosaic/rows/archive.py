@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from mosaic.arrays.xp import is_on_device, on_host
 from mosaic.exceptions import InvalidInputError, MosaicError
 from mosaic.rows.faults import FileFault, check_there
-from mosaic.rows.writing import replacing
+from mosaic.rows.write import replacing
 
 Classes: TypeAlias = Mapping[str, type[Any]]
 

@@ -15,7 +15,7 @@ from mosaic.rows.faults import FileFault, check_unpacked, readable, unknown_name
 from mosaic.rows.images import is_stack, thumbnails
 from mosaic.rows.roles import Request, refuse_columns
 from mosaic.rows.rows import InArray, InMemory, Rows, native
-from mosaic.rows.sources import InFile, StoredArray
+from mosaic.rows.source import InFile, StoredArray
 from mosaic.sketch.sources import ArraySource
 from mosaic.text import Library, listed
 

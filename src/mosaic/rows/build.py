@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._frames import frame_columns, is_feature_name, row_major
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.choosing.budget import leaves_room
-from mosaic.rows.cells import Cells, Values, cells_of
+from mosaic.frames import Cells, Values, cells_of, frame_columns, is_feature_name, row_major
+from mosaic.rows.encoder import LeftOut, TableEncoder, encoder_of, rule_of
 from mosaic.rows.faults import FileFault
-from mosaic.rows.mixed import LeftOut, TableEncoder, encoder_of, rule_of
 from mosaic.rows.roles import (
     Request,
     Roles,
@@ -31,7 +30,7 @@ from mosaic.rows.roles import (
     without_categories,
 )
 from mosaic.rows.rows import InMemory, Rows, shape_of
-from mosaic.rows.written import MISSING_CELLS, number_pattern
+from mosaic.rows.text_values import MISSING_CELLS, number_pattern
 from mosaic.sketch.sources import LocalSource
 from mosaic.text import Library, listed
 

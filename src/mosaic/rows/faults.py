@@ -15,6 +15,10 @@ from mosaic.text import listed, printable
 LFS_POINTER = b"version https://git-lfs"
 #: How many times its size a file may hold; text and numbers are seldom packed to less than a fiftieth.
 MOST_UNPACKED = 200
+DAMAGED = (
+    "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
+    "Write or copy it again."
+)
 
 
 class FileFault(InvalidInputError):  # noqa: N818, what it is about is the file, and FileFault says so
@@ -79,49 +83,20 @@ def readable(file: str | Path, remedy: str | None = None) -> Iterator[None]:
         raise not_permitted(file) from error
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-        raise FileFault(
-            file,
-            f"cannot be read ({said[:300]})",
-            remedy
-            or "It is damaged, was not copied completely, has changed since it was opened, or is not what its ending says. "
-            "Write or copy it again.",
-        ) from error
-
-
-@contextmanager
-def there_to_the_end(file: Path) -> Iterator[None]:
-    """Turn the error of a file, or of one in a folder, that somebody removes while it is read into a fault of that file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        gone = Path(str(error.filename))
-        if isinstance(error, MosaicError) or not gone.is_relative_to(file):
-            raise
-        raise NoSuchFile(gone, "was removed while it was read", "Put it back, and start again.") from error
+        raise FileFault(file, f"cannot be read ({said[:300]})", remedy or DAMAGED) from error
 
 
 def not_permitted(file: str | Path) -> FileFault:
-    """The fault of a file that only others may read."""
     remedy = f"Ask its owner, or use: chmod u+r {Path(file).name}"
     return FileFault(file, "may not be read by you (permission denied)", remedy)
 
 
 def no_rows(file: str | Path, fault: str = "has no rows") -> FileFault:
-    """The fault of a table without rows."""
     return FileFault(file, fault, "Write it again with its rows, or name another one.")
 
 
 def refuse_address(path: str | PathLike[str]) -> None:
-    """Refuse an address on a network: nothing is fetched.
-
-    Examples
-    --------
-    >>> try:
-    ...     refuse_address("https://example.org/points.csv")
-    ... except FileFault as fault:
-    ...     print(fault.fault)
-    is an address, and nothing is fetched from the network
-    """
+    """Refuse an address on a network: nothing is fetched."""
     address = str(path)
     scheme, there, rest = address.partition("://")
     if not there or not scheme.isalnum() or len(scheme) < 2:
@@ -140,20 +115,21 @@ def refuse_address(path: str | PathLike[str]) -> None:
 def check_there(path: Path) -> None:
     """Refuse a path where nothing can be read: missing, closed to us, empty, or a pointer of Git LFS."""
     try:
+        if path.is_symlink() and not path.exists():
+            raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
         if not path.exists():
-            if path.is_symlink():
-                raise FileFault(path, "is a link to a file that is not there", "Mend the link, or name another file.")
-            raise NoSuchFile(path, "there is no such file or folder", _whereabouts(path))
+            near = sorted(other.name for other in path.parent.iterdir())[:10_000] if path.parent.is_dir() else []
+            hint = close_to(path.name, near) or "Check the name. "
+            if not path.parent.is_dir():
+                hint = f"The folder {path.parent} is not there either. "
+            raise NoSuchFile(path, "there is no such file or folder", f"{hint}Paths are seen from {Path.cwd()}.")
         if path.is_dir():
             if not any(path.iterdir()):
                 raise FileFault(path, "the folder is empty", "Name the folder or file that the data is in.")
             return
         if not path.is_file():  # reading a pipe would wait for ever, and it cannot be read twice
-            raise FileFault(
-                path,
-                "is neither a file nor a folder, but a pipe, socket or device",
-                "Save what it holds to a file first.",
-            )
+            fault = "is neither a file nor a folder, but a pipe, socket or device"
+            raise FileFault(path, fault, "Save what it holds to a file first.")
         with path.open("rb") as file:
             head = file.read(len(LFS_POINTER))
     except FileFault:
@@ -165,11 +141,8 @@ def check_there(path: Path) -> None:
     if not head:
         raise FileFault(path, "the file is empty", "Write it again, or name another one.")
     if head == LFS_POINTER:
-        raise FileFault(
-            path,
-            "is a pointer of Git LFS, not the data itself",
-            f"Fetch the data with: git lfs pull --include {path.name}",
-        )
+        remedy = f"Fetch the data with: git lfs pull --include {path.name}"
+        raise FileFault(path, "is a pointer of Git LFS, not the data itself", remedy)
 
 
 def close_to(name: str, names: Sequence[str]) -> str:
@@ -188,45 +161,19 @@ def close_to(name: str, names: Sequence[str]) -> str:
 def unknown_name(
     file: str | Path, what: str, name: str, names: Sequence[str], parameter: str | None = None
 ) -> FileFault:
-    """The fault of a column or an array that is not there; the remedy lists those that are.
-
-    Parameters
-    ----------
-    file : that was looked into
-    what : "column", "array"
-    name, names : what was asked for, and what there is
-    parameter : by which it was asked for
-    """
+    """The fault of a column or an array (``what``) that is not there; the remedy lists those that are."""
     there = f"It has {listed(list(names))}." if names else f"It has no {what}s with names."
     by = "" if parameter is None else f" (`{parameter}`)"
     return FileFault(file, f"has no {what} {name!r}{by}", close_to(name, names) + there)
 
 
-def _whereabouts(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f"The folder {folder} is not there either. Paths are seen from {Path.cwd()}."
-    try:
-        hint = close_to(path.name, sorted(other.name for other in folder.iterdir())[:10_000])
-    except OSError:
-        hint = ""
-    return f"{hint or 'Check the name. '}Paths are seen from {Path.cwd()}."
-
-
 def check_unpacked(path: Path, unpacked: float, stored: float, budget: float) -> None:
-    """Refuse a file that claims to hold far more than its size, if that is large for the budget: a bomb, or an empty promise.
-
-    Parameters
-    ----------
-    path : of the file, for messages
-    unpacked : bytes that its numbers or its text take
-    stored : bytes that it takes on the disk
-    budget : bytes of memory
-    """
+    """Refuse a file that claims to hold far more bytes than are stored, if that is large for the budget in bytes."""
     if unpacked > max(budget / 4, MOST_UNPACKED * stored):
+        claim = f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB"
         raise FileFault(
             path,
-            f"takes {stored / 1e6:,.1f} MB and claims to hold {unpacked / 1e9:,.1f} GB, more than {MOST_UNPACKED} times as much",
+            f"{claim}, more than {MOST_UNPACKED} times as much",
             "No real table is packed so tightly: it is damaged, hardly written to, or made to fill memory and disk. If it is "
             "sound, unpack it first.",
         )

@@ -26,14 +26,14 @@ from mosaic.rows.arrow import (
     open_lines,
     open_parquet,
 )
+from mosaic.rows.encoder import TableEncoder
 from mosaic.rows.faults import FileFault, check_there, refuse_address
 from mosaic.rows.images import PICTURES, open_images
-from mosaic.rows.mixed import TableEncoder
 from mosaic.rows.roles import Progress, Request
 from mosaic.rows.rows import Rows
-from mosaic.rows.sources import is_stream
+from mosaic.rows.source import is_stream
 from mosaic.rows.text_tables import open_text_table, open_workbook
-from mosaic.rows.writing import MORE_ROOM, Scratch
+from mosaic.rows.write import MORE_ROOM, Scratch
 from mosaic.text import library
 
 
@@ -109,7 +109,7 @@ def read(
 
     Rows are compared by their columns, whatever these hold: numbers, categories, dates, texts; missing values are a value of
     their own. Numbers without gaps and without others beside them are taken as they are, otherwise every column has the rule of
-    its kind (``mosaic.rows.mixed``). Ids, constants and copies are left out. Files that are large for the budget stay on the
+    its kind (``mosaic.rows.encoder``). Ids, constants and copies are left out. Files that are large for the budget stay on the
     disk: their numbers are mapped into memory or read in passes.
 
     Parameters

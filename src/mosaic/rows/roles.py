@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mosaic._frames import id_names_among, is_added, looks_like_id
+from mosaic.frames import id_names_among, is_added, looks_like_id
 from mosaic.rows.faults import FileFault, unknown_name
 from mosaic.text import Library, listed
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._frames import row_numbers
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import row_numbers
 from mosaic.rows.faults import FileFault
-from mosaic.rows.naming import COMPARED_NAMES, only_row
+from mosaic.rows.names import COMPARED_NAMES, only_row
 from mosaic.rows.roles import without_categories
 from mosaic.text import Library
 
@@ -99,7 +99,7 @@ class Rows:
     X : float array, memory map, CSR matrix, or a source that is read in passes
     n, n_features : number of rows, and of the columns that they are compared by
     feature_names : names of these columns, None where they have none
-    encoder : how they became the numbers in X, a ``mosaic.rows.mixed.TableEncoder``; None where they are numbers as they are
+    encoder : how they became the numbers in X, a ``mosaic.rows.encoder.TableEncoder``; None where they are numbers as they are
     notes : sentences on what was assumed
     columns : names of what ``cells`` gives
     id_name : the column that names the rows, None where there is none

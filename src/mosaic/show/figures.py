@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic._frames import n_rows
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.choosing import counted
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.facts import Facts, Map
 from mosaic.facts.map import framed, thinned
+from mosaic.frames import n_rows
 from mosaic.show.ask import facts_of
 
 #: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.

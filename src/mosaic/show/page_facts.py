@@ -94,7 +94,7 @@ def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | Non
         "map": _map(facts, rows_of, group_of),
         "groups": groups,
         "certificate": {
-            "sentence": proven.sentence,
+            "sentence": proven.details or proven.sentence,
             "excess": proven.excess,
             "excesses": _excesses(facts, proven.excess),
             "ridge": proven.ridge,

@@ -15,11 +15,11 @@ from uuid import uuid4
 import numpy as np
 import scipy.sparse as sp
 
-from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.frames import numeric_part, to_matrix
 from mosaic.sketch.sources import Source, Watch, map_run, merge_last, merge_runs
 from mosaic.text import readable_size
 

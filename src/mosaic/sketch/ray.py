@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import numeric_part, to_matrix
 from mosaic.arrays.passes import BLOCK_ROWS, BlockResult, Node, Task, merge_all
 from mosaic.arrays.threads import one_thread
 from mosaic.door import check_numbers, check_shape
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.frames import numeric_part, to_matrix
 from mosaic.sketch.sources import Source, Watch, as_rows
 
 

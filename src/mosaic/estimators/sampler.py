@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import InputTags, Tags
 
-from mosaic.estimators._selector import Representatives
+from mosaic.estimators.selector import Representatives
 
 
 @dataclass

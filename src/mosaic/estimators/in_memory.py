@@ -1,4 +1,4 @@
-"""The program of a fit, solved once on first access, the certificate that it gives for the choice, and answers for all rows."""
+"""The program of rows in memory, solved on first access, the certificate that it gives, and answers for all rows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from mosaic.rows import open_source
 WEAK_GAP = 0.25
 #: Strength, as a multiple of the critical one, that the paper's first author used in later work.
 PAPER_ALPHA = 10.0
-#: Why a saved model cannot answer.
-GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
 
 def strength(settings: Settings) -> tuple[float | None, float | None]:
@@ -59,17 +57,13 @@ class InMemory:
     cache: dict[str, tuple[Points, Kernel]] = field(default_factory=dict, repr=False)
 
     by_passes: ClassVar[bool] = False
+    is_possible: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": {}}  # a copy starts anew
-
-    @property
-    def is_possible(self) -> bool:
-        """Always true: the rows are in memory."""
-        return True
+        kept = ("settings", "max_rank", "X", "weights")
+        return {name: getattr(self, name) for name in kept} | {"cache": {}}  # a copy starts anew
 
     def rows(self, numbers: IntArray, material: Material) -> Any:
-        """Rows with these numbers, prepared, on the host."""
         return on_host(material.geometry.prepare(rows_of(self.X, numbers)))
 
     def everyone(self, material: Material) -> tuple[Points, Kernel]:
@@ -84,7 +78,6 @@ class InMemory:
         return self.cache["everyone"]
 
     def encoding(self, material: Material) -> Encoding:
-        """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         return self._solve(material, self.settings, self.settings.gap, *strength(self.settings))
 
     def _solve(
@@ -95,6 +88,7 @@ class InMemory:
         alpha: float | None,
         lam: float | Callable[[PosedProblem], float] | None,
     ) -> Encoding:
+        """The certified encoding; warns if the solver did not finish or the certificate is weak."""
         points, kernel = self.everyone(material)
         encoding = encode(
             kernel,
@@ -126,12 +120,13 @@ class InMemory:
         def lam(posed: PosedProblem) -> float:
             return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
-        is_set = settings.mode == "paper"
-        quick = replace(settings, solver="auto") if is_set else settings
-        program = self._solve(material, quick, settings.tol or CERTIFIED_GAP, None, lam)
-        given = selection.encoding if is_set else program
-        if is_set and settings.gap != self.settings.gap:
-            given = self._solve(material, settings, settings.gap, *strength(settings))
+        program = self._solve(material, replace(settings, solver="auto"), settings.tol or CERTIFIED_GAP, None, lam)
+        given = program
+        if settings.mode == "paper":
+            refined = settings.gap != self.settings.gap
+            given = (
+                self._solve(material, settings, settings.gap, *strength(settings)) if refined else selection.encoding
+            )
         return SelectionCertificate(
             given.certificate,
             k,
@@ -146,8 +141,7 @@ class InMemory:
     def answers(self, selection: Selection) -> Answers:
         """Answers for all rows, in the blocks of a pass."""
         if sp.issparse(self.X) or is_on_device(self.X):
-            found = selection.answers_at(selection.material.geometry.prepare(self.X))
-            return _with_own(selection, found)
+            return _with_own(selection, selection.answers_at(selection.material.geometry.prepare(self.X)))
         source = open_source(self.X)
         return answers_by_pass(selection, lambda name, task: source.run(task))
 
@@ -172,7 +166,6 @@ def _with_own(selection: Selection, found: Answers) -> Answers:
 
 
 def _answers_at(selection: Selection, rows: Any, start: int) -> BlockResult:
-    """The answers of a selection for any rows."""
     return selection.answers_at(selection.material.geometry.prepare(np.asarray(rows)))._asdict()
 
 
@@ -180,8 +173,5 @@ def warn_of_gap(encoding: Encoding, tol: float, advice: str | None = None) -> No
     """Warn if the solver did not finish or the certified gap is large; ``advice`` replaces the usual advice."""
     unfinished = encoding.status not in (Status.CONVERGED, Status.TRIVIAL, Status.KERNEL_ERROR)
     if unfinished or encoding.dual_gap > max(WEAK_GAP, tol):
-        warn(
-            ConvergenceWarning(
-                f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice or encoding.status.advice}"
-            )
-        )
+        advice = advice or encoding.status.advice
+        warn(ConvergenceWarning(f"the certified gap is {encoding.dual_gap:.2e}, above the tolerance {tol:g}. {advice}"))

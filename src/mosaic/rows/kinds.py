@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
-from mosaic.rows.cells import Values
-from mosaic.rows.written import Dates, Numbers
+from mosaic.frames import Values
+from mosaic.rows.text_values import Dates, Numbers
 from mosaic.text import figure
 
 #: Share of the rows below which a level is rare.
@@ -36,13 +36,17 @@ QUOTED_LETTERS = 40
 SAME_LEVELS = {"true": "1", "false": "0", "1": "true", "0": "false"}
 
 
+# A rule makes ``width`` numbers a row. ``encode`` gives them for every row. ``value`` is the cell of a row as it is read from its
+# numbers, with what is written in it, if that is known; ``contrast`` says on which side of the middle it is, ``usually`` what is
+# usual, both empty where there is no such thing; ``how`` says what the rule is.
+
+
 @dataclass(frozen=True)
 class Number:
     """A column of numbers: (t(x) − middle) / spread, t the identity or log(1 + x/unit).
 
     Attributes
     ----------
-    name : of the column
     middle, spread : of t(x)
     unit : of the logarithm, None for none
     usual : the middle nine tenths of x
@@ -62,7 +66,6 @@ class Number:
 
     @classmethod
     def of(cls, name: str, x: FloatArray, written: Numbers | None = None, weights: FloatArray | None = None) -> Number:
-        """The rule for these numbers."""
         finite = np.isfinite(x)
         there, w = x[finite], None if weights is None else weights[finite]
         unit = _unit_of_logarithm(there, w)
@@ -70,20 +73,22 @@ class Number:
         t = there if unit is None else np.log1p(there / unit)
         bottom, middle, top = quantiles(t, MIDDLE, w)
         spread = float(top / NINE_TENTHS - bottom / NINE_TENTHS) or _deviation(t, w) or 1.0
-        missing = 1 - share_of(finite, weights)
+        missing = 1 - _share(finite, weights)
         return cls(name, float(middle), spread, unit, (float(low), float(high)), missing, written)
 
     @property
     def width(self) -> int:
-        """How many numbers it becomes."""
         return 1 + (self.missing > 0)
 
     def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row. What is missing and never was in fit is in the middle."""
-        return self.encode_numbers(self._numbers(values))
+        if values.codes is None:
+            assert values.numbers is not None
+            return self.encode_numbers(values.numbers)
+        written = Numbers() if self.written is None else self.written
+        return self.encode_numbers(of_levels(written.read(values.levels), values.codes))
 
     def encode_numbers(self, x: FloatArray) -> FloatArray:
-        """The same for numbers."""
+        """What is missing and never was in fit is in the middle."""
         gone = ~np.isfinite(x)
         x = np.where(gone, 0.0, x)
         t = x if self.unit is None else np.sign(x) * np.log1p(np.abs(x) / self.unit)
@@ -98,29 +103,18 @@ class Number:
         return t if self.unit is None else float(np.sign(t) * self.unit * np.expm1(abs(t)))
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code."""
         x = self.decode(z)
         return "missing" if np.isnan(x) else figure(x)
 
     @property
     def usually(self) -> str:
-        """What is usual, in words."""
         return f"{figure(self.usual[0])} to {figure(self.usual[1])}"
 
     def contrast(self, z: FloatArray) -> str:
-        """On which side of the middle a row is; empty where it is missing."""
         return "" if np.isnan(self.decode(z)) else "high" if z[0] > 0 else "low"
 
     def how(self) -> str:
-        """The rule in words."""
         return "number" if self.unit is None else "number, by its logarithm"
-
-    def _numbers(self, values: Values) -> FloatArray:
-        if values.codes is None:
-            assert values.numbers is not None
-            return values.numbers
-        written = Numbers() if self.written is None else self.written
-        return of_levels(written.read(values.levels), values.codes)
 
 
 @dataclass(frozen=True)
@@ -129,7 +123,6 @@ class Moment:
 
     Attributes
     ----------
-    name : of the column
     days : the rule for the number of days since 1970
     cycles : names of the cycles
     has_time : whether there are times of the day
@@ -146,7 +139,6 @@ class Moment:
 
     @classmethod
     def of(cls, name: str, x: FloatArray, written: Dates | None = None, weights: FloatArray | None = None) -> Moment:
-        """The rule for these days."""
         finite = np.isfinite(x)
         there, w = x[finite], None if weights is None else weights[finite]
         has_time = bool((there % 1).any())
@@ -162,11 +154,10 @@ class Moment:
 
     @property
     def width(self) -> int:
-        """How many numbers it becomes."""
         return self.days.width + 2 * len(self.cycles)
 
     def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row; a circle has diameter √2."""
+        """A circle has diameter √2."""
         if values.codes is None:
             assert values.numbers is not None
             x = values.numbers
@@ -181,21 +172,17 @@ class Moment:
         return np.hstack(blocks)
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code."""
         days = self.days.decode(z)
         return "missing" if np.isnan(days) else self._date(days)
 
     @property
     def usually(self) -> str:
-        """What is usual, in words."""
         return f"{self._date(self.days.usual[0])} to {self._date(self.days.usual[1])}"
 
     def contrast(self, z: FloatArray) -> str:
-        """On which side of the middle a row is; empty where it is missing."""
         return {"high": "late", "low": "early"}.get(self.days.contrast(z), "")
 
     def how(self) -> str:
-        """The rule in words."""
         return " and ".join(["date", *self.cycles])
 
     def _date(self, days: float) -> str:
@@ -209,7 +196,6 @@ class Category:
 
     Attributes
     ----------
-    name : of the column
     levels : those that are common, most frequent first
     shares : of all rows, of the levels, of all others together, and of missing values
     """
@@ -223,7 +209,6 @@ class Category:
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Category:
-        """The rule for these levels."""
         w = None if weights is None else weights[codes >= 0]
         counts = np.bincount(codes[codes >= 0], w, minlength=len(levels))
         n = len(codes) if weights is None else float(weights.sum())
@@ -235,20 +220,18 @@ class Category:
 
     @property
     def width(self) -> int:
-        """How many numbers it becomes."""
         return len(self.shares)
 
     def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row. Levels that are rare or new are "other"."""
+        """Levels that are rare or new are "other"."""
         known = {level: place for place, level in enumerate(self.levels)}
         levels, codes = values.as_levels()
         found = [known.get(level, known.get(SAME_LEVELS.get(level, level), len(known))) for level in levels]
-        table = np.array([*found, len(known) + 1], np.intp)
-        places = table[codes]  # -1 is the last one
+        places = np.array([*found, len(known) + 1], np.intp)[codes]  # -1 is the last one
         return np.asarray((places[:, None] == np.arange(self.width)) * _length(np.array(self.shares)))
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read, from its code; rare levels have no code of their own."""
+        """Rare levels have no code of their own."""
         place = int(np.argmax(z))
         if place == self.width - 1:
             return "missing"
@@ -257,11 +240,9 @@ class Category:
         return "is a rare value" if text is None else f"{quoted(text)}, which is rare"
 
     def contrast(self, z: FloatArray) -> str:
-        """Categories have no sides."""
         return ""
 
     def how(self) -> str:
-        """The rule in words."""
         rare = "" if not self.shares[-2] else ", rare ones together"
         return f"category of {len(self.levels)} levels{rare}"
 
@@ -272,7 +253,6 @@ class Text:
 
     Attributes
     ----------
-    name : of the column
     weights : of three letters
     axes, centre, scale : of the principal axes
     missing : the share of missing values in fit; if there were any, a last number says so
@@ -290,7 +270,7 @@ class Text:
 
     @classmethod
     def of(cls, name: str, levels: Sequence[str], codes: IntArray, weights: FloatArray | None = None) -> Text:
-        """The rule for these texts; their order does not matter. Weights count as whole repetitions."""
+        """The order of texts does not matter. Weights count as whole repetitions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -307,15 +287,13 @@ class Text:
         Z = svd.transform(weighted)
         centre = Z.mean(axis=0)
         scale = float(np.sqrt(2 * ((Z - centre) ** 2).sum(axis=1).mean())) or 1.0
-        return cls(name, tfidf.idf_, svd.components_, centre, scale, share_of(codes < 0, weights))
+        return cls(name, tfidf.idf_, svd.components_, centre, scale, _share(codes < 0, weights))
 
     @property
     def width(self) -> int:
-        """How many numbers it becomes."""
         return len(self.centre) + (self.missing > 0)
 
     def encode(self, values: Values) -> FloatArray:
-        """The numbers of every row."""
         import scipy.sparse as sp
         from sklearn.preprocessing import normalize
 
@@ -327,17 +305,15 @@ class Text:
         return np.column_stack([Z, (codes < 0) * _length(self.missing)]) if self.missing else Z
 
     def value(self, z: FloatArray, text: str | None = None) -> str:
-        """The cell of a row as it is read; letters cannot be read from their code."""
+        """Letters cannot be read from their code."""
         if self.missing and z[-1] > 0.5 * float(_length(self.missing)):
             return "missing"
         return "is unlike others" if text is None else quoted(text)
 
     def contrast(self, z: FloatArray) -> str:
-        """Texts have no sides."""
         return ""
 
     def how(self) -> str:
-        """The rule in words."""
         return "text, by its letters"
 
 
@@ -364,8 +340,7 @@ def _letters(texts: Sequence[str]) -> Any:
     return hashing.transform(texts)
 
 
-def share_of(rows: BoolArray, weights: FloatArray | None) -> float:
-    """What some rows are of all."""
+def _share(rows: BoolArray, weights: FloatArray | None) -> float:
     return float(rows.mean() if weights is None else weights[rows].sum() / weights.sum())
 
 
@@ -394,7 +369,6 @@ def quantiles(
 
 
 def _deviation(t: FloatArray, weights: FloatArray | None) -> float:
-    """The standard deviation, of numbers of any size."""
     size = float(np.abs(t).max(initial=0.0)) or 1.0
     t = t / size
     return size * float(np.sqrt(np.average((t - np.average(t, weights=weights)) ** 2, weights=weights)))

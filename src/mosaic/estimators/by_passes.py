@@ -1,106 +1,126 @@
 """A fit of data that stays where it is: one pass draws the rows that are decided with, the rest is as in memory.
 
-The program of all rows, its certificate, and answers for all rows take further passes, made when they are asked for. In paper
-mode, which chooses by the program, it is solved in the fit.
+The program of all rows, its certificate, and answers for all rows take further passes, made when they are asked for. The paper's
+algorithm, which chooses by the program, solves it in the fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.arrays.codes import priority, row_codes
-from mosaic.arrays.passes import TakeRows, Together
-from mosaic.choosing import (
-    Answers,
-    Constraints,
-    Drawn,
-    Geometry,
-    Material,
-    Points,
-    Selection,
-    SelectionCertificate,
-    Settings,
-    choose,
-    draw_by_passes,
+from mosaic.arrays.codes import row_codes
+from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together
+from mosaic.choosing import Answers, Drawn, Geometry, Material, Points, Selection, SelectionCertificate, Settings
+from mosaic.choosing.budget import (
+    DECISION_SAMPLE,
+    budget_of,
+    memory_of_fit,
+    memory_of_proof,
 )
-from mosaic.door import check_entries
-from mosaic.estimators._base import Narrator
-from mosaic.estimators._material import geometry_of_sample, material_of_sample
-from mosaic.estimators._proof import GONE, answers_by_pass, strength, warn_of_gap
-from mosaic.estimators._reading import NamedRows, seed_of, with_table
-from mosaic.estimators._strategy import Plan
-from mosaic.exceptions import InvalidInputError
+from mosaic.estimators.in_memory import answers_by_pass, strength, warn_of_gap
+from mosaic.exceptions import InvalidInputError, MemoryBudgetError
 from mosaic.kernels import PointKernel
+from mosaic.parameters import Sketch
 from mosaic.program.bounds import EPS_OF_A_BOUND, MOST_KEPT_SCORES, Largest, Spectrum, best_for_k
 from mosaic.program.encoding import Encoding
 from mosaic.program.problem import DesignProblem
-from mosaic.sketch import Basis, GramSum, LargestScores, Sample, Sketch, features, run_sketch, triangle
-from mosaic.sketch.sources import Passes, Source
+from mosaic.sketch import (
+    MOST_ROUNDS,
+    ROWS_AT_ONCE,
+    Basis,
+    GramSum,
+    LargestScores,
+    Sample,
+    features,
+    run_sketch,
+    triangle,
+)
+from mosaic.sketch import Sketch as SolvedSketch
+from mosaic.sketch.sources import Passes
+from mosaic.text import readable_size
+
+#: Points in memory for each representative, where that is more than ``DECISION_SAMPLE``, and smallest number of points.
+SAMPLE_A_PICK, SMALLEST_SAMPLE = 8, 2048
+#: Largest and smallest number of candidates at first, and the multiplications that the sum of their Gram matrix may take.
+MOST_FIRST_CANDIDATES, FEWEST_FIRST_CANDIDATES, MOST_MULTIPLICATIONS = 500, 100, 1e12
+#: A round adds the number of first candidates divided by this; default number of rounds of the paper's algorithm.
+ADDED_PART, PAPER_ROUNDS = 10, 3
+#: Why a saved model cannot answer.
+GONE = "not computed before this model was saved or copied, and a saved model does not hold the rows"
 
 
-def select_by_passes(
-    source: Source,
-    settings: Settings,
-    plan: Plan,
-    random_state: Any,
-    constraints: dict[str, Any],
-    narrator: Narrator,
-    read: NamedRows | None = None,
-) -> Selection:
-    """The selection of data that is read in passes.
+def sample_size(settings: Settings, n: int, n_features: int) -> int:
+    """Rows that a fit of many is decided with. Only a budget that is given and cannot hold them makes them fewer."""
+    least = SAMPLE_A_PICK * (settings.number(n) or 0)
+    size = max(DECISION_SAMPLE, least)
+    while settings.memory_budget is not None and size > max(SMALLEST_SAMPLE, least):
+        if memory_by_passes(min(size, n), FEWEST_FIRST_CANDIDATES, n_features) <= settings.memory_budget:
+            break
+        size = max(size // 2, SMALLEST_SAMPLE, least)
+    return size
 
-    Parameters
-    ----------
-    source, settings, plan : rows, settings of the fit, sizes of the passes
-    random_state : of the estimator
-    constraints : arguments of ``Constraints.read``
-    narrator : reports the progress
-    read : of a file or a data frame, how columns became numbers, and the names of the rows
+
+def memory_of_sample(size: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes: that of the sample, with its rows as they were read and blocks of others, or the pass
+    that draws it, with up to three such samples while parts of them are merged.
     """
-    n, seed = source.n, seed_of(random_state)
-    passes = Passes(source, narrator.on_pass)
-    names = None if source.names is None else tuple(source.names)
-    free = all(value is None for value in constraints.values())
-    whole = Constraints.read(n, **constraints)
-    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else whole, partial(_refuse_missing, names))
-    proof = ByPasses(n, settings, plan, passes, drawn)
-    table, told = (None, ()) if read is None else (read.table, read.told)
-    if settings.mode == "paper":
-        material = _material_of_paper(proof, drawn, seed, names, read)
-    else:
-        row_names = None if read is None else read.names_of_rows(drawn.numbers)
-        material = material_of_sample(drawn, n, settings, whole, seed, proof, narrator, names, table, told, row_names)
-    narrator.say("choosing")
-    return choose(material, settings)
+    points, blocks = 8.0 * size * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)
 
 
-def _material_of_paper(
-    proof: ByPasses, drawn: Drawn, seed: int, names: Sequence[str] | None, read: NamedRows | None
-) -> Material:
-    """The material of Algorithm 3: the points of the sample, and those that the rounds have added."""
-    geometry, points, matrix = geometry_of_sample(drawn, proof.settings, names, seed)
-    assert isinstance(geometry.kernel, PointKernel)
-    sample = proof.solve(points, geometry, seed).sample
-    geometry = replace(geometry, kernel=geometry.kernel.over(sample.rows))
-    order = np.argsort(sample.first)
-    return Material(
-        n_rows=proof.n,
-        points=Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows))),
-        geometry=geometry if read is None else with_table(geometry, read.table, read.told),
-        constraints=Constraints.read(len(sample)),
-        counting=None,
-        seed=seed,
-        proof=proof,
-        absent=matrix[:0],
-        row_numbers=sample.first[order],
-        row_names=None if read is None else read.names_of_rows(sample.first[order]),
-    )
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes or of its certificate."""
+    points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
+    proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
+    return max(memory_of_sample(sample, n_features), proof)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of a fit by passes: points in memory; for Algorithm 3 candidates at first, those that a round adds, and rounds."""
+
+    sample: int
+    n_initial: int
+    n_added: int
+    n_rounds: int | None
+
+    @classmethod
+    def of(cls, settings: Settings, n: int, n_features: int) -> Plan:
+        """The sizes that the user gave, or those that fit the numbers of rows and columns and the memory budget.
+
+        To fit the budget, first the points in memory are halved, down to ``SMALLEST_SAMPLE``, then candidates are left out.
+        """
+        asked = settings.sketch or Sketch()
+        budget, sample = budget_of(settings.memory_budget), min(sample_size(settings, n, n_features), n)
+        usual = np.clip(np.sqrt(MOST_MULTIPLICATIONS / n), FEWEST_FIRST_CANDIDATES, MOST_FIRST_CANDIDATES)
+        r = min(int(asked.n_initial or usual), n)
+        fewest = min(FEWEST_FIRST_CANDIDATES, n) if asked.n_initial is None else r
+        while r > fewest and memory_by_passes(sample, r, n_features) > budget:
+            r = max(fewest, int(0.9 * r))
+        needed = memory_by_passes(sample, r, n_features)
+        if needed > budget:
+            raise MemoryBudgetError(
+                f"{n:,} rows × {n_features:,} features need about {readable_size(needed)} at the least, by passes with {r:,} "
+                f"candidates and {sample:,} points in memory; the budget is {readable_size(budget)}",
+                f"Raise `memory_budget`{', or use fewer columns' if asked.n_initial is None else ' or lower `n_initial`'}.",
+            )
+        rounds = PAPER_ROUNDS if settings.mode == "paper" else None
+        return cls(sample, r, int(asked.n_added or max(r // ADDED_PART, 1)), asked.n_rounds or rounds)
+
+    def threads(self, settings: Settings, n: int, n_features: int) -> int:
+        """Threads whose rows, similarities and sums the budget holds beside all else, at least one."""
+        r = max(self.n_initial, settings.number(n) or 0)
+        spare = budget_of(settings.memory_budget) - memory_by_passes(self.sample, self.n_initial, n_features)
+        return max(1, int(spare / (8.0 * (BLOCK_ROWS * n_features + 2 * ROWS_AT_ONCE * r + 2 * r * r))))
+
+    @property
+    def most_passes(self) -> int:
+        """Passes of Algorithm 3 and of the bound at most: two for each round, one between two rounds, and one."""
+        return 3 * (self.n_rounds or MOST_ROUNDS)
 
 
 @dataclass(frozen=True)
@@ -120,16 +140,16 @@ class ByPasses:
     plan: Plan
     passes: Passes | None = field(default=None, repr=False)
     drawn: Drawn | None = field(default=None, repr=False)
-    cache: dict[str, Sketch] = field(default_factory=dict, repr=False)
+    cache: dict[str, SolvedSketch] = field(default_factory=dict, repr=False)
 
     by_passes: ClassVar[bool] = True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "passes": None, "drawn": None, "cache": {}}
+        gone: dict[str, Any] = {"passes": None, "drawn": None, "cache": {}}
+        return {"n": self.n, "settings": self.settings, "plan": self.plan} | gone
 
     @property
     def is_possible(self) -> bool:
-        """Whether the rows can still be read."""
         return self.passes is not None
 
     def rows(self, numbers: IntArray, material: Material) -> Any:
@@ -137,7 +157,7 @@ class ByPasses:
         assert self.passes is not None
         return material.geometry.prepare(self.passes.run("rows that are explained", TakeRows(numbers))["rows"])
 
-    def sketch(self, material: Material) -> Sketch:
+    def sketch(self, material: Material) -> SolvedSketch:
         """What Algorithm 3 finds with the points of the sample; the first call makes its passes."""
         if not self.cache:
             if self.passes is None:
@@ -145,7 +165,7 @@ class ByPasses:
             self.solve(material.points, material.geometry, material.seed)
         return self.cache["sketch"]
 
-    def solve(self, points: Points, geometry: Geometry, seed: int) -> Sketch:
+    def solve(self, points: Points, geometry: Geometry, seed: int) -> SolvedSketch:
         """Algorithm 3, with the points of the sample, which come first."""
         kernel, drawn, settings, plan = geometry.kernel, self.drawn, self.settings, self.plan
         assert isinstance(kernel, PointKernel)
@@ -234,11 +254,6 @@ class ByPasses:
         influence = np.zeros(self.n)
         influence[self.sketch(material).sample.first] = material.solved.influence
         return influence
-
-
-def _refuse_missing(names: tuple[str, ...] | None, rows: Any, start: int) -> None:
-    """Refuse rows with missing or infinite values, with their numbers in the data."""
-    check_entries(rows, names, first_row=start)
 
 
 def _without_ridge(K: FloatArray, gram: FloatArray, trace: float) -> float:

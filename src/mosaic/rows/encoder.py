@@ -30,12 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from mosaic._frames import is_feature_name
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.exceptions import InvalidInputError
-from mosaic.rows.cells import Values
-from mosaic.rows.rules import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
-from mosaic.rows.written import Dates, Numbers
+from mosaic.frames import Values, is_feature_name
+from mosaic.rows.kinds import NEVER_SEEN, Category, Column, Moment, Number, Text, of_levels, quoted
+from mosaic.rows.text_values import Dates, Numbers
 from mosaic.text import listed
 
 #: Share of the values that must look alike for a column to be one of phone numbers, addresses or codes.
@@ -94,7 +93,7 @@ class TableEncoder:
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.rows.cells import cells_of
+    >>> from mosaic.frames import cells_of
     >>> people = pl.DataFrame({"age": [36, 41, None, 28], "city": ["Bonn", "Ulm", "Bonn", "Ulm"]})
     >>> encoder = TableEncoder.of(cells_of(people))
     >>> encoder.blocks
@@ -116,29 +115,22 @@ class TableEncoder:
         cells: Mapping[str, Values],
         *,
         keep: Sequence[str] = (),
-        ids: Sequence[str] | None = None,
         place: Callable[[int], str] = "row {}".format,
         weights: FloatArray | None = None,
     ) -> TableEncoder:
         """The rule for every column.
 
-        Parameters
-        ----------
-        cells : of the columns
-        keep : columns that are not left out unless they are constant
-        ids : columns that name rows; by default those that are called as ids are
-        place : of a row number, what the row is called in notes
-        weights : how often each row counts in medians, spreads and shares; rows that count nothing decide nothing. Whether values
-            repeat is a matter of rows, however often they count
+        ``keep`` are columns that are not left out unless they are constant, ``place`` says what a row is called in notes.
+        ``weights`` count in medians, spreads and shares; rows that count nothing decide nothing. Whether values repeat is a
+        matter of rows, however often they count.
         """
         rows, weights = _who_decides(weights)
-        ids = [name for name in cells if not is_feature_name(name)] if ids is None else ids
         columns: list[Column] = []
         left_out: list[LeftOut] = []
         alike: dict[tuple[Any, ...], list[Column]] = {}
         for name in cells:
             values = cells[name] if rows is None else cells[name].take(rows)
-            rule = rule_of(name, values, forced=name in keep, is_id=name in ids, weights=weights)
+            rule = rule_of(name, values, forced=name in keep, is_id=not is_feature_name(name), weights=weights)
             if isinstance(rule, LeftOut):
                 left_out.append(rule)
                 continue
@@ -249,17 +241,10 @@ def encoder_of(
     """How columns become numbers; None where those that say something about a row are numbers without missing values, true or
     false among them, so that they are taken as they are.
 
-    Parameters
-    ----------
-    cells : of the columns
-    keep : columns that are not left out unless they are constant
-    place : of a row number, what the row is called in notes
-    weights : how often each row counts; None for once
-
     Examples
     --------
     >>> import polars as pl
-    >>> from mosaic.rows.cells import cells_of
+    >>> from mosaic.frames import cells_of
     >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, 41]}))) is None
     True
     >>> encoder_of(cells_of(pl.DataFrame({"name": ["Ada", "Max"], "age": [36, None]}))).names
@@ -293,15 +278,7 @@ def _is_plain(name: str, values: Values, forced: bool) -> bool:
 def rule_of(
     name: str, values: Values, *, forced: bool = False, is_id: bool = False, weights: FloatArray | None = None
 ) -> Column | LeftOut:
-    """What kind of column this is.
-
-    Parameters
-    ----------
-    name, values : of the column
-    forced : it is asked for, and left out only if it is constant or no values can be compared
-    is_id : it names rows
-    weights : how often each row counts; None for once
-    """
+    """What kind of column this is; one that is ``forced`` is left out only if it is constant or no values can be compared."""
     there = int((~values.missing).sum())
     if values.kind == "other":
         return LeftOut(name, "holds lists or structures", "make columns of the numbers in it")
@@ -346,13 +323,13 @@ def _rule_of_levels(name: str, values: Values, forced: bool, weights: FloatArray
     used = np.flatnonzero(counts)
     if len(used) == 1 and there == len(codes):
         return LeftOut(name, "is the same in every row")
-    if values.kind in ("text", "code"):
-        written = None if values.kind == "code" or CODE_NAMES.search(name) else Numbers.of(levels, counts)
+    if values.kind == "text":
+        written = None if CODE_NAMES.search(name) else Numbers.of(levels, counts)
         if written is not None:
             numbers = of_levels(written.read(levels), codes)
             if len(np.unique(numbers[np.isfinite(numbers)])) > 2:
                 return Number.of(name, numbers, written, weights)
-        dates = None if values.kind == "code" else Dates.of(levels, counts)
+        dates = Dates.of(levels, counts)
         if dates is not None:
             days = of_levels(dates.read(levels), codes)
             if len(np.unique(days[np.isfinite(days)])) > 1:
@@ -382,38 +359,22 @@ def _mostly(pattern: re.Pattern[str], texts: Sequence[str]) -> bool:
 
 def _unread(column: Column, values: Values, place: Callable[[int], str], weighted: bool) -> str | None:
     """What is said of text in a column of numbers or dates, and of infinite numbers."""
-    found = unread_cells(column, values, weighted)
-    if found is not None:
-        row, text, count = found
-        what = "date" if isinstance(column, Moment) else "number"
-        return f"{as_missing(count, f'no {what}', column.name)}: {quoted(text)} in {place(row)}."
-    infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
-    return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
-
-
-def as_missing(count: int, what: str, column: str) -> str:
-    """The beginning of a sentence on cells that count as missing.
-
-    Examples
-    --------
-    >>> as_missing(1, "no number", "age"), as_missing(2, "no number", "age")
-    ("1 cell of 'age' is no number and counts as missing", "2 cells of 'age' are no number and count as missing, the first")
-    """
-    if count == 1:
-        return f"1 cell of {column!r} is {what} and counts as missing"
-    return f"{count:,} cells of {column!r} are {what} and count as missing, the first"
-
-
-def unread_cells(column: Column, values: Values, weighted: bool = False) -> tuple[int, str, int] | None:
-    """Cells of a column of numbers or dates that are neither: row and text of the first, and their number; None without any."""
-    if not isinstance(column, Number | Moment) or values.codes is None or column.written is None:
+    if not isinstance(column, Number | Moment):
         return None
+    if values.codes is None or column.written is None:
+        infinite = 0 if values.numbers is None else int(np.isinf(values.numbers).sum())
+        return f"{infinite:,} infinite numbers of {column.name!r} count as missing." if infinite else None
     rule = column.days if isinstance(column, Moment) else column
     if not weighted and round(rule.missing * len(values)) == int(values.missing.sum()):  # every text was read
         return None
-    odd = np.isnan(column.written.read(values.levels))
-    rows = np.flatnonzero(np.append(odd, False)[values.codes])
-    return (int(rows[0]), str(values.text(int(rows[0]))), len(rows)) if len(rows) else None
+    rows = np.flatnonzero(np.append(np.isnan(column.written.read(values.levels)), False)[values.codes])
+    if not len(rows):
+        return None
+    what, row = "no date" if isinstance(column, Moment) else "no number", int(rows[0])
+    said = f"1 cell of {column.name!r} is {what} and counts as missing"
+    if len(rows) > 1:
+        said = f"{len(rows):,} cells of {column.name!r} are {what} and count as missing, the first"
+    return f"{said}: {quoted(str(values.text(row)))} in {place(row)}."
 
 
 def _signature(rule: Column, values: Values) -> tuple[Any, ...]:

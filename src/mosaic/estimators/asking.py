@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._frames import column_names
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_double
 from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of
@@ -17,9 +16,9 @@ from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, expla
 from mosaic.door import check_entries
 from mosaic.estimators._reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import cells_of, column_names
 from mosaic.rows import Rows, is_source, open_source
-from mosaic.rows.cells import cells_of
-from mosaic.rows.mixed import TableEncoder
+from mosaic.rows.encoder import TableEncoder
 from mosaic.sketch.sources import Source
 
 

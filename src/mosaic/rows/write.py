@@ -14,10 +14,8 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import groupby
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from mosaic import door
@@ -43,8 +41,11 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
 COMPUTED = r"^[=+\-@\t\r](?s:.)"
 SIGNED_NUMBER = r"^[-+]\d+[.,]?\d*([eE][-+]?\d+)?$"
 MORE_ROOM = "Free some space, or point the environment variable TMPDIR to a larger disk."
-ELSEWHERE = "Free some space, or name a file elsewhere."
 REPLACE = "Use `force=True` to replace it, or name another file."
+
+
+class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
+    """A file cannot be written."""
 
 
 def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as_written: bool = True) -> list[str]:
@@ -72,7 +73,7 @@ def write_rows(path: str | PathLike[str], table: Any, *, force: bool = False, as
     ending = target.suffix.lower()
     changed = 0
     if ending in (".csv", ".tsv") and not as_written:
-        table, changed = inert(table)
+        table, changed = escape_formulas(table)
     with replacing(target, force=force) as temporary:
         WRITERS[ending](table, temporary)
     if changed:
@@ -122,25 +123,12 @@ def check_output(path: str | PathLike[str], force: bool = False, *, rows: bool =
         raise OutputFault(target, f"rows are not written to {ending} files", f"{known}.")
 
 
-class OutputFault(FileFault, NotWrittenError):  # noqa: N818, as FileFault
-    """A file cannot be written."""
-
-
 @contextmanager
 def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Path]:
     """A temporary name in the same folder, which becomes the file once the block is left without an error.
 
     What was there before stays as it is until then, and for good if anything goes wrong, be it Ctrl-C or a full disk. A
     symbolic link stays one; the file that it names is replaced. The new file has the rights of the old one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder, "picks.txt")) as temporary:
-    ...         _ = temporary.write_text("all of it")
-    ...     Path(folder, "picks.txt").read_text()
-    'all of it'
     """
     target = _resolved(Path(path))
     if target.exists() and not force:
@@ -155,7 +143,8 @@ def replacing(path: str | PathLike[str], *, force: bool = False) -> Iterator[Pat
     except OSError as error:
         if isinstance(error, FileFault) or str(error.filename) not in ("None", str(temporary)):
             raise
-        raise OutputFault(path, f"cannot be written ({error.strerror or error})", ELSEWHERE) from error
+        remedy = "Free some space, or name a file elsewhere."
+        raise OutputFault(path, f"cannot be written ({error.strerror or error})", remedy) from error
 
 
 def _resolved(path: Path) -> Path:
@@ -166,19 +155,18 @@ def _resolved(path: Path) -> Path:
     except FileNotFoundError:
         pass  # what a link names may be missing yet
     except OSError as error:
-        raise OutputFault(
-            path, f"cannot be written ({error.strerror})", "Remove the link, or name another file."
-        ) from error
+        fault = f"cannot be written ({error.strerror})"
+        raise OutputFault(path, fault, "Remove the link, or name another file.") from error
     return path.resolve()
 
 
-def inert(table: Any) -> tuple[Any, int]:
+def escape_formulas(table: Any) -> tuple[Any, int]:
     """A table whose texts no spreadsheet computes, and how many were changed: an apostrophe is put before them.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> table, changed = inert(pa.table({"name": ["=1+1", "-", "-5", "Ada"], "age": [-1, 2, 3, 4]}))
+    >>> table, changed = escape_formulas(pa.table({"name": ["=1+1", "-", "-5", "Ada"], "age": [-1, 2, 3, 4]}))
     >>> table.column("name").to_pylist(), table.column("age").to_pylist(), changed
     (["'=1+1", '-', '-5', 'Ada'], [-1, 2, 3, 4], 1)
     """
@@ -211,18 +199,12 @@ def csv_bytes(table: Any, delimiter: str = ",") -> bytes:
     left_out = _unwritable(table)
     flat = table.select([i for i, name in enumerate(table.column_names) if name not in left_out])
     empty = secrets.token_hex(16)  # stands for an empty text where that must be told from a missing one
-    columns: list[list[str | None]] = []
-    # Neighbouring columns of one type become text together: one by one, thousands of columns take seconds.
-    for kind, group in groupby(flat.columns, lambda column: column.type):
-        if is_text(kind):
-            for column in group:
-                cells = _as_text(column)
-                columns.append(
-                    (pc.if_else(pc.equal(cells, ""), empty, cells) if column.null_count else cells).to_pylist()
-                )
-        else:
-            cells = _as_text(pa.chunked_array([chunk for column in group for chunk in column.chunks], kind)).to_pylist()
-            columns += [cells[start : start + table.num_rows] for start in range(0, len(cells), table.num_rows or 1)]
+    columns = []
+    for column in flat.columns:
+        cells = _as_text(column)
+        if is_text(column.type) and column.null_count:
+            cells = pc.if_else(pc.equal(cells, ""), empty, cells)
+        columns.append(cells.to_pylist())
     lines = _Lines()
     writer = csv.writer(lines, delimiter=delimiter)
     writer.writerow(flat.column_names)
@@ -234,7 +216,6 @@ class _Lines(list[str]):
     """Lines of CSV that end in a line feed; csv.writer quotes both kinds of line breaks only if lines end in both."""
 
     def write(self, line: str) -> None:
-        """Take a line."""
         self.append(line.removesuffix("\r\n") + "\n")
 
 
@@ -254,21 +235,17 @@ def _as_text(column: Any) -> Any:
 
 
 def _json_bytes(table: Any, by_lines: bool) -> bytes:
-    """A table as JSON: a list of records, or one record a line."""
-    records = [json_text({key: _json_value(value) for key, value in record.items()}) for record in _records(table)]
-    text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
-    return text.encode()
-
-
-def _records(table: Any) -> list[dict[str, Any]]:
-    """Rows as Python's values; dates that Python does not know as text."""
+    """A table as JSON: a list of records, or one record a line; dates that Python does not know as text."""
     try:
-        return list(table.to_pylist())
+        rows = table.to_pylist()
     except (OverflowError, ValueError):
         for i, field in enumerate(table.schema):
             if types.is_temporal(field.type):
                 table = table.set_column(i, field.name, _as_text(table.column(i)))
-        return list(table.to_pylist())
+        rows = table.to_pylist()
+    records = [json_text({key: _json_value(value) for key, value in record.items()}) for record in rows]
+    text = "".join(record + "\n" for record in records) if by_lines else "[\n" + ",\n".join(records) + "\n]\n"
+    return text.encode()
 
 
 def _json_value(value: Any) -> Any:
@@ -287,27 +264,19 @@ def _json_value(value: Any) -> Any:
 class Scratch:
     """A temporary folder in TMPDIR. ``close`` removes it; so do an error within its block and the end of Python.
 
-    Parameters
-    ----------
-    path : the file that the numbers come from, for messages
-    expected : bytes that will be written; refused where the disk has less
+    ``path`` is the file that the numbers come from, for messages; ``expected`` are the bytes that will be written.
     """
 
     def __init__(self, path: Path, expected: float):
         place = Path(tempfile.gettempdir())
         free = shutil.disk_usage(place).free
         if expected > 0.95 * free:
-            raise FileFault(
-                path,
-                f"about {expected / 1e9:.1f} GB of numbers must be laid out on disk; {place} has {free / 1e9:.1f} GB left",
-                f"{MORE_ROOM} Or convert it to .parquet or .npy.",
-            )
+            need = f"about {expected / 1e9:.1f} GB of numbers must be laid out on disk"
+            fault = f"{need}; {place} has {free / 1e9:.1f} GB left"
+            raise FileFault(path, fault, f"{MORE_ROOM} Or convert it to .parquet or .npy.")
         self.path, self.folder = path, Path(tempfile.mkdtemp(prefix="mosaic-"))
-        self._finalizer = weakref.finalize(self, _remove, self.folder, os.getpid())
-
-    def close(self) -> None:
-        """Remove the folder. What is mapped from it may not be used any more."""
-        self._finalizer()
+        #: Removes the folder. What is mapped from it may not be used any more.
+        self.close = weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -315,18 +284,13 @@ class Scratch:
         try:
             yield
         except OSError as error:
-            raise FileFault(
-                self.path,
-                f"its numbers cannot be laid out in {self.folder.parent} ({error.strerror or error})",
-                MORE_ROOM,
-            ) from error
+            fault = f"its numbers cannot be laid out in {self.folder.parent} ({error.strerror or error})"
+            raise FileFault(self.path, fault, MORE_ROOM) from error
 
     def __enter__(self) -> Scratch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         """Remove the folder after an error; otherwise it is still needed."""
         if kind is not None:
             self.close()

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
-from mosaic.estimators._base import FittedAttributes, Narrator
-from mosaic.estimators._jobs import computing_in_threads
-from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._reading import Asked, read_named, read_rows
+from mosaic.estimators._reading import Asked, read_rows
+from mosaic.estimators.fit import fit_data, read_data
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
@@ -123,17 +123,14 @@ class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMi
             raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
         with Narrator(self) as narrator:
-            read = read_named(self, X, settings.memory_budget, Asked(sample_weight=sample_weight))
-            sample_weight, told = (sample_weight, ()) if read is None else (read.asked.sample_weight, read.told)
-            settings = settings if read is None else read.rest(settings)
-            material = read_material(self, X if read is None else read, settings, sample_weight, {}, narrator, told)
-            selection = flag_only(material, settings)
-            self.selection_ = selection
+            data = read_data(self, X, settings, Asked(sample_weight=sample_weight), passes=False)
+            material = fit_data(self, data, narrator)
+            self.selection_ = selection = flag_only(material, data.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.
             cut = selection.cut.count
             lowest = float(np.log(material.counts).min())
             self.offset_ = float(np.log(cut)) if cut > 0 else lowest - 1.0
-            narrator.done(f"{selection.n_outliers} outliers among {material.n_rows}")
+            narrator.say("done", f"{selection.n_outliers} outliers among {material.n_rows}", 1.0)
         self._warn()
         return self
 
@@ -169,6 +166,6 @@ class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMi
     def to_pyod(self) -> Any:
         """The fitted detector as one of PyOD's: ``decision_scores_`` high for outliers, ``labels_`` 0 and 1. Needs PyOD."""
         check_is_fitted(self)
-        from mosaic.estimators._pyod import PyODDetector  # imports PyOD
+        from mosaic.estimators.adapters import PyODDetector  # imports PyOD
 
         return PyODDetector.of(self)

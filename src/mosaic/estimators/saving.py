@@ -29,13 +29,13 @@ from mosaic.choosing import (
 )
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
-from mosaic.estimators._detector import MOSAICOutlierDetector
-from mosaic.estimators._passes import ByPasses
-from mosaic.estimators._proof import InMemory
-from mosaic.estimators._sampler import MOSAICSampler
-from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import Plan
+from mosaic.estimators.by_passes import ByPasses, Plan
+from mosaic.estimators.detector import MOSAICOutlierDetector
+from mosaic.estimators.in_memory import InMemory
+from mosaic.estimators.sampler import MOSAICSampler
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
+from mosaic.frames import Values
 from mosaic.kernels import POINT_KERNELS, DiffusionKernel, EffectiveCount, Precomputed
 from mosaic.kernels.precomputed import Matrix
 from mosaic.parameters import BY_NAME
@@ -43,13 +43,12 @@ from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.loop import Status
 from mosaic.rows.archive import as_fault, read_archive, write_archive
-from mosaic.rows.cells import Values
+from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
 from mosaic.rows.faults import FileFault
-from mosaic.rows.mixed import LeftOut, SomeTexts, TableEncoder
-from mosaic.rows.naming import RowNames
-from mosaic.rows.rules import Category, Moment, Number, Text
+from mosaic.rows.kinds import Category, Moment, Number, Text
+from mosaic.rows.names import RowNames
 from mosaic.rows.saved import SavedRows
-from mosaic.rows.written import Dates, Numbers
+from mosaic.rows.text_values import Dates, Numbers
 
 #: The format that is written and read.
 FORMAT = 4

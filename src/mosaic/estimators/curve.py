@@ -29,19 +29,10 @@ from mosaic.choosing.budget import (
     memory_of_proof,
     memory_on_device,
 )
-from mosaic.estimators._material import geometry_of_sample
-from mosaic.estimators._reading import prepare_for, read_named, read_rows, seed_of, without_scaling
-from mosaic.estimators._selector import MOSAIC
-from mosaic.estimators._strategy import (
-    Plan,
-    is_sampled,
-    memory_by_passes,
-    memory_of_sample,
-    rank_for,
-    read_for,
-    sample_size,
-    size_of,
-)
+from mosaic.estimators._reading import Asked, prepare_for, read_rows, seed_of, without_scaling
+from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
+from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
+from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.text import html_card, html_table
 
@@ -181,20 +172,18 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 points, exact (rank about ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
-    checked = Settings.of(model)
-    read = read_named(model, X, checked.memory_budget)
-    checked = checked if read is None else read.rest(checked)
+    data = read_data(model, X, Settings.of(model), Asked())
+    checked, read, source = data.settings, data.read, data.source
     # The fit reads the file itself.
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
-    strategy, data = read_for(model, checked, X, None, read)
-    if strategy == "sketch":
-        plan = Plan.of(checked, data.n, data.n_features)
-        held += data.buffers
-        proof = held + memory_by_passes(plan.sample, plan.n_initial, data.n_features)
-        passes, proof_passes = (1, plan.most_passes) if checked.mode != "paper" else (plan.most_passes, 1)
-        memory = proof if checked.mode == "paper" else held + memory_of_sample(plan.sample, data.n_features)
-        return Estimate("sketch", data.n, plan.n_initial, memory, passes, proof, proof_passes)
-    matrix, seed = read_rows(model, data, reset=True), seed_of(model.random_state)
+    if source is not None:
+        plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
+        proof = taken + memory_by_passes(plan.sample, plan.n_initial, d)
+        if checked.mode == "paper":
+            return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
+        memory = taken + memory_of_sample(plan.sample, d)
+        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
+    matrix, seed = read_rows(model, X if read is None else read, reset=True), seed_of(model.random_state)
     checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
     itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
     if is_sampled(checked, n, d):

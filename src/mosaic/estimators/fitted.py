@@ -1,52 +1,22 @@
-"""Shared parts of the estimators: reading the data, reporting progress, and attributes that read the selection."""
+"""What all fitted estimators have: attributes that read the selection, answers for new rows, and how they are shown and saved."""
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from os import PathLike
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray
 from mosaic.arrays.xp import as_user_array
 from mosaic.choosing import Decisions, Explanation, Selection, columns_of, explain_row
-from mosaic.estimators._asking import NewRows, explain_new
-from mosaic.estimators._jobs import computing_in_threads
+from mosaic.estimators.asking import NewRows, explain_new
+from mosaic.estimators.progress import computing_in_threads
 from mosaic.exceptions import SelectionWarning, warn
 from mosaic.facts import Facts
-from mosaic.rows.naming import RowNames, as_row
-
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
-except ImportError:  # scikit-learn < 1.9 has no callbacks
-
-    class CallbackSupport:  # type: ignore[no-redef]
-        """Does nothing."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method unchanged."""
-        return method
-
-
-__all__ = ["CallbackSupport", "FittedAttributes", "Narrator", "listening", "with_callbacks"]
+from mosaic.rows.names import RowNames, as_row
 
 Values = TypeVar("Values")
-#: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
-Listener: TypeAlias = Callable[[str, str, float | None], None]
-_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
-
-#: Largest number of subtasks that a pass reports to scikit-learn callbacks.
-PASS_SUBTASKS = 100
-#: Seconds between two lines about the same stage, on a terminal, where the line is rewritten, and elsewhere.
-SECONDS_ON_TERMINAL, SECONDS_ELSEWHERE = 0.2, 5.0
-#: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
-FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
 
 
 @computing_in_threads
@@ -60,7 +30,7 @@ class FittedAttributes:
 
     @property
     def _found(self) -> Selection:
-        if "selection_" not in self.__dict__:
+        if not hasattr(self, "selection_"):
             raise AttributeError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' first.")
         return self.selection_
 
@@ -93,7 +63,7 @@ class FittedAttributes:
         ...     mosaic.load(f"{folder}/roll.mosaic")
         MOSAIC(n_representatives=5)
         """
-        from mosaic.estimators._saving import save  # it imports the estimators
+        from mosaic.estimators.saving import save  # it imports the estimators
 
         check_is_fitted(self)
         save(self, path, table=table, force=force)
@@ -212,102 +182,3 @@ class FittedAttributes:
         tags.input_tags.pairwise = bool(self.kernel == "precomputed")
         tags.input_tags.sparse = True
         return tags
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """A context in which fits report their progress to the listener; ``verbose`` writes nothing.
-
-    Examples
-    --------
-    >>> from mosaic import MOSAIC, datasets
-    >>> stages = []
-    >>> with listening(lambda stage, text, share: stages.append(stage)):
-    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
-    >>> stages[0], stages[-1]
-    ('similarities', 'done')
-    """
-    token = _LISTENER.set(listener)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
-
-
-class Narrator:
-    """Reports the progress of a fit to a listener, to scikit-learn callbacks (a pass is a task), or, if ``verbose``, on stderr.
-
-    On a terminal, one line is rewritten a few times a second; elsewhere, a line is written every few seconds. Left with an
-    error, the estimator is again as it was before.
-    """
-
-    def __init__(self, estimator: Any):
-        self.estimator, self.listener = estimator, _LISTENER.get()
-        self.verbose = bool(estimator.verbose) and self.listener is None
-        self.started = self.written = time.monotonic()
-        self.live = self.verbose and sys.stderr.isatty()
-        self.stage = ""
-        self.root: Any = None
-        self.task: Any = None
-        self.task_name, self.subtasks = "", 0
-        self.fitted = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}
-
-    def __enter__(self) -> Self:
-        if hasattr(self.estimator, "_skl_callbacks"):
-            self.root = self.estimator._init_callback_context(max_subtasks=None)
-            self.root.call_on_fit_task_begin(estimator=self.estimator)
-        return self
-
-    def __exit__(self, kind: object, *error: object) -> None:
-        if self.root is not None and kind is None:
-            self._end_task()
-            self.root.call_on_fit_task_end(estimator=self.estimator)
-        self.root = None  # later passes, for attributes that are computed on access, are not part of the fit
-        for name in FITTED if kind is not None else ():
-            if name in self.fitted:
-                setattr(self.estimator, name, self.fitted[name])
-            elif hasattr(self.estimator, name):
-                delattr(self.estimator, name)
-
-    def on_pass(self, name: str, share: float, rate: float) -> None:
-        """Report the progress of a pass: share of the rows, and rows per second."""
-        self._call_back(name, share)
-        self._tell(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
-
-    def _call_back(self, name: str, share: float) -> None:
-        if self.root is None:
-            return
-        if name != self.task_name:
-            self._end_task()
-            self.task = self.root.subcontext(task_name=name, max_subtasks=PASS_SUBTASKS)
-            self.task.call_on_fit_task_begin(estimator=self.estimator)
-            self.task_name, self.subtasks = name, 0
-        while self.task is not None and self.subtasks < int(PASS_SUBTASKS * share):
-            part = self.task.subcontext(task_name=f"part of {name}")
-            part.call_on_fit_task_begin(estimator=self.estimator)
-            part.call_on_fit_task_end(estimator=self.estimator)
-            self.subtasks += 1
-
-    def _end_task(self) -> None:
-        if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self.estimator)
-            self.task = None
-
-    def say(self, stage: str) -> None:
-        """Report that a stage without steps begins."""
-        self._tell(stage, stage)
-
-    def done(self, text: str) -> None:
-        """Report the result at the end of the fit."""
-        self._tell("done", text, 1.0, end="\n")
-
-    def _tell(self, stage: str, text: str, share: float | None = None, end: str = "") -> None:
-        if self.listener is not None:
-            self.listener(stage, text, share)
-        now, wait = time.monotonic(), SECONDS_ON_TERMINAL if self.live else SECONDS_ELSEWHERE
-        if not self.verbose or (stage == self.stage and now - self.written < wait):
-            return
-        self.stage, self.written = stage, now
-        line = f"[{type(self.estimator).__name__}] {now - self.started:5.1f} s  {text}"
-        sys.stderr.write(f"\r{line:<110}{end}" if self.live else line + "\n")
-        sys.stderr.flush()

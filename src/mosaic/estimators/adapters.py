@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import FloatArray, IntArray
-from mosaic.estimators._detector import MOSAICOutlierDetector
+from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.exceptions import MissingDependencyError
 
 try:

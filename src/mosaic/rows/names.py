@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from mosaic._frames import NO_NAMES, frame_columns, id_names_among, index_names
 from mosaic.arrays.blocks import IntArray
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import frame_columns, id_names_among, index_names
 from mosaic.rows.faults import close_to
 from mosaic.rows.roles import LONGEST_NAME
+from mosaic.text import NO_NAMES
 
 #: Names of rows that are compared with one that is not there.
 COMPARED_NAMES = 100_000
-
-
-class Naming(Protocol):
-    """Finds rows by their names."""
-
-    def find(self, name: str) -> int:
-        """The row that is called so."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +50,11 @@ class RowNames:
 
     def find(self, name: str) -> int:
         """The row that is called so."""
-        found = self._places.get(name, [])
-        place = only_row(name, found, self.origin, lambda: self.names[:COMPARED_NAMES])
+        place = only_row(name, self._places.get(name, []), self.origin, lambda: self.names[:COMPARED_NAMES])
         return place if self.rows is None else int(self.rows[place])
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
-        """Where each name is."""
         places: dict[str, list[int]] = {}
         for place, name in enumerate(self.names):
             places.setdefault(name, []).append(place)
@@ -83,30 +75,21 @@ def only_row(
 ) -> int:
     """The only one of the rows that are called so; others are refused.
 
-    Parameters
-    ----------
-    name, rows : what was asked for, and the rows that are called so
-    origin : where names come from
-    some : names that there are, to suggest similar ones
-    where : beginning of a message
-    remedies : for a name that several rows have, and for one that none has
+    ``some`` gives names that there are, to suggest similar ones; ``remedies`` are for a name that several rows have, and for one
+    that none has.
     """
     if len(rows) > 1:
-        raise InvalidInputError(
-            f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them", remedies[0]
-        )
+        fault = f"{where}{len(rows)} rows are called {name!r}, the rows {rows[0]} and {rows[1]} among them"
+        raise InvalidInputError(fault, remedies[0])
     if not rows:
         raise InvalidInputError(f"{where}no row has {name!r} in {origin}", f"{close_to(name, some())}{remedies[1]}")
     return rows[0]
 
 
-def as_row(given: Any, names: Naming | None) -> Any:
+def as_row(given: Any, names: Any) -> Any:
     """A row number for a name, which is text; anything else, and all where rows have no names, is returned as it is.
 
-    Examples
-    --------
-    >>> as_row("C17", RowNames(("C1", "C17"), "the index")), as_row(1, None)
-    (1, 1)
+    ``names`` has ``find``.
     """
     if not isinstance(given, str) or names is None:
         return given
@@ -118,7 +101,7 @@ def as_row(given: Any, names: Naming | None) -> Any:
         raise
 
 
-def as_rows(given: Any, names: Naming | None, parameter: str) -> Any:
+def as_rows(given: Any, names: Any, parameter: str) -> Any:
     """Row numbers for names; a mask and a list of numbers are returned as they are.
 
     Examples
@@ -146,12 +129,7 @@ def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames 
 
     They come from an index that has a name or holds other values than whole numbers; else from a column that is called as ids are
     and whose values are all different; else from a column of text that is different in every row; else from an index of whole
-    numbers that does not count the rows.
-
-    Parameters
-    ----------
-    X : data frame
-    left_out : columns that are not compared; None to look at the index only
+    numbers that does not count the rows. ``left_out`` are columns that are not compared; None to look at the index only.
 
     Examples
     --------
@@ -159,28 +137,18 @@ def names_of_frame(X: Any, left_out: Collection[str] | None = None) -> RowNames 
     >>> names_of_frame(pl.DataFrame({"age": [36, 41], "id": ["C1", "C17"]}), ["id"]).names
     ('C1', 'C17')
     """
+    import narwhals.stable.v2 as nw
+
     index = index_names(X)
     if index is not None and index[1]:
         return RowNames(index[0], "the index")
     columns = {str(column.name): column for column in frame_columns(X)} if left_out is not None else {}
-    texts = [name for name in left_out or () if _holds_text(columns[name])]
+    texts = [name for name in left_out or () if columns[name].dtype in (nw.String, nw.Object)]
     for name in dict.fromkeys([*id_names_among(list(columns)), *texts]):
-        names = _different(columns[name])
-        if names is not None:
+        column = columns[name]
+        if column.is_null().any() or column.n_unique() < len(column):
+            continue
+        names = tuple(map(str, column.to_list()))
+        if all(0 < len(one) <= LONGEST_NAME for one in names):
             return RowNames(names, f"column {name!r}")
     return None if index is None or len(set(index[0])) < len(index[0]) else RowNames(index[0], "the index")
-
-
-def _holds_text(column: Any) -> bool:
-    import narwhals.stable.v2 as nw
-
-    return column.dtype in (nw.String, nw.Object)
-
-
-def _different(column: Any) -> tuple[str, ...] | None:
-    """The values of a column as text, if all are there, different, and no longer than names are."""
-    if column.is_null().any() or column.n_unique() < len(column):
-        return None
-    texts = tuple(map(str, column.to_list()))
-    lengths = (min(map(len, texts), default=0), max(map(len, texts), default=0))
-    return texts if lengths[0] > 0 and lengths[1] <= LONGEST_NAME else None

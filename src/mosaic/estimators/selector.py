@@ -16,24 +16,20 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from mosaic._frames import n_rows, take_rows
 from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators._asking import ask, with_cells
-from mosaic.estimators._base import CallbackSupport, FittedAttributes, Narrator, with_callbacks
-from mosaic.estimators._jobs import computing_in_threads
-from mosaic.estimators._material import read_material
 from mosaic.estimators._notebook import ShownInNotebooks
-from mosaic.estimators._passes import select_by_passes
-from mosaic.estimators._reading import Asked, read_named, without_scaling
-from mosaic.estimators._start import GIVE_ROWS, found_again
-from mosaic.estimators._strategy import Plan, read_for
+from mosaic.estimators._reading import Asked
+from mosaic.estimators.asking import ask, with_cells
+from mosaic.estimators.fit import fit_data, read_data
+from mosaic.estimators.fitted import FittedAttributes
+from mosaic.estimators.progress import Narrator, computing_in_threads
 from mosaic.exceptions import InvalidInputError
+from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
 from mosaic.rows import is_source, open_source
-from mosaic.rows.naming import as_rows
 
 #: Parameters that ``rethreshold`` takes.
 THRESHOLDS = (
@@ -43,7 +39,7 @@ THRESHOLDS = (
 
 
 @computing_in_threads
-class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport, ClusterMixin, BaseEstimator):
+class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def __init__(
@@ -81,7 +77,6 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -139,31 +134,16 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, CallbackSupport
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with Narrator(self) as narrator:
-            read = read_named(self, X, settings.memory_budget, Asked(groups, sample_weight))
-            if read is not None:
-                groups, sample_weight, settings = read.asked.groups, read.asked.sample_weight, read.rest(settings)
-            told = () if read is None else read.told
-            names = None if read is None else read.row_names
-            constraints = {name: as_rows(value, names, name) for name, value in rows.items()} | {"groups": groups}
-            strategy, data = read_for(self, settings, X, sample_weight, read)
-            if strategy == "sketch" and hasattr(start, "get_params"):
-                fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
-                raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
-            constraints |= {"quotas": quotas} | ({} if start is None else found_again(start, X, read))
-            if strategy == "sketch":
-                settings = without_scaling(settings, self.table_)
-                plan = Plan.of(settings, data.n, data.n_features)
-                data.most_threads = plan.threads(settings, data.n, data.n_features)
-                selection = select_by_passes(data, settings, plan, self.random_state, constraints, narrator, read)
-                if read is not None and read.file is not None:
-                    odd = selection.material.rows_in_data(np.flatnonzero(selection.outlier_rows))
-                    self.table_ = with_cells(read.table, read.file, np.append(selection.rows, odd))
-            else:
-                material = read_material(self, data, settings, sample_weight, constraints, narrator, told)
-                narrator.say("choosing")
-                selection = choose(material, settings)
-            self.selection_ = selection
-            narrator.done(f"{len(selection.rows)} representatives, {selection.n_outliers} outliers")
+            data = read_data(self, X, settings, Asked(groups, sample_weight))
+            material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
+            narrator.say("choosing")
+            self.selection_ = selection = choose(material, data.settings)
+            file = None if data.source is None or data.read is None else data.read.file
+            if file is not None:
+                odd = material.rows_in_data(np.flatnonzero(selection.outlier_rows))
+                self.table_ = with_cells(self.table_, file, np.append(selection.rows, odd))
+            many = f"{len(selection.rows)} representatives, {selection.n_outliers} outliers"
+            narrator.say("done", many, 1.0)
         self._warn()
         return self
 

@@ -1,0 +1,415 @@
+"""From X to the input of choosing, on one road: rows in memory, a sample of many, or the sample that one pass draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mosaic.arrays.blocks import FloatArray
+from mosaic.arrays.codes import KnownRows, priority, row_codes
+from mosaic.arrays.passes import TakeRows
+from mosaic.arrays.xp import free_memory, is_on_device, numpy_dtype, rows_of
+from mosaic.choosing import (
+    Constraints,
+    Drawn,
+    Geometry,
+    Material,
+    Points,
+    Selection,
+    Settings,
+    copies_of_rows,
+    draw_by_passes,
+    draw_in_memory,
+    geometry_of,
+    preparation_of,
+)
+from mosaic.choosing.budget import (
+    EXACT_SIZE,
+    LARGEST_RANK,
+    affordable_rank,
+    budget_of,
+    leaves_room,
+    memory_needed,
+    useful_rank,
+)
+from mosaic.choosing.outliers import EffectiveCounts
+from mosaic.door import check_entries, refuse_masked
+from mosaic.estimators._reading import (
+    Asked,
+    NamedRows,
+    prepare_for,
+    read_named,
+    read_rows,
+    seed_of,
+    with_table,
+    without_scaling,
+)
+from mosaic.estimators.by_passes import (
+    FEWEST_FIRST_CANDIDATES,
+    SMALLEST_SAMPLE,
+    ByPasses,
+    Plan,
+    memory_by_passes,
+    sample_size,
+)
+from mosaic.estimators.in_memory import InMemory
+from mosaic.estimators.progress import Narrator
+from mosaic.exceptions import InvalidInputError
+from mosaic.frames import numeric_part
+from mosaic.kernels import POINT_KERNELS, PointKernel
+from mosaic.rows import Rows, is_source, open_source
+from mosaic.rows.names import as_rows
+from mosaic.sketch.sources import LocalSource, Passes, Source
+
+#: Solvers for the programs of passes.
+SOLVERS_BY_PASSES = ("auto", "interior-point")
+#: Share of the free memory of a device that a fit uses by default.
+DEVICE_SHARE = 0.75
+GIVE_ROWS = "Give the row numbers of the earlier picks: `start=[…]`."
+
+
+class Data(NamedTuple):
+    """What X is for a fit.
+
+    Attributes
+    ----------
+    X : as it was given
+    settings : of the fit; a file in memory leaves less of the budget
+    asked : groups and weights, as values
+    read : of a file or a data frame, names of rows and columns, and how columns became numbers; None for all else
+    source : of rows that are passed over; None for rows in memory
+    """
+
+    X: Any
+    settings: Settings
+    asked: Asked
+    read: NamedRows | None = None
+    source: Source | None = None
+
+
+def read_data(estimator: Any, X: Any, settings: Settings, asked: Asked, *, passes: bool = True) -> Data:
+    """X as the fit takes it. Names and number of the columns become attributes of the estimator.
+
+    Passes are for data that does not fit into memory or is on a cluster, for arrays whose certificate would not fit into the
+    budget, and for a ``Sketch``.
+    """
+    read = read_named(estimator, X, settings.memory_budget, asked)
+    if read is not None:
+        settings, asked = read.rest(settings), read.asked
+    rows, weights = X if read is None else read.rows, asked.sample_weight
+    outside, wanted = is_source(rows), settings.sketch is not None
+    if not passes or not (outside or wanted or _is_large(settings, rows, weights)):
+        return Data(X, settings, asked, read)
+    source = _source(estimator, rows, read)
+    if not wanted and outside and _fits(settings, source):
+        found = source.run(TakeRows(np.arange(source.n)))["rows"]
+        names = None if source.names is None else list(source.names)
+        read = NamedRows(found, names) if read is None else read._replace(rows=found)
+        return Data(X, settings, asked, read)
+    instead = "Pass an array in memory, and no Sketch."
+    if isinstance(settings.kernel, str) and settings.kernel not in POINT_KERNELS:
+        raise InvalidInputError(
+            f"`algorithm='sketch'` takes the kernels {', '.join(map(repr, POINT_KERNELS))} or a function of two sets of "
+            f"points; got {settings.kernel!r}, which needs all points at once",
+            instead,
+        )
+    if weights is not None:
+        raise InvalidInputError("`algorithm='sketch'` takes no `sample_weight`; copies of a row are counted", instead)
+    if settings.solver not in SOLVERS_BY_PASSES:
+        fault = f"`algorithm='sketch'` is solved by interior point; got `solver={settings.solver!r}`"
+        raise InvalidInputError(fault, "Use `solver='auto'`.")
+    return Data(X, without_scaling(settings, estimator.table_), asked, read, source)
+
+
+def _fits(settings: Settings, source: Source) -> bool:
+    """Whether rows are taken into memory: few of them in any case, many on this machine if they leave room for a fit."""
+    n, d = source.n, source.n_features
+    here = isinstance(source, LocalSource) and leaves_room(n, d, budget_of(settings.memory_budget))
+    return here or n <= sample_size(settings, n, d)
+
+
+def _is_large(settings: Settings, X: Any, sample_weight: Any) -> bool:
+    """Whether the points and a useful factor exceed the budget, and passes are possible."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if is_on_device(X) or sp.issparse(X) or sample_weight is not None or len(shape) != 2 or shape[0] <= EXACT_SIZE:
+        return False
+    possible = callable(settings.kernel) or settings.kernel in POINT_KERNELS
+    if not possible or settings.solver not in SOLVERS_BY_PASSES or settings.max_rank is not None:
+        return False
+    n, d, itemsize = int(shape[0]), int(shape[1]), 4 if getattr(X, "dtype", None) == np.float32 else 8
+    in_passes = memory_by_passes(SMALLEST_SAMPLE, FEWEST_FIRST_CANDIDATES, d)
+    # If passes exceed the budget too, the rank is lowered instead.
+    return memory_needed(n, useful_rank(n), itemsize, d) > budget_of(settings.memory_budget) >= in_passes
+
+
+def _source(estimator: Any, X: Any, read: NamedRows | None) -> Source:
+    """The source of the rows; sets the estimator's attributes for the names and the number of columns."""
+    estimator.table_ = table = None if read is None else read.table
+    if read is None and not is_source(X) and not isinstance(X, np.memmap):
+        settings = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        refuse_masked(X)
+        return open_source(validate_data(estimator, numeric_part(X), **settings), estimator.n_jobs)
+    source = open_source(X, estimator.n_jobs)
+    names = source.names if read is None or read.names is None else read.names
+    source.names = names if table is None else table.number_names
+    estimator.n_features_in_ = source.n_features if table is None else len(table.names)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    return source
+
+
+def fit_data(
+    estimator: Any, data: Data, narrator: Narrator, *, quotas: Any = None, start: Any = None, **rows: Any
+) -> Material:
+    """The input of choosing: points, similarity, effective counts, and constraints.
+
+    Parameters
+    ----------
+    estimator : provides the seed; its attributes for names and number of the columns are set
+    data : what X is
+    narrator : reports the progress
+    quotas, start : arguments of ``fit``
+    **rows : must_include, exclude, candidates, by number or name
+    """
+    read, settings = data.read, data.settings
+    names = None if read is None else read.row_names
+    found = {name: as_rows(value, names, name) for name, value in rows.items()}
+    found |= {"groups": data.asked.groups, "quotas": quotas} | found_again(start, data)
+    if data.source is not None:
+        return _by_passes(estimator, data, data.source, found, narrator)
+    narrator.say("similarities")
+    matrix = read_rows(estimator, data.X if read is None else read, reset=True)
+    seed, weights = seed_of(estimator.random_state), data.asked.sample_weight
+    table, n = estimator.table_, matrix.shape[0]
+    settings = without_scaling(settings, table)
+    columns = getattr(estimator, "feature_names_in_", None) if table is None else table.number_names
+    constraints, row_names = Constraints.read(n, **found), None if read is None else read.names_of_rows()
+    if is_sampled(settings, n, matrix.shape[1]):
+        copies = None if weights is None else copies_of_rows(weights, n)
+        proof = InMemory(settings, rank_for(settings, n, matrix), matrix, copies)
+        absent = [] if copies is None else constraints.must[copies[constraints.must] == 0]
+        if len(absent):
+            fault = f"names `row {int(absent[0])}`, whose `sample_weight` is 0"
+            raise InvalidInputError(fault, "Give it a weight.", parameter="must_include")
+        drawn = draw_in_memory(matrix, sample_size(settings, n, matrix.shape[1]), constraints, copies)
+        material = _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
+    else:
+        prepare = prepare_for(matrix, weights, settings)
+        matrix = prepare(matrix)
+        points = Points.of(matrix, weights, pairwise=settings.kernel == "precomputed")
+        geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
+        material = Material(
+            n_rows=n,
+            points=points,
+            geometry=geometry,
+            constraints=constraints,
+            counting=_counting(geometry, points.weights, settings, seed, narrator),
+            seed=seed,
+            proof=InMemory(settings, rank_for(settings, points.n, matrix)),
+            absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
+        )
+    told = () if read is None else read.told
+    return replace(material, geometry=with_table(material.geometry, table, told), row_names=row_names)
+
+
+def is_sampled(settings: Settings, n: int, n_features: int) -> bool:
+    """Whether a fit of n rows in memory is decided with a sample of them. The paper's program is that of all, and so are
+    similarities that a sample does not have.
+    """
+    possible = settings.mode != "paper" and (callable(settings.kernel) or settings.kernel in POINT_KERNELS)
+    return possible and n > sample_size(settings, n, n_features)
+
+
+def rank_for(settings: Settings, n: int, matrix: Any) -> int:
+    """Columns of the factor, for n distinct points in memory. On a device work costs little, and memory is the limit."""
+    itemsize, d = numpy_dtype(matrix).itemsize, matrix.shape[1]
+    if not is_on_device(matrix):
+        return affordable_rank(n, itemsize, d, settings.memory_budget, settings.max_rank, size_of(matrix))
+    free = free_memory(matrix)
+    budget = settings.memory_budget or (budget_of(None) if free is None else DEVICE_SHARE * free)
+    return affordable_rank(n, itemsize, d, budget, settings.max_rank or (n if n <= EXACT_SIZE else LARGEST_RANK))
+
+
+def size_of(matrix: Any) -> float:
+    """Bytes of an array, or of the entries of a sparse matrix and their places."""
+    if is_on_device(matrix):
+        return float(matrix.shape[0] * matrix.shape[1] * numpy_dtype(matrix).itemsize)
+    arrays = (matrix.data, matrix.indices, matrix.indptr) if sp.issparse(matrix) else (matrix,)
+    return float(sum(array.nbytes for array in arrays))
+
+
+def _by_passes(estimator: Any, data: Data, source: Source, found: dict[str, Any], narrator: Narrator) -> Material:
+    """The rows that one pass draws; of the paper's algorithm, those of Algorithm 3."""
+    n, seed, settings, read = source.n, seed_of(estimator.random_state), data.settings, data.read
+    plan = Plan.of(settings, n, source.n_features)
+    source.most_threads = plan.threads(settings, n, source.n_features)
+    passes, columns = Passes(source, narrator.on_pass), None if source.names is None else tuple(source.names)
+    free = all(value is None for value in found.values())
+    constraints = Constraints.read(n, **found)
+    check = partial(_check_block, columns)
+    drawn = draw_by_passes(passes.run, n, plan.sample, None if free else constraints, check)
+    proof = ByPasses(n, settings, plan, passes, drawn)
+    if settings.mode == "paper":
+        material = _of_paper(proof, drawn, seed, columns)
+    else:
+        material = _of_sample(drawn, n, settings, constraints, seed, proof, narrator, columns)
+    if read is None:
+        return material
+    names = read.names_of_rows(material.row_numbers)
+    return replace(material, geometry=with_table(material.geometry, read.table, read.told), row_names=names)
+
+
+def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:
+    check_entries(rows, columns, first_row=start)
+
+
+def _of_sample(
+    drawn: Drawn,
+    n: int,
+    settings: Settings,
+    constraints: Constraints,
+    seed: int,
+    proof: InMemory | ByPasses,
+    narrator: Narrator,
+    columns: Sequence[str] | None,
+) -> Material:
+    """The points of some of n rows; similarity and effective counts are those of the sample, without rows that were named."""
+    geometry, points, matrix = geometry_of_sample(drawn, settings, columns, seed)
+    rare = float((drawn.weights / drawn.copies)[drawn.is_drawn].max())
+    # A rare point counts with its number of copies, a frequent one in proportion to rare ones.
+    counting = _counting(geometry, points.weights / rare, settings, seed, narrator)
+    points, geometry = _with_named(drawn, points, geometry, matrix)
+    numbers = drawn.numbers
+    start = None if constraints.start is None else np.searchsorted(numbers, constraints.start)
+    allowed, must, group = constraints.allowed[numbers], np.searchsorted(numbers, constraints.must), constraints.group
+    return Material(
+        n_rows=n,
+        points=points,
+        geometry=geometry,
+        constraints=replace(constraints, allowed=allowed, must=must, group=group[numbers], start=start),
+        counting=counting,
+        seed=seed,
+        proof=proof,
+        absent=rows_of(matrix, slice(0, 0)),
+        row_numbers=numbers,
+    )
+
+
+def geometry_of_sample(
+    drawn: Drawn, settings: Settings, columns: Sequence[str] | None, seed: int
+) -> tuple[Geometry, Points, Any]:
+    """The geometry and the points of a sample, and all rows in memory, prepared. Rows that were named do not change these."""
+    everyone = bool(drawn.is_drawn.all())
+    rows = drawn.rows if everyone else rows_of(drawn.rows, np.flatnonzero(drawn.is_drawn))
+    weights = drawn.weights[drawn.is_drawn]
+    prepare = preparation_of(rows, None if (weights == weights[0]).all() else weights, settings)
+    matrix = prepare(rows)
+    points = Points.of(matrix, weights)
+    points = replace(points, weights=points.weights * (weights.sum() / points.total))
+    geometry = geometry_of(matrix, points, settings, prepare, columns, seed)
+    return geometry, points, matrix if everyone else prepare(drawn.rows)
+
+
+def _counting(
+    geometry: Geometry, weights: FloatArray, settings: Settings, seed: int, narrator: Narrator
+) -> EffectiveCounts | None:
+    if settings.mode == "paper":
+        return None
+    narrator.say("effective counts")
+    return EffectiveCounts.of(geometry.kernel, weights, seed, settings.max_samples)
+
+
+def _with_named(drawn: Drawn, points: Points, geometry: Geometry, matrix: Any) -> tuple[Points, Geometry]:
+    """The points of the sample, then those of rows that were named, which stand for themselves; equal rows are one point."""
+    sampled, added = np.flatnonzero(drawn.is_drawn), np.flatnonzero(~drawn.is_drawn)
+    if not len(added):
+        return points, geometry
+    kernel = geometry.kernel
+    assert isinstance(kernel, PointKernel)
+    codes, known = row_codes(rows_of(matrix, added)), KnownRows.of(row_codes(kernel.X))
+    group = np.empty(len(drawn.numbers), np.intp)
+    group[sampled], group[added] = points.group, known.find(codes)
+    new = added[group[added] < 0]
+    _, first, of = np.unique(codes[known.find(codes) < 0], return_index=True, return_inverse=True)
+    group[new] = points.n + of
+    numbers = np.concatenate([sampled[points.first], new[first]])
+    rows = rows_of(matrix, numbers)
+    weights = np.concatenate([points.weights, np.bincount(of).astype(np.float64)])
+    return Points(numbers, group, weights, priority(row_codes(rows))), replace(geometry, kernel=kernel.over(rows))
+
+
+def _of_paper(proof: ByPasses, drawn: Drawn, seed: int, columns: Sequence[str] | None) -> Material:
+    """The points of the sample, and those that the rounds of Algorithm 3 have added."""
+    geometry, points, matrix = geometry_of_sample(drawn, proof.settings, columns, seed)
+    assert isinstance(geometry.kernel, PointKernel)
+    sample = proof.solve(points, geometry, seed).sample
+    order = np.argsort(sample.first)
+    return Material(
+        n_rows=proof.n,
+        points=Points(np.argsort(order), order, sample.standing_for(proof.n), priority(row_codes(sample.rows))),
+        geometry=replace(geometry, kernel=geometry.kernel.over(sample.rows)),
+        constraints=Constraints.read(len(sample)),
+        counting=None,
+        seed=seed,
+        proof=proof,
+        absent=matrix[:0],
+        row_numbers=sample.first[order],
+    )
+
+
+def found_again(start: Any, data: Data) -> dict[str, Any]:
+    """The arguments of ``Constraints.read`` for earlier picks, of a fitted selector or given as rows: where they are in X, and
+    those that are gone.
+
+    The picks of a model are found by their names where the rows of both fits have names, else by their values: the rows of X are
+    prepared as in the earlier fit and compared with its picks.
+    """
+    read = data.read
+    if start is None:
+        return {}
+    if not hasattr(start, "get_params"):
+        return {"start": as_rows(start, None if read is None else read.row_names, "start")}
+    if data.source is not None:
+        fault = "is a model, whose picks are looked for among rows in memory; these are read in passes"
+        raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
+    check_is_fitted(start)
+    selection = getattr(start, "selection_", None)
+    if not isinstance(selection, Selection) or not len(selection.rows):
+        fault = f"must be a fitted MOSAIC or MOSAICSampler, or rows; got {type(start).__name__}"
+        raise InvalidInputError(fault, "Leave it out to choose anew.", parameter="start")
+    material, old = selection.material, selection.rows.tolist()
+    names = None if read is None else read.names_of_rows()
+    if material.row_names is not None and names is not None:
+        place = {name: row for row, name in reversed(list(enumerate(names.names)))}  # of equal names the first
+        rows = [place.get(material.row_names[row], -1) for row in old]
+    else:
+        rows = _by_values(start, selection, data.X)
+    gone = tuple(material.called(row) for row, new in zip(old, rows, strict=True) if new < 0)
+    return {"start": np.array([row for row in rows if row >= 0], np.intp), "gone": gone}
+
+
+def _by_values(start: Any, selection: Selection, X: Any) -> list[int]:
+    """The first row of X that is equal to each pick, -1 where none is."""
+    kernel = selection.chosen_kernel
+    if not isinstance(kernel, PointKernel):
+        fault = "is a model whose picks cannot be found by their values, since it was given similarities"
+        raise InvalidInputError(fault, GIVE_ROWS, parameter="start")
+    if isinstance(X, Rows) and X.encoder is not None:
+        fault = "is a model whose picks cannot be found in an open table without ids"
+        raise InvalidInputError(fault, f"Pass the path of the file. {GIVE_ROWS}", parameter="start")
+    Y = selection.material.geometry.prepare(read_rows(start, X, reset=False))
+    if sp.issparse(Y) != sp.issparse(kernel.X):
+        fault = "is a model of sparse rows, and X is not sparse, or the other way round"
+        raise InvalidInputError(fault, "Pass rows of the same kind.", parameter="start")
+    codes, rows = np.unique(row_codes(Y.astype(kernel.X.dtype, copy=False)), return_index=True)
+    wanted = row_codes(kernel.X)
+    places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+    return [int(row) if same else -1 for row, same in zip(rows[places], codes[places] == wanted, strict=True)]

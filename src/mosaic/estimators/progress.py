@@ -1,0 +1,125 @@
+"""What a fit does while it runs: it tells how far it is, computes in threads, and if it fails leaves the model as it was."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from inspect import isfunction
+from typing import Any, Self, TypeAlias, TypeVar
+
+from joblib import effective_n_jobs
+
+from mosaic.arrays.threads import available_threads, using_threads
+from mosaic.arrays.xp import work_on_devices
+from mosaic.checks import as_bytes, check_jobs
+
+#: Called with the stage of a fit, a text about it, and the share of it that is done, if known.
+Listener: TypeAlias = Callable[[str, str, float | None], None]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+#: Seconds between two lines about the same stage.
+SECONDS_BETWEEN_LINES = 5.0
+#: Bytes of a memory budget for every thread: its temporary blocks, about 10 MB, then take at most a tenth of the budget.
+BUDGET_OF_A_THREAD = 1e8
+#: What a fit sets; a fit that is refused or interrupted leaves all of it as it was.
+FITTED = ("selection_", "table_", "n_features_in_", "feature_names_in_", "offset_")
+
+Estimator = TypeVar("Estimator", bound=type[Any])
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """A context in which fits report their progress to the listener; ``verbose`` writes nothing.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC, datasets
+    >>> stages = []
+    >>> with listening(lambda stage, text, share: stages.append(stage)):
+    ...     model = MOSAIC(10).fit(datasets.swiss_roll(300))
+    >>> stages[0], stages[-1]
+    ('similarities', 'done')
+    """
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+class Narrator:
+    """Reports the progress of a fit to a listener or, if ``verbose``, on stderr. Left with an error, the estimator is again as it
+    was before.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator, self.listener = estimator, _LISTENER.get()
+        self.verbose = bool(estimator.verbose) and self.listener is None
+        self.started = self.written = time.monotonic()
+        self.stage = ""
+        self.fitted = {name: getattr(estimator, name) for name in FITTED if hasattr(estimator, name)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        for name in FITTED if kind is not None else ():
+            if name in self.fitted:
+                setattr(self.estimator, name, self.fitted[name])
+            elif hasattr(self.estimator, name):
+                delattr(self.estimator, name)
+
+    def on_pass(self, name: str, share: float, rate: float) -> None:
+        """Report the progress of a pass: share of the rows, and rows per second."""
+        self.say(name, f"{name}: {100 * share:.0f} %, {rate:,.0f} rows/s", share)
+
+    def say(self, stage: str, text: str | None = None, share: float | None = None) -> None:
+        """Report a stage, with a text about it and the share of it that is done."""
+        if self.listener is not None:
+            self.listener(stage, text or stage, share)
+        now = time.monotonic()
+        if self.verbose and (stage != self.stage or now - self.written >= SECONDS_BETWEEN_LINES):
+            self.stage, self.written = stage, now
+            sys.stderr.write(f"[{type(self.estimator).__name__}] {now - self.started:5.1f} s  {text or stage}\n")
+            sys.stderr.flush()
+
+
+def computing_in_threads(estimator: Estimator) -> Estimator:
+    """The class, whose public methods and properties compute in the threads that its ``n_jobs`` and budget allow.
+
+    So whoever asks, from whatever thread, the linear algebra library has one thread meanwhile; see ``mosaic.arrays.threads``.
+    """
+    for name, member in list(vars(estimator).items()):
+        if isinstance(member, property) and member.fget is not None:
+            setattr(estimator, name, property(_in_threads(member.fget)))
+        elif isfunction(member) and not name.startswith("_"):
+            setattr(estimator, name, _in_threads(member))
+    return estimator
+
+
+def _in_threads(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with work_on_devices(), using_threads(threads_of(self)):
+            return method(self, *args, **kwargs)
+
+    return run
+
+
+def threads_of(estimator: Any) -> int:
+    """The number of threads of an estimator.
+
+    Examples
+    --------
+    >>> from mosaic import MOSAIC
+    >>> threads_of(MOSAIC(n_jobs=4)), threads_of(MOSAIC(n_jobs=4, memory_budget="200MB"))
+    (4, 2)
+    """
+    n_jobs = check_jobs(estimator.n_jobs)
+    count = available_threads() if n_jobs is None else effective_n_jobs(n_jobs)
+    budget = as_bytes(estimator.memory_budget)
+    return count if budget is None else max(min(count, int(budget / BUDGET_OF_A_THREAD)), 1)
