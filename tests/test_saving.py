@@ -191,7 +191,13 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
 def needed(model):
     """Bytes of picks, references and factors that predictions are computed from."""
     counting = model.selection_.material.counting
-    arrays = [counting.reference.X, model.selection_.chosen_kernel.X, counting.weights, counting.strengths, counting.R]
+    arrays = [
+        counting.reference.X,
+        model.selection_.chosen_kernel.X,
+        counting.weights,
+        counting.strengths,
+        counting.complement,
+    ]
     return sum(array.nbytes for array in arrays)
 
 

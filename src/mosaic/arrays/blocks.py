@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 #: The largest size of an entry in double and single precision, and its inverse the smallest that the largest entry of a fit may
 #: have: squares of distances, and their inverses, stay far within the range of floats.
 LARGEST, LARGEST_IN_SINGLE = 1e100, 1e30
-#: Rows × columns of one temporary block: 2 MB of float64, which stays in the cache of one core.
-BLOCK_ENTRIES = 1 << 18
+#: Rows × columns of one temporary block: 512 KB of float64, so that a few of them stay in the cache of one core.
+BLOCK_ENTRIES = 1 << 16
 
 
 def row_blocks(n_rows: int, n_columns: int, entries: int = BLOCK_ENTRIES, least: int = 64) -> list[slice]:

@@ -35,7 +35,7 @@ DECISION_SAMPLE = 16_384
 #: Largest number of similarities between targets and candidates (in single precision, 100 MB).
 MOST_SIMILARITIES = 25_000_000
 #: Up to this many similarities are kept in double precision, more in single.
-MOST_IN_DOUBLE = 1 << 20
+MOST_IN_DOUBLE = 1 << 16
 #: Bytes of the small programs that count how many points look like each.
 SMALL_PROGRAMS = 1_500_000
 

@@ -220,13 +220,11 @@ class DesignProblem:
         B *= d
         # The cube root of eps leaves two thirds of the digits.
         tiny = np.flatnonzero(np.diagonal(B) < np.cbrt(np.finfo(B.dtype).eps))
-        B[np.diag_indices_from(B)] += 1.0
-        Q = inverse(B)
+        Q = inverse(with_diagonal(B, 1.0))
         exact = tiny if self.square else slice(None)
         Z: FloatArray = (Q[exact] * d) @ Y
         Z *= (self.lam / d[exact]).astype(d.dtype)[:, None]
-        np.negative(Q, out=Q)
-        Q[np.diag_indices_from(Q)] += 1.0
+        Q = with_diagonal(np.negative(Q, out=Q), 1.0)
         Q /= d[:, None]
         Q /= d
         if self.square:
