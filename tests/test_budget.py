@@ -62,10 +62,10 @@ def test_rank_grows_with_the_budget_and_never_beyond_it(n):
 
 
 def test_rank_that_the_user_allows_is_overruled_by_the_budget_and_the_number_of_points_only():
-    budget = memory_needed(20_000, 50, 8, 10)
+    budget = memory_needed(20_000, 200, 8, 10)
     assert affordable_rank(20_000, 8, 10, None, 700) == 700 > affordable_rank(20_000, 8, 10, None)
     assert affordable_rank(20_000, 8, 10, None, 3) == 3
-    assert affordable_rank(20_000, 8, 10, budget, 700) == 50
+    assert affordable_rank(20_000, 8, 10, budget, 700) == 200
     assert affordable_rank(30, 8, 10, None, 700) == 30
 
 
