@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 import subprocess
@@ -112,16 +111,6 @@ def test_loaded_model_answers_as_before(fitted, tmp_path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-def test_pickled_model_answers_as_before(fitted):
-    model, new = fitted
-    if model.selection_.is_sampled:
-        _ = model.labels_, model.certificate_
-    early = pickle.dumps(model)
-    expected = answers(model, new)
-    for again in (pickle.loads(early), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        same(answers(again, new), expected)
-
-
 def test_another_process_gives_the_same_bits(model, file, tmp_path):
     np.save(tmp_path / "new.npy", NEW)
     code = (
@@ -191,10 +180,17 @@ def test_model_by_passes_says_what_it_did_not_keep(tmp_path):
 def needed(model):
     """Bytes of picks, references and factors that predictions are computed from."""
     counting = model.selection_.material.counting
-    arrays = [counting.reference.X, model.selection_.chosen_kernel.X, counting.weights, counting.strengths, counting.R]
+    arrays = [
+        counting.reference.X,
+        model.selection_.chosen_kernel.X,
+        counting.weights,
+        counting.strengths,
+        counting.complement,
+    ]
     return sum(array.nbytes for array in arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, algorithm="sketch")],
@@ -284,6 +280,7 @@ def test_truncated_files_are_refused(file, keep):
     refused(file, "is no saved model, or not all of it|the file is empty")
 
 
+@pytest.mark.slow
 def test_flipped_bytes_anywhere_are_refused_or_do_not_matter(model, file):
     data, expected = file.read_bytes(), model.predict(NEW)
     for place in np.random.default_rng(0).integers(0, len(data), 60).tolist() + list(

@@ -37,6 +37,8 @@ TITLES = {
     "structured": "Structured outliers",
     "f1_table": "The F1 table",
 }
+#: Letters of a quotation on the first page; the details have all of it.
+LONGEST_QUOTE = 48
 KINDS = ("reproduced", "in some readings", "not reproduced", "cannot be told", "no runs")
 INTRODUCTION = """\
 # Results
@@ -95,6 +97,7 @@ def _kind(status: str) -> str:
 def _row(number: int, claim: Claim, found: Found) -> list[str]:
     section, words = next(iter(claim.sentences.items()))
     link = f"[{number}]({DETAILS}#claim-{number})"
+    words = words if len(words) <= LONGEST_QUOTE else words[:LONGEST_QUOTE].rpartition(" ")[0] + " …"
     cells = [claim.text, f"“{words}” ({section})", f"**{found.status}**", figure_of(found), default_of(found)]
     return [link, *(escaped(cell) for cell in cells)]
 

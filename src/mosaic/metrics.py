@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, in_double, row_blocks
 from mosaic.arrays.threads import one_thread
-from mosaic.arrays.xp import on_host, rows_of, squares_of_rows, to_device_of
+from mosaic.arrays.xp import on_host, squares_of_rows, to_device_of
 from mosaic.checks import real_number
 from mosaic.door import as_indices, as_points, as_weights
 from mosaic.exceptions import InvalidInputError
@@ -40,12 +40,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: Any = None) -> FloatArray:
+def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
     """err_i = k_ii − k_iSᵀ (K_SS + g I)⁻¹ k_iS ≥ 0: the part of each point that the chosen points S cannot express.
 
     Without a ridge g it is the squared distance of φ(x_i) from the span of the chosen; with one the minimum over r of
     ‖φ(x_i) − Σ_j r_j φ(x_j)‖² + g ‖r‖². A singular K_SS (copies among the chosen) is inverted on its range.
-    New points ``at``, if given, take the place of the kernel's own.
 
     Examples
     --------
@@ -55,30 +54,19 @@ def unexplained(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0, *, at: An
     >>> unexplained(kernel, [0, 1]).round(9)
     array([ 0.,  0., 16.])
     """
-    return unexplained_at(kernel, chosen, [ridge], at=at)[0]
+    return unexplained_at(kernel, chosen, [ridge])[0]
 
 
 @one_thread()
-def unexplained_at(
-    kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float], *, at: Any = None
-) -> tuple[FloatArray, ...]:
-    """``unexplained`` for several ridges, with similarities that are computed once.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> kernel = make_kernel(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear")
-    >>> [left.round(9).tolist() for left in unexplained_at(kernel, [0], [0.0, 1.0])]
-    [[0.0, 4.0], [0.5, 4.0]]
-    """
+def unexplained_at(kernel: Kernel, chosen: ArrayLike, ridges: Sequence[float]) -> tuple[FloatArray, ...]:
+    """``unexplained`` for several ridges, with similarities that are computed once."""
     chosen = _members(kernel, chosen)
     roots = [root_of_inverse(kernel, chosen, ridge) for ridge in ridges]
-    own = np.asarray(kernel.diagonal() if at is None else kernel.diagonal_at(at), np.float64)
+    own = np.asarray(kernel.diagonal(), np.float64)
     errors = tuple(own.copy() for _ in roots)
 
     def explain(rows: slice) -> None:
-        K = kernel.device_block(rows, chosen) if at is None else kernel.device_cross(rows_of(at, rows), chosen)
+        K = kernel.device_block(rows, chosen)
         for left, root in zip(errors, roots, strict=True):
             left[rows] = left_by(root, K, left[rows])
 
@@ -87,16 +75,7 @@ def unexplained_at(
 
 
 def root_of_inverse(kernel: Kernel, chosen: ArrayLike, ridge: float = 0.0) -> FloatArray:
-    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> B = root_of_inverse(make_kernel(np.array([[1.0, 0.0], [0.0, 2.0]]), "linear"), [0, 1])
-    >>> (B @ B.T).round(9).tolist()
-    [[1.0, 0.0], [0.0, 0.25]]
-    """
+    """B with B Bᵀ = (K_SS + g I)⁻¹, on the range of K_SS."""
     scale, w, U = _unit_spectrum(kernel, _members(kernel, chosen), real_number("ridge", ridge, at_least=0))
     keep = w > SMALLEST_EIGENVALUE * w.max(initial=0.0)
     return np.asarray(scale[:, None] * U[:, keep] / np.sqrt(w[keep]))

@@ -64,9 +64,19 @@ def _solve_triangle(L: Any, B: Any, *, upper: bool) -> Any:
     return xp.linalg.solve(xp.triu(L) if upper else xp.tril(L), B)
 
 
-def inverse(B: NDArray[Any]) -> NDArray[Any]:
-    """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case."""
-    found, info = (spotri if B.dtype == np.float32 else dpotri)(cholesky(B), lower=1, overwrite_c=1)
+def inverse(A: NDArray[Any]) -> NDArray[Any]:
+    """Inverse of a symmetric positive definite matrix through its Cholesky factor: half the work of the general case.
+
+    Matrices of middle size are inverted by halves, [P Wᵀ; W S]: LAPACK is slow there, and products are not.
+    """
+    half = len(A) // 2
+    if 32 < half <= 256:
+        P = inverse(A[:half, :half].copy())
+        W = A[half:, :half] @ P
+        S = inverse(A[half:, half:] - W @ A[:half, half:])
+        SW = S @ W
+        return np.block([[P + W.T @ SW, -SW.T], [-SW, S]])
+    found, info = (spotri if A.dtype == np.float32 else dpotri)(cholesky(A), lower=1, overwrite_c=1)
     if info != 0:
         raise np.linalg.LinAlgError("matrix is not invertible")
     # The upper triangle is 0. It is filled in tiles, so that both sides of a tile stay in the cache.
@@ -75,7 +85,7 @@ def inverse(B: NDArray[Any]) -> NDArray[Any]:
         for below in range(start + TILE, len(found), TILE):
             found[rows, below : below + TILE] = found[below : below + TILE, rows].T
         found[rows, rows] += found[rows, rows].T
-    found[np.diag_indices_from(found)] *= 0.5
+    np.einsum("ii->i", found)[:] *= 0.5
     return np.asarray(found)
 
 
@@ -93,7 +103,7 @@ def pivoted_root(A: NDArray[Any], tol: float = -1.0) -> NDArray[np.float64]:
 def with_diagonal(A: Any, values: Any) -> Any:
     """A + diag(values), in place for NumPy arrays; ``values`` is a number or a NumPy array."""
     if isinstance(A, np.ndarray):
-        A[np.diag_indices_from(A)] += values
+        np.einsum("ii->i", A)[:] += values  # a view
         return A
     entries = asarray_like(A, np.broadcast_to(np.asarray(values), A.shape[0]))
     return A + namespace(A).eye(A.shape[0], dtype=A.dtype, device=A.device) * entries

@@ -139,11 +139,11 @@ class Cover:
         S = empty_on_device_of(self.kernel.device_distances(rows[:1], columns[:1]), (len(columns), len(rows)), dtype)
 
         def fill(part: slice) -> None:
-            D = astype_like(S, self.kernel.device_distances(columns[part], rows))
+            # Divided first: a distance in large units is no float in single precision.
+            D = astype_like(S, self.kernel.device_distances(columns[part], rows) * self.reach**-self.kernel.order)
             if self.kernel.order == 2:
                 D = D**0.5 if is_on_device(D) else np.sqrt(D, out=D)
-            D *= -1.0 / self.reach
-            S[part, ...] = exponential(D)
+            S[part, ...] = exponential(-D)
 
         in_blocks(fill, len(columns), len(rows), on=self.kernel.points)
         return S.T

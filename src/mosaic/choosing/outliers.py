@@ -102,8 +102,8 @@ class EffectiveCounts:
     """Effective counts of any points, by programs on random parts of the data.
 
     ``reference`` is the similarity over the points of all programs, one program after the other, and ``places`` their numbers.
-    ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``R`` the rows r_j, programs × points × points. ``total`` is
-    the weight of the points that a point could resemble, the mean over the programs.
+    ``weights`` ω_i and ``strengths`` lam η_i are programs × points, ``complement`` I − R is programs × points × points. ``total``
+    is the weight of the points that a point could resemble, the mean over the programs.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class EffectiveCounts:
     places: IntArray
     weights: FloatArray
     strengths: FloatArray
-    R: FloatArray
+    complement: FloatArray
     total: float
 
     @classmethod
@@ -150,8 +150,8 @@ class EffectiveCounts:
         counted = np.array([stands for _, stands in drawn])  # every draw has the same number of points
         parts = np.arange(len(places)).reshape(counted.shape)
         solved = [_solve(reference, part, stands, tol) for part, stands in zip(parts, counted, strict=True)]
-        strengths, R = (np.array(found) for found in zip(*solved, strict=True))
-        return cls(reference, places, counted, strengths, R, float(counted.sum(axis=1).mean()))
+        strengths, complement = (np.array(found) for found in zip(*solved, strict=True))
+        return cls(reference, places, counted, strengths, complement, float(counted.sum(axis=1).mean()))
 
     def of_points(self, kernel: Kernel, members: IntArray) -> FloatArray:
         """Counts of the points ``members`` among those that the parts were drawn from; ``kernel`` is between all of these."""
@@ -179,7 +179,7 @@ class EffectiveCounts:
         """Counts of rows with similarities K to the reference and ``own`` to themselves."""
         xp, (programs, size), rows = namespace(K), self.weights.shape, K.shape[0]
         K = xp.permute_dims(xp.reshape(K, (rows, programs, size)), (1, 0, 2))
-        left = K @ to_device_of(K, np.eye(size) - self.R)
+        left = K @ to_device_of(K, self.complement)
         # k_Sᵀ P k_S, since P (K_SS + diag(lam η)⁻¹) = I makes P k_S the lam η multiple of what is left of k_S.
         explained = (left * K) @ to_device_of(K, self.strengths[:, :, None])
         itself = np.maximum(own - on_host(explained)[:, :, 0], 0.0).ravel()
@@ -225,19 +225,19 @@ def _at(K: Any, program: IntArray, row: IntArray) -> FloatArray:
 
 
 def _solve(reference: Kernel, members: IntArray, weights: FloatArray, tol: float) -> tuple[FloatArray, FloatArray]:
-    """Lam η and R of the program on some of the reference points."""
+    """Lam η and I − R of the program on some of the reference points."""
     everyone, kernel = np.arange(len(members)), reference.take(members)
     lam = PROGRAM_STRENGTH / (float(kernel.diagonal().mean()) or 1.0)  # 1 if all points have length 0
     K = kernel.block(everyone, everyone)
     F = _factor(0.5 * (K + K.T))
-    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.allclose(weights, 1.0, 0.0, 1e-12)))
+    problem = DesignProblem(F, weighted_gram(F, weights), lam, square=bool(np.abs(weights - 1.0).max() < 1e-12))
     solved = lam > critical_lam(problem)
     eta: FloatArray = solve_design(problem, tol=tol).value if solved else np.zeros(len(members))
-    support, R = np.flatnonzero(eta), np.zeros_like(K)
+    support, complement = np.flatnonzero(eta), np.eye(len(K))
     if len(support):
         inner = with_diagonal(K[np.ix_(support, support)], 1.0 / (lam * eta[support]))
-        R[support] = solve_with(cholesky(inner), K[support])
-    return lam * eta, R
+        complement[support] -= solve_with(cholesky(inner), K[support])
+    return lam * eta, complement
 
 
 def _factor(K: FloatArray) -> FloatArray:
