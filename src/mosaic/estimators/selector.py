@@ -20,7 +20,6 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked
 from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
@@ -39,7 +38,7 @@ THRESHOLDS = (
 
 
 @computing_in_threads
-class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, BaseEstimator):
+class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def __init__(
