@@ -135,12 +135,10 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
 
     @property
     def threshold_rule_(self) -> str:
-        """The rule that gave the threshold."""
         return self._found.cut.rule
 
     @property
     def certificate_(self) -> Certificate:
-        """The certificate of the program of all rows; the first access solves the program."""
         return self._found.program_certificate
 
     def score_samples(self, X: Any) -> FloatArray:
