@@ -18,8 +18,6 @@ from mosaic.facts import Facts
 from mosaic.rows.names import RowNames, as_row
 
 Values = TypeVar("Values")
-#: Fitted attributes that notebooks show. Reading others may take time, since some of them solve a program.
-QUICK_ATTRIBUTES = ("representative_indices_", "n_representatives_", "outlier_threshold_", "threshold_rule_", "gamma_")
 
 
 @computing_in_threads
@@ -70,23 +68,6 @@ class FittedAttributes:
 
         check_is_fitted(self)
         save(self, path, table=table, force=force)
-
-    def _html_repr(self) -> str:
-        """In notebooks: the result above scikit-learn's diagram."""
-        from mosaic.show.card import card  # it imports the estimators
-
-        diagram = str(estimator_html_repr(self))
-        return card(self.facts_) + diagram if hasattr(self, "selection_") else diagram
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # scikit-learn's diagram reads all attributes, so it gets a copy with only those that are quick to read.
-        kind = type(type(self).__name__, (), {"__doc__": type(self).__doc__, "__module__": type(self).__module__})
-        stored, quick = kind(), QUICK_ATTRIBUTES if hasattr(self, "selection_") else ()
-        for name in [*(name for name in vars(self) if name.endswith("_")), *quick]:
-            if hasattr(self, name):
-                setattr(stored, name, getattr(self, name))
-        base: Any = super()
-        return base._get_fitted_attr_html.__func__(stored, doc_link)
 
     @property
     def facts_(self) -> Facts:
