@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 
@@ -319,6 +317,7 @@ def test_pictures_in_a_folder_are_named_by_their_files(tmp_path, capsys, monkeyp
     assert "data:image/" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progress(folder):
     done = subprocess.run(
         command("select", "points.csv", "-k", "3", "--report", "report.html"),
@@ -329,11 +328,6 @@ def test_output_into_a_pipe_is_utf8_whatever_the_terminal_uses_and_has_no_progre
     )
     assert "é, " in done.stdout.decode()
     assert done.stderr == b""
-
-
-def test_numbers_from_a_sample_are_said_to_be(folder, capsys):
-    ran = run(capsys, "select", "points.npy", "-k", "3", "--algorithm", "sketch", "-o", "picks.csv")
-    assert "scaled up from a sample" in ran.err
 
 
 def test_notes_go_to_stderr_unless_quiet_is_asked_for(folder, capsys):
@@ -384,13 +378,6 @@ def test_version_is_that_of_the_package(capsys):
     from mosaic import __version__
 
     assert run(capsys, "--version").out == f"mosaic {__version__}\n"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_completion_knows_commands_and_options(capsys, shell):
-    pytest.importorskip("shtab")
-    script = run(capsys, "completion", shell).out
-    assert all(word in script for word in ("select", "outliers", "memory-budget", "laplacian"))
 
 
 def test_bash_completes_commands_options_and_values(capsys):
@@ -445,6 +432,7 @@ def test_the_first_line_comes_before_anything_heavy_is_imported(folder):
     assert re.search(r"\| +numpy\b", after)
 
 
+@pytest.mark.slow
 def test_a_terminal_is_shown_progress_and_then_the_answer(folder):
     pytest.importorskip("rich")
     terminal = Terminal(command("select", "points.csv", "-k", "5"), folder)
@@ -462,26 +450,7 @@ def test_the_estimator_reports_progress_where_rich_is_missing(folder, capsys, mo
     assert "[MOSAIC]" in ran.out + ran.err
 
 
-def test_quiet_is_quiet_on_a_terminal(folder, capsys, monkeypatch):
-    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", "--quiet")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("5 representatives cover ")
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_command_leaves_no_half_written_file(tmp_path, number, code):
-    pytest.importorskip("rich")
-    np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(30_000, 20)))
-    words = command("select", "many.npy", "-k", "50", "-o", "picks.csv", "--report", "report.html", "--labels", "l.csv")
-    terminal = Terminal(words, tmp_path)
-    terminal.read(until="similarities")
-    os.kill(terminal.process.pid, number)
-    assert terminal.end() == code
-    assert [file.name for file in tmp_path.iterdir()] == ["many.npy"]
-    assert "Traceback" not in terminal.seen
-    assert re.search(r"mosaic: interrupted.*no half-written file is left\.\s*$", terminal.seen)
-
-
+@pytest.mark.slow
 def test_output_that_is_no_longer_read_is_no_error(folder):
     process = subprocess.Popen(
         command("schema"), cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -16,7 +14,6 @@ import pytest
 from cli_runs import command, environment, run
 from mosaic import MOSAIC
 from mosaic.cli.answers import schema_of
-from mosaic.cli.options import count_or_share, names, number_or, quotas, size
 from mosaic.cli.parser import EXIT_CODES
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, MissingDependencyError
 
@@ -236,6 +233,7 @@ def test_errors_of_the_library_name_options_ids_and_the_file(folder, capsys, mon
     assert "`" not in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "streams", "code", "said"),
     [
@@ -257,22 +255,6 @@ def test_streams_that_cannot_be_written_do_not_change_the_exit_code(folder, word
     assert "Exception" not in done.stderr
 
 
-def test_a_name_that_is_not_utf8_is_no_fault_of_ours(folder, capsys):
-    name = os.fsdecode(b"no\xff.csv")
-    error = json.loads(run(capsys, "select", name, "--json").out)["error"]
-    assert (error["kind"], error["file"]) == ("input", name)
-
-
-def test_a_full_disk_is_about_the_output(folder, capsys, monkeypatch):
-    def full(path, table, **options):
-        raise OSError(errno.ENOSPC, "No space left on device", str(path))
-
-    monkeypatch.setattr("mosaic.cli.run.write_rows", full)
-    ran = run(capsys, "select", "points.csv", "-k", "3", "-o", "picks.csv", "-q")
-    assert ran.code == 4
-    assert "picks.csv: it cannot be written: No space left on device. Make room" in ran.err
-
-
 def test_a_library_that_is_missing_is_named(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     ran = run(capsys, "completion", "bash")
@@ -280,6 +262,7 @@ def test_a_library_that_is_missing_is_named(folder, capsys, monkeypatch):
     assert "pip install 'mosaic-select[cli]'" in ran.err
 
 
+@pytest.mark.slow
 def test_without_pyarrow_it_is_pyarrow_that_is_missing(folder):
     (folder / "pyarrow.py").write_text('raise ModuleNotFoundError("No module named pyarrow", name="pyarrow")\n')
     words = command("select", "points.npy", "-k", "3")
@@ -312,26 +295,6 @@ def test_a_fault_of_ours_says_so_and_shows_the_traceback_when_asked(folder, caps
     assert ("Traceback" in ran.err) == (how != "not at all")
 
 
-def test_no_memory_at_all_is_told_apart_from_the_budget(folder, capsys, monkeypatch):
-    def hungry(self, X, **constraints):
-        raise MemoryError
-
-    monkeypatch.setattr(MOSAIC, "fit", hungry)
-    ran = run(capsys, "select", "points.csv")
-    assert ran.code == 5
-    assert "the machine has no more memory" in ran.err
-
-
-def test_an_interruption_is_json_when_json_was_asked_for(folder, capsys, monkeypatch):
-    def interrupted(self, X, **constraints):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(MOSAIC, "fit", interrupted)
-    ran = run(capsys, "select", "points.csv", "--json")
-    assert ran.code == 130
-    assert json.loads(ran.out)["error"]["kind"] == "interrupted"
-
-
 def test_a_hostile_file_name_does_not_reach_the_terminal(folder, capsys):
     ran = run(capsys, "select", "no\x1b[31m.csv")
     assert ran.code == 3
@@ -344,12 +307,19 @@ def test_documented_exit_codes_are_those_of_the_schema():
         assert re.search(rf"\b{code} \w", described), code
 
 
-def test_values_are_read_as_the_estimators_want_them():
-    read = number_or("auto")
-    assert (read("50"), read("0.05"), read("auto")) == (50, 0.05, "auto")
-    assert isinstance(read("50"), int)
-    assert [count_or_share(text) for text in ("1", "1e1", "12.0", "0.05", "auto")] == [1, 10, 12, 0.05, "auto"]
-    assert isinstance(count_or_share("1e1"), int)
-    assert [size(text) for text in ("1kB", "1KiB", "1K", "2GiB", "0.5M", "7")] == [1000, 1024, 1024, 2**31, 2**19, 7]
-    assert names('a, "b,c",d*') == ["a", "b,c", "d*"]
-    assert quotas('{"a": 3}') == {"a": 3}
+@pytest.mark.parametrize(
+    ("error", "code", "kind", "said"),
+    [
+        (MemoryError(), 5, "memory", "the machine has no more memory"),
+        (KeyboardInterrupt(), 130, "interrupted", "no half-written file is left"),
+    ],
+)
+def test_what_ends_a_fit_is_told_in_json_too(folder, capsys, monkeypatch, error, code, kind, said):
+    def fit(self, X, **constraints):
+        raise error
+
+    monkeypatch.setattr(MOSAIC, "fit", fit)
+    ran = run(capsys, "select", "points.csv", "--json")
+    told = json.loads(ran.out)["error"]
+    assert (ran.code, told["exit_code"], told["kind"]) == (code, code, kind)
+    assert said in told["message"]

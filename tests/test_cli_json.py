@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from cli_runs import run, run_on_terminal
+from cli_runs import run
 from mosaic import MOSAIC, datasets
 from mosaic.cli.answers import schema_of
 from mosaic.cli.parser import COMMANDS
 from mosaic.exceptions import SelectionWarning
-from mosaic.text import jsonable
 
 jsonschema = pytest.importorskip("jsonschema")
 pa = pytest.importorskip("pyarrow")
@@ -159,12 +158,6 @@ def test_a_date_that_python_does_not_know_is_text_and_no_fault(folder, capsys):
     assert {pick["values"]["day"] for pick in found["picks"]} == {"14645-06-30 15:06:40.000"}
 
 
-def test_json_is_quiet_on_a_terminal_too(folder, capsys, monkeypatch):
-    ran = run_on_terminal(capsys, monkeypatch, "select", "points.npy", "-k", "3", "--json")
-    assert (ran.code, ran.err) == (0, "")
-    answer(ran, "select")
-
-
 def test_schema_prints_a_valid_schema_for_every_command(capsys):
     for name in [*(name for name in COMMANDS if name not in ("schema", "completion")), "error"]:
         schema = json.loads(run(capsys, "schema", name).out)
@@ -199,12 +192,3 @@ def test_the_schema_describes_every_field_and_forbids_all_others():
         assert kind["required"] == list(kind["properties"]), name
         for field, about in kind["properties"].items():
             assert {"description", "$ref", "const"} & about.keys(), (name, field)
-
-
-def test_numbers_of_numpy_are_plain():
-    assert jsonable({"a": np.float32(0.5), "b": np.array([1.0, np.nan]), "c": np.int64(3), "d": np.inf}) == {
-        "a": 0.5,
-        "b": [1.0, None],
-        "c": 3,
-        "d": None,
-    }

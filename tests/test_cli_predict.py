@@ -249,8 +249,3 @@ def test_faults_have_their_exit_code(saved, capsys, words, code, match):
     (saved / "cut.mosaic").write_bytes((saved / "model.mosaic").read_bytes()[:5000])
     ran = run(capsys, *words.split())
     assert (ran.code, match in ran.err) == (code, True), ran.err
-
-
-def test_completion_knows_predict(capsys):
-    pytest.importorskip("shtab")
-    assert "predict" in run(capsys, "completion", "bash").out

@@ -93,14 +93,6 @@ def test_names_of_columns_are_escaped_in_the_map():
     assert "&lt;script&gt;" in html
 
 
-def test_fit_by_passes_is_shown_too():
-    X = datasets.swiss_roll(3000).astype(np.float32)
-    html = card(MOSAIC(10, algorithm=Sketch(n_initial=100)).fit(X))
-    assert "10 representatives cover" in html
-    assert "of 3,000 points" in html
-    assert "; about " in html or "no outliers" in html
-
-
 def test_pipelines_and_plain_display_are_left_to_scikit_learn(blobs):
     pipeline = make_pipeline(StandardScaler(), MOSAIC(5)).fit(blobs.X)
     assert "mosaic-card" not in pipeline._repr_html_()

@@ -84,6 +84,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(("name", "code"), SIGNALS)
 def test_a_signal_leaves_what_was_there_and_no_temporary_file(folder, name, code):

@@ -16,8 +16,6 @@ from mosaic.arrays.blocks import BLOCK_ENTRIES
 from mosaic.exceptions import InvalidInputError
 from mosaic.facts import Facts, ranks
 from mosaic.facts import facts as facts_module
-from mosaic.facts import map as facts_map
-from mosaic.kernels import make_kernel
 from mosaic.metrics import unexplained, unexplained_along
 from mosaic.rows.images import thumbnail, thumbnails
 from mosaic.show import report_html, write_report
@@ -70,34 +68,6 @@ def test_the_ranking_begins_with_the_representatives(model, facts):
     assert not np.isin(rows, np.flatnonzero(model.is_outlier_)).any()
 
 
-def test_history_gives_the_labels_of_the_model(model, facts):
-    rows = unpacked(facts["map"]["row"], "u4")
-    belongs = ~model.is_outlier_[rows]
-    assert (labels_at(facts, 20) == model.labels_[rows])[belongs].all()
-
-
-def test_history_gives_the_nearest_of_any_prefix(model, facts):
-    rows, points = unpacked(facts["map"]["row"], "u4"), model.selection_.material.points
-    ranked = points.group[[entry["row"] for entry in facts["ranking"]]]
-    for k in (1, 7, 33):
-        K = model.selection_.kernel.block(points.group[rows], ranked[:k])
-        found = labels_at(facts, k)
-        assert np.allclose(K[np.arange(len(rows)), found], K.max(axis=1), atol=1e-9)
-
-
-def test_moves_add_up_to_the_rows_of_each_representative(model, facts):
-    for k in (1, 5, 20, 40):
-        held = np.zeros(len(facts["moves"]))
-        for to, taken in enumerate(facts["moves"][:k]):
-            for before, rows in taken:
-                held[to] += rows
-                if before >= 0:
-                    held[before] -= rows
-        found = np.bincount(labels_at(facts, k), minlength=40)
-        assert (held == found).all()
-        assert held.sum() == 400
-
-
 def test_stands_for_is_moves_less_the_outliers(model, facts):
     odd = unpacked(facts["map"]["bin"], "u1") < facts["bins"]["threshold"]
     found = np.bincount(labels_at(facts, 20)[~odd], minlength=20)
@@ -111,13 +81,6 @@ def test_threshold_is_an_edge_and_bins_tell_outliers(model, facts):
     assert sum(bins["rows"]) == 400
     rows, of = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["bin"], "u1")
     assert ((of < bins["threshold"]) == model.is_outlier_[rows]).all()
-
-
-def test_bins_below_any_edge_have_exactly_the_rows_below_it(model, facts):
-    bins = facts["bins"]
-    assert sum(bins["safe"]) == 0
-    for edge, below in zip(bins["edges"][1:-1], np.cumsum(bins["rows"]), strict=False):
-        assert below == (model.effective_count_ < edge).sum()
 
 
 def test_lowest_come_lowest_first_and_hold_all_outliers(model, facts):
@@ -140,33 +103,6 @@ def test_excess_is_proven_for_every_k(model, facts):
         assert other >= bounds.at(k)
 
 
-def test_errors_along_a_ranking_are_those_of_each_prefix(model):
-    kernel, weights = model.selection_.kernel, np.random.default_rng(0).random(400)
-    ranked = np.array([5, 80, 3, 200, 7])
-    along = unexplained_along(kernel, ranked, 0.3, weights)
-    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
-    assert along == pytest.approx(each, rel=1e-10)
-    with pytest.raises(InvalidInputError, match="ridge"):
-        unexplained_along(kernel, ranked, -0.1, weights)
-
-
-def test_errors_along_a_ranking_survive_points_that_others_express(model):
-    kernel = make_kernel(np.random.default_rng(0).normal(size=(60, 2)), "linear")
-    ranked = np.arange(8)
-    along = unexplained_along(kernel, ranked, 0.0, np.ones(60))
-    each = [unexplained(kernel, ranked[:k]).sum() for k in range(1, 9)]
-    assert along == pytest.approx(each, abs=1e-9)
-
-
-def test_copies_are_counted_and_shown_once():
-    X = np.repeat(datasets.swiss_roll(60), 3, axis=0)
-    facts = facts_of(MOSAIC(5).fit(X), certificate=False)
-    assert facts["map"]["n"] == 60
-    assert unpacked(facts["map"]["copies"], "u4").tolist() == [3] * 60
-    assert sum(facts["bins"]["rows"]) == 180
-    assert sum(rows for _, rows in facts["moves"][0]) == 180
-
-
 def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
     monkeypatch.setattr(facts_module, "MOST_POINTS", 400)
     model = MOSAIC(10).fit(datasets.swiss_roll(3000))
@@ -179,13 +115,6 @@ def test_many_points_are_thinned_and_all_low_ones_shown(monkeypatch):
     edge = facts["bins"]["edges"][facts["map"]["low_complete"]]
     assert np.isin(np.flatnonzero(model.effective_count_ < edge), shown).all()
     assert sum(facts["bins"]["rows"]) == 3000  # numbers are those of all
-
-
-def test_kept_and_reported_outliers_can_be_representatives(blobs):
-    kept = facts_of(MOSAIC(20, outliers="keep").fit(blobs.X), certificate=False)
-    assert (kept["outliers"], kept["bins"]["threshold"], kept["n_outliers"]) == ("keep", 0, 0)
-    told = facts_of(MOSAIC(20, outliers="report").fit(blobs.X), certificate=False)
-    assert (told["outliers"], told["n_outliers"]) == ("report", 8)
 
 
 def test_must_include_rows_are_never_outliers_of_the_page(blobs):
@@ -205,17 +134,6 @@ def test_paper_mode_ranks_only_the_representatives(blobs):
     facts = facts_of(MOSAIC(algorithm=Paper(alpha=20.0)).fit(blobs.X), certificate=False)
     assert len(facts["ranking"]) == facts["k"]
     assert facts["suggested"] is None
-
-
-def test_groups_are_those_of_fit_or_of_the_caller(blobs):
-    labels = np.where(np.arange(400) % 4 == 0, "a", "b")
-    model = MOSAIC(20).fit(blobs.X, groups=labels)
-    of_fit = facts_of(model, certificate=False)["groups"]
-    assert dict(zip(of_fit["labels"], of_fit["rows"], strict=True)) == {"b": 300, "a": 100}
-    given = facts_of(model, groups=["x"] * 400, certificate=False)["groups"]
-    assert given["labels"] == ["x"]
-    low = np.array(of_fit["low"])[:, : facts_of(model, certificate=False)["bins"]["threshold"]].sum(axis=1)
-    assert low.sum() == 8
 
 
 def test_many_groups_are_shown_as_the_largest_and_the_others(blobs):
@@ -257,15 +175,6 @@ def test_report_is_the_same_byte_for_byte_and_is_replaced_only_by_force(blobs, m
         write_report(model, path)
     write_report(model, path, force=True, title="Another <title>")
     assert "<title>Another &lt;title&gt;" in path.read_text("utf-8")
-
-
-def test_report_of_many_points_stays_small():
-    X = datasets.swiss_roll(100_000).astype(np.float32)
-    model = MOSAIC(50).fit(X)
-    names = [f"sample-{i:08d}" for i in range(len(X))]
-    columns = {"site": ["north"] * len(X), "text": ["lorem ipsum " * 30] * len(X)}
-    page = report_html(model, names=names, columns=columns, certificate=False)
-    assert len(page.encode()) < 3_000_000
 
 
 def test_hostile_strings_remain_text(model):
@@ -339,26 +248,12 @@ def test_rows_without_weight_are_not_counted(blobs):
     assert any("200 rows without weight were ignored." in note for note in facts["settings"]["notes"])
 
 
-@pytest.mark.parametrize("outliers", ["reject", "report", "keep"])
-def test_coverage_at_k_is_that_of_the_model(blobs, outliers):
-    model = MOSAIC(20, outliers=outliers).fit(blobs.X)
-    facts = facts_of(model, certificate=False)
-    assert facts["coverage"][19] == pytest.approx(model.coverage_, abs=1e-5)
-
-
 def test_coverage_of_a_sample_is_that_of_the_model_at_k(monkeypatch, model, facts):
     monkeypatch.setattr(ranks, "MOST_MULTIPLICATIONS", 0)
     coverage = Facts(model).ranking.coverage
     assert coverage[19] == pytest.approx(model.coverage_, abs=1e-5)
     assert coverage.tolist() == sorted(coverage)
     assert len(coverage) == len(facts["coverage"])
-
-
-def test_suggested_number_is_that_of_the_automatic_choice(blobs, facts):
-    auto = MOSAIC().fit(blobs.X)
-    assert facts_of(auto, certificate=False)["suggested"] == auto.n_representatives_
-    few = facts_of(MOSAIC(3).fit(blobs.X), certificate=False)
-    assert few["suggested"] <= len(few["ranking"])
 
 
 def test_groups_that_are_protected_keep_their_counts(blobs):
@@ -377,11 +272,6 @@ def test_groups_that_are_protected_keep_their_counts(blobs):
     counts = model.effective_count_[rows]
     assert (counts >= edges[of] * (1 - 1e-5)).all()
     assert (safe[np.argsort(rows)] == model.selection_.protected).all()
-
-
-def test_paper_mode_in_a_narrow_kernel_has_a_report(blobs):
-    facts = facts_of(MOSAIC(5, algorithm="paper", gamma=1e6).fit(blobs.X), certificate=False)
-    assert facts["n_outliers"] == 0
 
 
 def test_a_saved_fit_by_passes_has_a_report_without_a_proof():
@@ -425,7 +315,8 @@ def test_names_that_are_invalid_or_too_long_are_shortened_and_repaired(model, tm
     assert [called[row] for row in range(4)] == ["0", "1", "two lines and tabs", "3"]
 
 
-@pytest.mark.parametrize("n", [3000, pytest.param(25_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [3000, 25_000])
 def test_no_columns_names_or_pictures_make_the_page_large(n):
     X = datasets.swiss_roll(n)
     noise = np.random.default_rng(0).integers(0, 256, (n, 48, 48, 3)).astype(np.uint8)
@@ -433,23 +324,6 @@ def test_no_columns_names_or_pictures_make_the_page_large(n):
     names = [f"{i}<" * 30 for i in range(n)]
     page = report_html(MOSAIC(500).fit(X), names=names, columns=columns, images=noise, certificate=False)
     assert len(page.encode()) < 3_000_000
-
-
-def test_distant_rows_do_not_flatten_the_map_where_outliers_are_kept():
-    X = datasets.swiss_roll(300)
-    X[0] = 1e6
-    facts = facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)
-    rows, x = unpacked(facts["map"]["row"], "u4"), unpacked(facts["map"]["x"], "u2")
-    assert x[rows != 0].std() > 5000
-
-
-def test_frames_give_cells_in_their_order(blobs, model):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"x": np.arange(400.0), "who": [f"p{i}" for i in range(400)], "n": np.arange(400)})
-    facts = facts_of(model, columns=frame, certificate=False)
-    assert (facts["columns"], facts["n_compared"], facts["places"]) == (["x", "who", "n"], 3, [0, 1, 2])
-    row = facts["ranking"][0]["row"]
-    assert facts["ranking"][0]["cells"] == [f"{float(row):.6g}", f"p{row}", str(row)]
 
 
 def test_columns_that_are_compared_come_first(blobs):
@@ -499,6 +373,7 @@ def test_outliers_after_a_fit_by_passes_have_a_page_that_says_so():
     assert sum(found["bins"]["rows"]) == pytest.approx(3000, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_changes():
     from sklearn.datasets import load_digits
     from sklearn.manifold import trustworthiness
@@ -514,16 +389,6 @@ def test_neighbour_map_keeps_more_neighbours_together_than_two_axes_and_never_ch
     }
     assert kept["neighbours"] > 0.95 > 0.85 > kept["principal axes of the features"]
     assert facts["map"] == facts_of(MOSAIC(10, outliers="keep").fit(X), certificate=False)["map"]
-
-
-def test_points_that_are_too_many_to_be_moved_lie_among_their_neighbours(monkeypatch):
-    from sklearn.manifold import trustworthiness
-
-    monkeypatch.setattr(facts_map, "MOST_MOVED", 300)
-    X = datasets.swiss_roll(900)
-    shown = facts_of(MOSAIC(10).fit(X), certificate=False)["map"]
-    Y = np.column_stack([unpacked(shown[axis], "u2") for axis in "xy"]).astype(float)
-    assert trustworthiness(X[unpacked(shown["row"], "u4")], Y, n_neighbors=10) > 0.93
 
 
 def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
@@ -544,20 +409,7 @@ def test_rows_are_those_of_the_file_where_some_were_left_out(tmp_path):
     assert facts["file"] == {"name": "holes.csv", "kind": "CSV file"}
 
 
-def test_thumbnails_keep_shape_and_grey_levels():
-    from io import BytesIO
-
-    Image = pytest.importorskip("PIL.Image")
-    small = Image.open(BytesIO(thumbnail(np.eye(8), 64)))
-    assert small.size == (64, 64)
-    assert np.unique(np.asarray(small)).tolist() == [0, 255]
-    wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
-    assert wide.size == (64, 16)
-    one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
-    assert one.max() == 0
-    assert np.unique(two).tolist() == [63, 255]
-
-
+@pytest.mark.slow
 def test_pictures_stop_where_they_would_be_too_many_bytes():
     X = datasets.swiss_roll(300)
     noise = np.random.default_rng(0).integers(0, 256, (300, 64, 64, 3)).astype(np.uint8)
@@ -583,3 +435,27 @@ def test_history_of_more_points_than_a_block_gives_the_nearest_of_any_prefix():
     for j, entry in enumerate(facts["ranking"]):
         own = [number[member["row"]] for member in entry["members"]]
         assert (K[own, j] >= K[own, :j].max(axis=1, initial=0.0) - 1e-9).all()
+
+
+def test_errors_along_a_ranking_are_those_of_each_prefix(model):
+    kernel, weights = model.selection_.kernel, np.random.default_rng(0).random(400)
+    ranked = np.array([5, 80, 3, 200, 7])
+    along = unexplained_along(kernel, ranked, 0.3, weights)
+    each = [weights @ unexplained(kernel, ranked[:k], 0.3) for k in range(1, 6)]
+    assert along == pytest.approx(each, rel=1e-10)
+    with pytest.raises(InvalidInputError, match="ridge"):
+        unexplained_along(kernel, ranked, -0.1, weights)
+
+
+def test_thumbnails_keep_shape_and_grey_levels():
+    from io import BytesIO
+
+    Image = pytest.importorskip("PIL.Image")
+    small = Image.open(BytesIO(thumbnail(np.eye(8), 64)))
+    assert small.size == (64, 64)
+    assert np.unique(np.asarray(small)).tolist() == [0, 255]
+    wide = Image.open(BytesIO(thumbnail(np.zeros((50, 200, 3), np.uint8), 64)))
+    assert wide.size == (64, 16)
+    one, two = (np.asarray(Image.open(BytesIO(p))) for p in thumbnails([-np.ones((4, 4)), 3 * np.eye(4)], 4))
+    assert one.max() == 0
+    assert np.unique(two).tolist() == [63, 255]

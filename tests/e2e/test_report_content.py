@@ -62,35 +62,6 @@ def test_downloads_hold_what_is_shown(visit: Any) -> None:
     )
 
 
-def test_outliers_that_are_only_on_the_map_are_saved_too(visit: Any) -> None:
-    facts = invented()
-    facts["lowest"] = facts["lowest"][:5]
-    page = visit(facts)
-    assert "The list has the lowest 5; the others are on the map and in saved files." in text_of(page, "#outliers-list")
-    name, text = saved(page, "#save-outliers")
-    assert name == "outliers-20.csv"
-    _, *rows = csv.reader(io.StringIO(text, newline=""))
-    assert len({row[0] for row in rows}) == 20
-
-
-def test_files_have_whole_names_or_none(visit: Any) -> None:
-    facts = invented()
-    whole = "a name that is cut where it is shown"
-    facts["lowest"] = facts["lowest"][:5]
-    for item in (facts["ranking"][0], facts["lowest"][0]):
-        item |= {"name": "a name…shown", "full": whole}
-    facts["map"]["names"] = ["a name…shown"] * 600
-    page = visit(facts)
-    assert page.locator("#picks-list .link").first.inner_text() == "a name…shown"
-    picks = list(csv.DictReader(io.StringIO(saved(page, "#save-picks")[1], newline="")))
-    assert [line["id"] for line in picks[:2]] == [whole, facts["ranking"][1]["name"]]
-    outliers = list(csv.DictReader(io.StringIO(saved(page, "#save-outliers")[1], newline="")))
-    assert [line["id"] for line in outliers] == [whole, *[i["name"] for i in facts["lowest"][1:]], *[""] * 15]
-    assert "copies" not in outliers[0]
-    selection = json.loads(saved(page, "#save-all")[1])
-    assert selection["representatives"][0]["id"] == selection["outliers"][0]["id"] == whole
-
-
 def test_list_of_outliers_is_short_until_more_are_wanted(visit: Any) -> None:
     page = visit(invented())
     odd = page.locator("#outliers-list tr.odd:not(.next)")
@@ -117,25 +88,6 @@ def test_groups_are_counted_at_k_and_threshold(visit: Any) -> None:
             str(picks),
             str(outliers),
         ]
-
-
-def test_many_steps_of_a_slider_are_painted_once(visit: Any) -> None:
-    page = visit(invented())
-    painted = page.evaluate(
-        """async () => {
-            let times = 0;
-            new MutationObserver(() => times++).observe(document.getElementById("sentence"), { childList: true });
-            const slider = document.getElementById("k-range");
-            for (let k = 1; k <= 30; k++) {
-                slider.value = k;
-                slider.dispatchEvent(new Event("input"));
-            }
-            await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-            return times;
-        }"""
-    )
-    assert painted == 1
-    assert "30 representatives" in text_of(page, "h1")
 
 
 def test_pictures_make_cards(visit: Any) -> None:
@@ -177,16 +129,6 @@ def test_thinned_map_and_scaled_numbers_are_marked(visit: Any) -> None:
         page, "#outliers-list"
     )
     assert all(text.startswith("about ") for text in stands_for(page))
-
-
-def test_command_is_copied_or_selected(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#settings summary").click()
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.locator("#copy").click()
-    until(page, "document.getElementById('copy').textContent.startsWith('Selected')")
-    assert page.evaluate("getSelection().toString()").strip() == facts["settings"]["command"]
 
 
 def test_hostile_strings_are_shown_as_text(visit: Any) -> None:
@@ -239,14 +181,6 @@ def test_page_is_readable_without_javascript(visit: Any) -> None:
     assert page.locator("noscript").is_visible()
     for hidden in ("#map", "#k-range", "#save-picks", "#theme"):
         assert page.locator(hidden).is_hidden()
-
-
-def test_many_cells_are_in_the_page_once(visit: Any) -> None:
-    facts = invented() | {"static_cells": False}
-    page = visit(facts, java_script_enabled=False)
-    assert page.locator("#picks-list thead th").all_inner_texts() == ["Rank", "Name", "Stands for", "Why"]
-    assert page.locator("#outliers-list tbody tr:first-child > *").count() == 3
-    assert visit(facts).locator("#picks-list thead th").count() == 7
 
 
 @pytest.mark.parametrize("outliers", ["reject", "report", "keep"])

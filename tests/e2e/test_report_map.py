@@ -21,7 +21,7 @@ from e2e.pages import (  # noqa: F401
     visited,
 )
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def test_pointer_shows_points_and_their_representatives(visit: Any) -> None:
@@ -45,19 +45,6 @@ def test_pointer_shows_points_and_their_representatives(visit: Any) -> None:
     page.mouse.move(5, 5)
     settled(page)
     assert page.locator("#tip").is_hidden()
-
-
-def test_tip_stays_inside_the_map(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    box = page.locator("#map").bounding_box()
-    x, y = ([int(value) for value in unpacked(facts["map"][axis], "u2")] for axis in "xy")
-    for row in (x.index(min(x)), x.index(max(x)), y.index(min(y)), y.index(max(y))):
-        page.mouse.move(*place_of(page, facts, row))
-        settled(page)
-        tip = page.locator("#tip").bounding_box()
-        assert box["x"] < tip["x"] < tip["x"] + tip["width"] < box["x"] + box["width"]
-        assert box["y"] < tip["y"] < tip["y"] + tip["height"] < box["y"] + box["height"]
 
 
 def test_click_pins_a_point_and_leads_to_its_neighbours(visit: Any) -> None:
@@ -139,77 +126,6 @@ def test_keyboard_walks_along_the_ranking(visit: Any) -> None:
     assert "Representative 12" in text_of(page, "#tip")
 
 
-def test_stepping_in_a_zoomed_map_brings_the_point_into_view(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#map").focus()
-    for _ in range(5):
-        page.keyboard.press("+")
-    assert page.locator("#live").text_content().startswith("Zoomed 7.6 times")
-    box = page.locator("#map").bounding_box()
-    found = 0
-    for j in range(12):
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("+")  # about the point, which so stays in sight
-        page.keyboard.press("-")
-        settled(page)
-        name = facts["ranking"][j]["name"]
-        assert text_of(page, "#tip").startswith(name)
-        tip = page.locator("#tip").bounding_box()
-        left, top = tip["x"] - box["x"], tip["y"] - box["y"]
-        assert 0 <= left <= box["width"] - tip["width"]
-        assert 0 <= top <= box["height"] - tip["height"]
-        if left < 8 or left > box["width"] - tip["width"] - 8 or top < 20:
-            continue  # beside the point, not above it
-        page.mouse.move(2, 2)
-        page.mouse.move(tip["x"] + tip["width"] / 2, tip["y"] + tip["height"] + 15)
-        settled(page)
-        assert text_of(page, "#tip").startswith(name)
-        found += 1
-    assert found > 6
-    page.keyboard.press("0")
-    settled(page)
-    assert page.locator("#zoom-out").get_attribute("aria-disabled") == "true"
-
-
-def test_focus_stays_where_it_was(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-
-    def focused() -> str:
-        settled(page)
-        return str(page.evaluate("document.activeElement.dataset.row ?? document.activeElement.id"))
-
-    page.locator("#picks-list .link").first.focus()
-    page.keyboard.press("Enter")
-    settled(page)
-    page.locator("#detail .chip").nth(1).focus()
-    page.keyboard.press("Enter")
-    assert focused() == "detail-title"
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "chip"
-    odd = page.locator("#outliers-list .link").nth(3)
-    odd.focus()
-    page.keyboard.press("Enter")
-    assert focused() == str(facts["lowest"][3]["row"])
-    page.locator("#more-outliers").focus()
-    page.keyboard.press("Enter")
-    assert focused() == "more-outliers"
-    page.locator("#k-less").focus()
-    for _ in range(14):
-        page.keyboard.press("Enter")
-    assert focused() == "k-less"
-    assert page.locator("#k-less").get_attribute("aria-disabled") == "true"
-    assert value_of(page, "#k-number") == "1"
-    page.locator("#zoom-in").focus()
-    for _ in range(12):
-        page.keyboard.press("Enter")
-    assert focused() == "zoom-in"
-    page.locator("#let-go").focus()
-    page.keyboard.press("Enter")
-    assert focused() == "map"
-
-
 def test_map_zooms_by_keys_and_buttons_and_comes_back(visit: Any) -> None:
     page = visit(invented())
     picture = "() => document.getElementById('map-points').toDataURL()"
@@ -230,36 +146,6 @@ def test_map_zooms_by_keys_and_buttons_and_comes_back(visit: Any) -> None:
     page.locator("#zoom-reset").click()
     settled(page)
     assert page.evaluate(picture) == whole
-
-
-def test_wheel_scrolls_the_page_and_zooms_only_with_control(visit: Any) -> None:
-    page = visit(invented())
-    box = page.locator("#map").bounding_box()
-    page.mouse.move(box["x"] + 200, box["y"] + 200)
-    page.mouse.wheel(0, 120)
-    until(page, "scrollY > 0")
-    assert page.locator("#zoom-reset[aria-disabled=true]").count() == 1
-    page.keyboard.down("Control")
-    page.mouse.wheel(0, -200)
-    page.keyboard.up("Control")
-    until(page, "document.getElementById('zoom-reset').ariaDisabled === 'false'")
-
-
-def test_dragging_a_zoomed_map_moves_it_and_pins_nothing(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#zoom-in").click()
-    settled(page)
-    picture = "() => document.getElementById('map-points').toDataURL()"
-    before = page.evaluate(picture)
-    box = page.locator("#map").bounding_box()
-    page.mouse.move(box["x"] + 300, box["y"] + 300)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 360, box["y"] + 340, steps=5)
-    page.mouse.up()
-    settled(page)
-    assert page.evaluate(picture) != before
-    assert page.locator("#detail").is_hidden()
 
 
 def test_fingers_tap_and_pinch(visit: Any) -> None:
@@ -285,15 +171,3 @@ def test_fingers_tap_and_pinch(visit: Any) -> None:
     touch("touchEnd", None)
     until(page, "document.getElementById('zoom-reset').ariaDisabled === 'false'")
     assert page.evaluate("visualViewport.scale") == 1
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_covers_the_map(visit: Any, width: int) -> None:
-    facts = invented()
-    page = visit(facts, width=width, height=1000, has_touch=True)
-    page.locator("#map").scroll_into_view_if_needed()
-    for pick in facts["ranking"]:
-        at = list(place_of(page, facts, pick["row"]))
-        assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).id", at) == "map-marks"
-    buttons, data = page.locator(".zoom").bounding_box(), page.locator("#map").bounding_box()
-    assert buttons["y"] + buttons["height"] <= data["y"]

@@ -26,7 +26,7 @@ from e2e.pages import (  # noqa: F401
     world,
 )
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def names_of_outliers(page: Any) -> list[str]:
@@ -87,45 +87,6 @@ def test_arrow_keys_step_through_the_outliers_of_the_threshold(visit: Any) -> No
     assert page.locator("#detail h3").inner_text() == shown[0]
 
 
-def test_arrow_keys_step_through_outliers_from_an_outlier(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.locator("#outliers-list .link").nth(2).click()
-    page.locator("#map").focus()
-    page.keyboard.press("ArrowRight")
-    settled(page)
-    assert text_of(page, "#tip").startswith(facts["lowest"][3]["name"])
-
-
-def test_arrow_keys_move_within_a_list(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    set_range(page, "#k-range", 3)
-    page.locator("#picks-list .link").first.focus()
-
-    def focused() -> int:
-        return int(page.evaluate("document.activeElement.dataset.row"))
-
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    assert focused() == facts["ranking"][2]["row"]
-    page.keyboard.press("ArrowDown")  # the others are not shown
-    assert focused() == facts["ranking"][2]["row"]
-    page.keyboard.press("ArrowUp")
-    assert focused() == facts["ranking"][1]["row"]
-
-
-def test_page_about_outliers_is_readable_without_javascript(visit: Any) -> None:
-    facts = without_representatives(invented())
-    facts["lowest"][0]["reason"] = ""
-    page = visit(facts, java_script_enabled=False)
-    assert text_of(page, "h1") == "20 outliers among 600 points."
-    assert page.locator("#outliers-list tbody tr").count() == 20
-    assert "128 rows look like it." in text_of(page, "#outliers-list") or "no other row" in text_of(
-        page, "#outliers-list"
-    )
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_hostile_strings_stay_text_on_a_page_about_outliers(visit: Any, width: int) -> None:
     page = visit(without_representatives(hostile(with_pictures(invented()))), width=width)
@@ -149,17 +110,6 @@ def test_detector_reads_the_same_in_the_page_as_in_python(visit: Any) -> None:
     assert rows == set(np.flatnonzero(detector.is_outlier_).tolist())
 
 
-@pytest.mark.parametrize(
-    "facts", [invented, lambda: with_pictures(invented()), lambda: without_representatives(invented())]
-)
-def test_data_is_above_the_fold(visit: Any, facts: Any) -> None:
-    page = visit(facts(), height=800)
-    items = page.locator(".first .pick:visible, .first .odd:visible").all()
-    seen = [box for box in (item.bounding_box() for item in items) if box["y"] + box["height"] <= 800]
-    assert len(seen) >= 4
-    assert page.locator("#map").bounding_box()["y"] < 800
-
-
 def test_first_list_is_folded_until_all_of_it_is_wanted(visit: Any) -> None:
     page = visit(invented())
     box = page.locator("#picks-list .scroll")
@@ -174,15 +124,6 @@ def test_first_list_is_folded_until_all_of_it_is_wanted(visit: Any) -> None:
     assert box.bounding_box()["height"] == folded
     set_range(page, "#k-range", 2)
     assert page.locator("#unfold").is_hidden()
-
-
-def test_pinned_row_of_a_folded_list_comes_into_sight(visit: Any) -> None:
-    facts = invented()
-    page = visit(facts)
-    page.mouse.click(*place_of(page, facts, facts["ranking"][11]["row"]))
-    settled(page)
-    row, box = page.locator("#picks-list tr.lit").bounding_box(), page.locator("#picks-list .scroll").bounding_box()
-    assert box["y"] <= row["y"] <= row["y"] + row["height"] <= box["y"] + box["height"] + 1
 
 
 def test_columns_that_are_not_compared_are_folded_and_saved_in_the_order_of_the_file(visit: Any) -> None:
@@ -274,27 +215,6 @@ def test_colour_means_rows_of_the_representative_under_the_pointer_or_pinned(vis
     assert coloured(page, place_of(page, facts, row))
 
 
-def test_phone_has_three_columns_of_pictures_with_folded_reasons(visit: Any) -> None:
-    page = visit(with_pictures(invented()), width=390, height=844)
-    cards = [card.bounding_box() for card in page.locator("#picks-list li:visible").all()[:3]]
-    assert len({card["y"] for card in cards}) == 1
-    why = page.locator("#picks-list li").first.locator(".why")
-    assert why.is_hidden()
-    page.locator("#picks-list li").first.locator("summary").click()
-    assert why.is_visible()
-    assert visit(with_pictures(invented())).locator("#picks-list li .why").first.is_visible()
-
-
-def test_pictures_have_the_rows_beside_them_that_they_are_most_like(visit: Any) -> None:
-    facts = with_pictures(invented())
-    for item in facts["ranking"]:
-        item["reason"] = ""
-    page = visit(facts)
-    near = page.locator("#picks-list li").first.locator(".near img")
-    shown = [image.get_attribute("src") for image in near.all()]
-    assert shown == [member["picture"] for member in facts["ranking"][0]["members"][:3]]
-
-
 def test_rows_without_reason_say_what_they_are_most_like(visit: Any) -> None:
     facts = invented()
     facts["ranking"][0]["reason"] = facts["lowest"][0]["reason"] = ""
@@ -304,28 +224,3 @@ def test_rows_without_reason_say_what_they_are_most_like(visit: Any) -> None:
         page = visit(facts, **options)
         assert f"most like {', '.join(names)}" in text_of(page, "#picks-list tbody tr:first-child")
         assert "no other row looks like it." in text_of(page, "#outliers-list tbody tr:first-child")
-
-
-@pytest.mark.parametrize(("chart", "control"), [("#curve", "#k-range"), ("#histogram", "#t-range")])
-def test_focused_slider_leaves_the_labels_of_its_axis_free(visit: Any, chart: str, control: str) -> None:
-    page = visit(invented())
-    page.locator(control).focus()
-    page.keyboard.press("ArrowRight")
-    settled(page)
-    offset = page.locator(control).evaluate("e => parseFloat(getComputedStyle(e).outlineOffset)")
-    outline = page.locator(control).bounding_box()["y"] - offset - 3
-    labels = [label.bounding_box() for label in page.locator(f"{chart} .tick").all()]
-    baseline = max(label["y"] + 0.8 * label["height"] for label in labels)
-    assert outline >= baseline
-
-
-def test_terms_are_explained_where_they_appear(visit: Any) -> None:
-    page = visit(invented())
-    assert "Coverage: how much of the rows that belong" in text_of(page, "#number")
-    assert "Suggested: one for each clear cluster" in text_of(page, "#number")
-    assert "By rank: each adds the most" in text_of(page, "#picks")
-    assert "how many of 128 rows look like a row" in text_of(page, "#threshold")
-    assert "effective count" not in text_of(page, "#outliers")
-    page.locator("#settings > summary").click()
-    for term in ("coverage, explained", "ridge", "gap", "rank of the kernel", "strength"):
-        assert term in page.locator(".glossary dt").all_inner_texts()

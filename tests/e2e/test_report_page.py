@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
-import json
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from e2e.pages import (  # noqa: F401
     world,
 )
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def test_sentence_says_coverage_outliers_and_proof(visit: Any) -> None:
@@ -92,20 +90,6 @@ def test_rows_are_exact_on_a_thinned_map_as_far_as_all_low_counts_are_on_it(visi
     assert any(text.startswith("about ") for text in stands_for(page))
 
 
-def test_rows_of_struck_picks_are_estimated_on_a_thinned_map_and_none_is_lost(visit: Any) -> None:
-    invention = world()
-    for j in (3, 4, 5, 6, 7):
-        invention.facts["ranking"][j]["bin"] = 8
-    kept = np.flatnonzero((invention.bins < 16) | (np.arange(600) % 2 == 0))
-    page = visit(thinned(invention.facts, kept, low_complete=16))
-    set_range(page, "#k-range", 20)
-    set_range(page, "#t-range", 9)
-    texts = [text for text in stands_for(page) if text != "–"]
-    assert len(texts) == 14
-    assert all(text.startswith("about ") for text in texts)
-    assert abs(sum(int(text.removeprefix("about ")) for text in texts) - 579) <= 7  # half a row of rounding each
-
-
 def test_equal_rows_are_one_point_and_all_counted(visit: Any) -> None:
     invention = world()
     page = visit(doubled(invention.facts))
@@ -139,53 +123,6 @@ def reported(invention: World) -> dict[str, Any]:
     for pick, number in zip(invention.facts["ranking"], invention.stands_for(12, 0), strict=False):
         pick["stands_for"] = number
     return invention.facts | {"outliers": "report"}
-
-
-def test_reported_outlier_shows_its_representative(visit: Any) -> None:
-    invention = world()
-    facts = reported(invention)
-    page = visit(facts)
-    item = facts["lowest"][0]
-    rank = int(invention.distance[item["row"], :12].argmin())
-    assert f"Representative {rank + 1} stands for it." in text_of(page, "#outliers-list tr.odd:first-child")
-    ends = [place_of(page, facts, row) for row in (item["row"], facts["ranking"][rank]["row"])]
-    middle = (ends[0][0] + ends[1][0]) / 2, (ends[0][1] + ends[1][1]) / 2
-    assert not ink_near(page, *middle)
-    page.mouse.click(*ends[0])
-    settled(page)
-    name = facts["ranking"][rank]["name"]
-    assert f"Outlier Represented by {name} (representative {rank + 1})" in text_of(page, "#detail")
-    assert page.locator("#detail .chip").first.inner_text() == name
-    assert ink_near(page, *middle)
-
-
-def ink_near(page: Any, x: float, y: float) -> bool:
-    """Whether something is drawn over the points close to a place on the screen."""
-    uri = page.evaluate("document.getElementById('map-marks').toDataURL()")
-    picture = pytest.importorskip("PIL.Image").open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
-    box = page.locator("#map-marks").bounding_box()
-    column, row = round(x - box["x"]), round(y - box["y"])
-    return bool(np.asarray(picture.getchannel("A"))[row - 3 : row + 4, column - 3 : column + 4].any())
-
-
-def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit: Any) -> None:
-    invention = world()
-    facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
-    facts["bins"]["threshold"] = 0
-    expected = (
-        "12 representatives cover 88.0 % of 600 points; provably at most 2.8 % more unexplained than by the best 12."
-    )
-    assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
-    page = visit(facts)
-    assert text_of(page, "h1") == expected
-    assert "Outliers were not looked for." in text_of(page, "#outliers")
-    assert text_of(page, "#histogram .value") == "none"
-    assert page.locator("#t-first").count() == 0
-    set_range(page, "#t-range", 9)
-    assert text_of(page, "h1") == expected
-    assert page.locator("#t-count").inner_text() == "21"
-    assert page.locator("#outliers-list tr.odd:not(.next)").count() == 12
-    assert stands_for(page) == [str(number) for number in invention.stands_for(12, 0)]
 
 
 def test_rows_that_are_never_outliers_are_counted_by_reason(visit: Any) -> None:
@@ -229,50 +166,6 @@ def test_representative_that_must_be_included_is_never_struck(visit: Any) -> Non
     assert "group" not in text_of(page, "#t-text")
 
 
-def test_first_view_has_the_numbers_of_the_fit(visit: Any) -> None:
-    facts = invented()
-    for pick in facts["ranking"]:
-        pick["stands_for"] += 100  # as if the map could not tell
-    page = visit(facts)
-    assert stands_for(page) == [str(pick["stands_for"]) for pick in facts["ranking"][:12]]
-    _, text = saved(page, "#save-picks")
-    assert [int(line["stands_for"]) for line in csv.DictReader(io.StringIO(text, newline=""))] == [
-        pick["stands_for"] for pick in facts["ranking"][:12]
-    ]
-    set_range(page, "#k-range", 11)
-    assert sum(int(number) for number in stands_for(page)) == 580
-
-
-@pytest.mark.parametrize(
-    ("excess", "text"),
-    [
-        (0.0281, "2.8 %"),
-        (0.9999, "100 %"),
-        (0.00123456, "0.12 %"),
-        (4e-6, "less than 0.001 %"),
-        (0.0, "0 %"),
-        (1.2, None),
-        (None, None),
-    ],
-)
-def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit: Any, excess: Any, text: Any) -> None:
-    facts = invented()
-    facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
-    for options in ({}, {"java_script_enabled": False}):
-        said = text_of(visit(facts, **options), "h1")
-        end = (
-            f"set aside; provably at most {text} more unexplained than by the best 12."
-            if text
-            else "20 outliers set aside."
-        )
-        assert said.endswith(end), options
-    page = visit(facts)
-    set_range(page, "#k-range", 9)
-    assert text_of(page, "h1").endswith(
-        f"most {text} more unexplained than by the best 9." if text else "20 outliers set aside."
-    )
-
-
 def test_text_of_the_proof_says_which_k_it_is_about(visit: Any) -> None:
     facts = invented()
     page = visit(facts)
@@ -303,43 +196,6 @@ def test_number_field_buttons_and_curve_move_the_same_k(visit: Any) -> None:
     box = page.locator("#curve").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 14, box["y"] + 60)
     assert value_of(page, "#k-range") == "30"
-
-
-@pytest.mark.parametrize("typed", ["-3", "0", "9999", "2.5", ""])
-def test_number_field_takes_complete_and_valid_numbers_only(visit: Any, typed: str) -> None:
-    page = visit(invented())
-    page.evaluate(
-        """() => {
-            window.seen = [];
-            const heard = () => window.seen.push(document.getElementById("k-range").value);
-            new MutationObserver(heard).observe(document.getElementById("sentence"), { childList: true });
-        }"""
-    )
-    page.locator("#k-number").focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.press("Delete")
-    settled(page)
-    for key in "15":
-        page.keyboard.press(key)
-        settled(page)
-    page.keyboard.press("Enter")
-    assert value_of(page, "#k-range") == "15"
-    page.keyboard.press("Control+A")
-    page.keyboard.press("Delete")
-    page.keyboard.type(typed)
-    page.locator("#k-number").blur()
-    assert value_of(page, "#k-number") == "15"
-    assert page.evaluate("window.seen") == ["15"]
-    page.locator("#k-number").focus()
-    page.keyboard.press("ArrowUp")
-    assert value_of(page, "#k-range") == "16"
-
-
-def test_suggested_number_that_was_chosen_is_mentioned_once(visit: Any) -> None:
-    page = visit(invented() | {"suggested": 12})
-    assert page.locator("#k-first").inner_text() == "Chosen: 12, as suggested"
-    assert page.locator("#k-suggested").count() == 0
-    assert page.locator("#curve .suggested").count() == 1
 
 
 def test_threshold_moves_outliers_at_once(visit: Any) -> None:
@@ -404,53 +260,3 @@ def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(visit: 
     name, text = saved(page, "#save-picks")
     assert name == "representatives-11.csv"
     assert facts["ranking"][2]["name"] not in text
-
-
-def test_no_share_is_claimed_at_another_threshold_than_the_fits(visit: Any) -> None:
-    page = visit(invented())
-    for threshold, left in (
-        (4, ""),
-        (9, "; at the current threshold 11 of them are left"),
-        (40, "; at the current threshold none of them are left"),
-    ):
-        set_range(page, "#t-range", threshold)
-        assert "%" not in text_of(page, "h1")
-        assert text_of(page, "#k-text").startswith(
-            "At the threshold of the fit, the first 12 representatives cover 88.0 %"
-        )
-        assert text_of(page, "#k-text").endswith(f"{left}.") if left else "left" not in text_of(page, "#k-text")
-        assert "%" not in page.locator("#k-range").get_attribute("aria-valuetext")
-        assert page.locator("#curve").get_attribute("aria-label").startswith("Coverage at the threshold of the fit:")
-    assert json.loads(saved(page, "#save-all")[1])["coverage"] is None
-    page.locator("#t-first").click()
-    settled(page)
-    assert text_of(page, "#k-text") == "The first 12 representatives cover 88.0 % of the points that belong."
-
-
-def test_threshold_is_dragged_on_the_histogram_and_moved_by_keys(visit: Any) -> None:
-    page = visit(invented(), height=1400)
-    box = page.locator("#histogram").bounding_box()
-    plot = box["width"] - 58
-    page.mouse.move(box["x"] + 44 + 0.2 * plot, box["y"] + 80)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 44 + 0.5 * plot, box["y"] + 90, steps=4)
-    page.mouse.up()
-    assert value_of(page, "#t-range") == "20"
-    page.mouse.move(box["x"] + 44, box["y"] + 90)
-    assert value_of(page, "#t-range") == "20"
-    page.locator("#t-range").focus()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    assert value_of(page, "#t-range") == "18"
-
-
-@pytest.mark.parametrize(("chart", "control"), [("#curve", "#k-range"), ("#histogram", "#t-range")])
-def test_thumb_of_a_slider_is_right_below_the_needle(visit: Any, chart: str, control: str) -> None:
-    page = visit(invented())
-    for value in (3, 17, 29):
-        set_range(page, control, value)
-        box, slider = page.locator(chart).bounding_box(), page.locator(control).bounding_box()
-        low, high = (float(page.locator(control).get_attribute(edge)) for edge in ("min", "max"))
-        needle = box["x"] + float(page.locator(f"{chart} .needle").get_attribute("x1"))
-        thumb = slider["x"] + 14 + (slider["width"] - 28) * (value - low) / (high - low)
-        assert abs(needle - thumb) < 1.0

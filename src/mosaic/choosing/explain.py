@@ -111,8 +111,11 @@ class RowLabels:
     selection: Selection
     file: Any = None
 
+    def numbers(self, rows: IntArray) -> list[int]:
+        return rows.tolist() if self.file is None else [int(row) for row in self.file.numbers(rows)]
+
     def number(self, row: int) -> int:
-        return row if self.file is None else int(self.file.numbers([row])[0])
+        return self.numbers(np.array([row]))[0]
 
     def name(self, row: int) -> str | None:
         names: Any = self.selection.material.row_names
@@ -140,14 +143,9 @@ def explain_row(selection: Selection, i: Any, columns: TableColumns | None = Non
 def explain_rows(
     selection: Selection, rows: Sequence[int], columns: TableColumns | None = None, labels: RowLabels | None = None
 ) -> list[Explanation]:
-    """The explanations of rows of the data. Those that a fit by passes did not keep are read in one pass.
+    """The explanations of rows of the data, with columns from ``columns_of``, and called by ``labels``.
 
-    Parameters
-    ----------
-    selection : what was fitted
-    rows : of the data
-    columns : of its rows, from ``columns_of``; without them, no column is named
-    labels : what rows are called; by default as the fit knows them
+    Rows that a fit by passes did not keep are read in one pass.
     """
     labels = labels or RowLabels(selection)
     fetched = fetch_rows(selection, rows)
@@ -263,8 +261,8 @@ def _explained(
         represented_by=labels.number(int(rows[asked.label])) if asked.label >= 0 else None,
         similarity=float(similarity[asked.label]) if asked.label >= 0 else None,
         gain=None if rank is None else float(selection.gains[rank]),
-        nearest=tuple((labels.number(int(rows[j])), float(similarity[j])) for j in order),
-        members=tuple(labels.number(int(row)) for row in closest),
+        nearest=tuple(zip(labels.numbers(rows[order]), similarity[order].tolist(), strict=True)),
+        members=tuple(labels.numbers(closest)),
         differs_in=_differences(selection, asked, columns),
         columns=tuple((reason.column, reason.value, reason.share) for reason in reasons),
     )
@@ -340,20 +338,17 @@ def where_in_memory(selection: Selection, row: int) -> int:
 
 
 class TableColumns(Protocol):
-    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``)."""
+    """Columns of a table, each a block of the numbers that rows are compared by (``mosaic.rows.encoder.TableEncoder``).
+
+    ``value`` reads the cell of a row from its numbers, ``usually`` says what is usual in a column, and ``contrast`` on which
+    side of the middle a row is; they are empty where there is no range.
+    """
 
     @property
-    def blocks(self) -> Mapping[str, slice]:
-        """Where the numbers of each column are."""
-
-    def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
-        """The cell of a row as it is read, from its numbers."""
-
-    def usually(self, name: str) -> str:
-        """What is usual in a column; empty where there is no range."""
-
-    def contrast(self, name: str, z: FloatArray) -> str:
-        """On which side of the middle a row is; empty where there are no sides."""
+    def blocks(self) -> Mapping[str, slice]: ...
+    def value(self, name: str, z: FloatArray, row: int | None = None) -> str: ...
+    def usually(self, name: str) -> str: ...
+    def contrast(self, name: str, z: FloatArray) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -372,9 +367,13 @@ class NumberColumns:
     def value(self, name: str, z: FloatArray, row: int | None = None) -> str:
         return figure(float(z[0]))
 
+    @cached_property
+    def ranges(self) -> dict[str, str]:
+        ranges = zip(self.names, self.low.tolist(), self.high.tolist(), strict=True)
+        return {name: f"{figure(low)} to {figure(high)}" for name, low, high in ranges}
+
     def usually(self, name: str) -> str:
-        j = self.blocks[name].start
-        return f"{figure(self.low[j])} to {figure(self.high[j])}"
+        return self.ranges[name]
 
     def contrast(self, name: str, z: FloatArray) -> str:
         return "high" if z[0] > self.middle[self.blocks[name].start] else "low"
@@ -459,11 +458,7 @@ def odd_columns(
 ) -> list[list[ColumnReason]]:
     """For each prepared row, the columns that make up most of its distance from the nearest other row that belongs.
 
-    Parameters
-    ----------
-    selection : what was fitted
-    columns : of its rows; nothing is said without them
-    Y, numbers, points : prepared rows, their numbers in the data, and their points, -1 for none
+    ``numbers`` are the rows in the data, ``points`` their points, -1 for none.
     """
     usual = selection.usual
     if columns is None or usual is None:
@@ -538,82 +533,60 @@ def decisions(selection: Selection) -> Decisions:
     """What was decided for the user, and why."""
     material, settings = selection.material, selection.settings
     told = [*material.geometry.decisions]
+    how = "Chosen so that the rows that belong are as similar as possible to the nearest representative."
     if settings.mode == "paper":
-        told.append(_on_strength(selection))
+        given, solved = settings.alpha is not None or settings.lam is not None, material.solved
+        why = "as it was set" if given else "as in later work of the paper's first author"
+        told.append(
+            f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
+            "against using few rows; below the critical one no row is used."
+        )
+        how = "Chosen by influence, and thinned by distance."
     if len(selection.chosen):
-        told += [_on_number(selection), _on_choosing(selection)]
+        told += [f"{counted(len(selection.rows), 'representative')}: {_why_so_many(selection)}.", how]
     if selection.changes is not None:
         told += selection.changes.sentences(material)
-    told.append(_on_outliers(selection))
+    number, about = selection.n_outliers, "About " if selection.is_sampled else ""
+    found = f"{about}{counted(number, 'outlier')}" if number else "No outliers"
+    told.append(
+        "Outliers were not looked for." if settings.outliers == "keep" else f"{found}{_why_outliers(selection)}"
+    )
     if selection.protected is not None and settings.min_group is not None:
         number, smallest = int(selection.protected.sum()), settings.min_group
         told.append(f"{number:,} more would be outliers, if they were not in groups of at least {smallest:g}.")
     if material.row_numbers is not None:
-        told.append(
-            f"A sample of {len(material.row_numbers):,} of {material.n_rows:,} rows says so; the program is that of all rows."
-        )
+        rows = f"{len(material.row_numbers):,} of {material.n_rows:,} rows"
+        told.append(f"A sample of {rows} says so; the program is that of all rows.")
     return Decisions(told)
 
 
-def _on_strength(selection: Selection) -> str:
-    given = selection.settings.alpha is not None or selection.settings.lam is not None
-    why = "as it was set" if given else "as in later work of the paper's first author"
-    solved = selection.material.solved
-    return (
-        f"Strength {solved.lam:.3g}, {solved.alpha:.3g} times the critical one, {why}. It says how much a good fit counts, "
-        "against using few rows; below the critical one no row is used."
-    )
-
-
-def _on_number(selection: Selection) -> str:
-    settings, k = selection.settings, len(selection.rows)
+def _why_so_many(selection: Selection) -> str:
+    settings, auto = selection.settings, is_auto(selection.settings.n_representatives)
     if selection.material.constraints.fixed_total is not None:
-        why = "the number that was given"
-    elif settings.mode == "paper":
-        why = "what pruning and outliers leave"
-        why += "" if is_auto(settings.n_representatives) else ", or the first of it"
-    elif settings.coverage is not None:
-        why = f"as many as explain {100 * settings.coverage:g} % of the points that belong"
-    elif settings.min_support is not None:
-        why = f"as many as can each stand for {settings.min_support:g} points"
-    elif is_auto(settings.n_representatives):
-        why = "no number of clusters stands out, so √(n/2), a rule of thumb"
-        if selection.silhouette:
-            why = f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
-    else:
-        why = "the number that was given"
-    return f"{k} {'representative' if k == 1 else 'representatives'}: {why}."
+        return "the number that was given"
+    if settings.mode == "paper":
+        return f"what pruning and outliers leave{'' if auto else ', or the first of it'}"
+    if settings.coverage is not None:
+        return f"as many as explain {100 * settings.coverage:g} % of the points that belong"
+    if settings.min_support is not None:
+        return f"as many as can each stand for {settings.min_support:g} points"
+    if auto and selection.silhouette:
+        return f"as many as there are clear clusters (mean silhouette {selection.silhouette:.2f})"
+    return "no number of clusters stands out, so √(n/2), a rule of thumb" if auto else "the number that was given"
 
 
-def _on_choosing(selection: Selection) -> str:
-    if selection.settings.mode == "paper":
-        return "Chosen by influence, and thinned by distance."
-    return "Chosen so that the rows that belong are as similar as possible to the nearest representative."
-
-
-def _on_outliers(selection: Selection) -> str:
-    """How outliers were decided on."""
-    if selection.settings.outliers == "keep":
-        return "Outliers were not looked for."
-    cut, number = selection.cut, selection.n_outliers
-    about = "About " if selection.is_sampled else ""
-    counted = f"{about}{number:,} {'outlier' if number == 1 else 'outliers'}" if number else "No outliers"
+def _why_outliers(selection: Selection) -> str:
+    cut = selection.cut
     if cut.rule == "valley":
-        return (
-            f"{counted}: a valley divides the effective counts (p = {cut.p_value:.1g}); "
-            f"rows that fewer than {cut.count:.3g} rows look like are outliers."
-        )
+        below = f"rows that fewer than {cut.count:.3g} rows look like are outliers."
+        return f": a valley divides the effective counts (p = {cut.p_value:.1g}); {below}"
     if cut.rule == "alone":
-        return (
-            f"{counted}: fewer than {cut.count:.3g} rows look like them, and their neighbours are far. Of clean rows, about 1 % "
-            "are flagged at most."
-        )
+        few = f"fewer than {cut.count:.3g} rows look like them, and their neighbours are far"
+        return f": {few}. Of clean rows, about 1 % are flagged at most."
+    if cut.rule == "none" and cut.sparse_group > 0:
+        crowd = f"{100 * selection.crowd_share:.0f} % of the rows, those with a count below {cut.sparse_group:.3g},"
+        kept = "They are kept; `selection_.crowd` has their row numbers."
+        return f", but {crowd} are a sparse crowd, noise or a group. {kept}"
     if cut.rule == "none":
-        if cut.sparse_group > 0:
-            return (
-                f"{counted}, but {100 * selection.crowd_share:.0f} % of the rows, those with a count below "
-                f"{cut.sparse_group:.3g}, are a sparse crowd, noise or a group. They are kept; `selection_.crowd` has their row "
-                "numbers."
-            )
-        return f"{counted}: more than 5 % of the rows are alone, so being alone is not unusual here."
-    return f"{counted}: effective counts below {cut.count:.3g}, from the {cut.rule}."
+        return ": more than 5 % of the rows are alone, so being alone is not unusual here."
+    return f": effective counts below {cut.count:.3g}, from the {cut.rule}."

@@ -152,22 +152,14 @@ class Facts:
         #: The fitted estimator, and the open table of its rows, which numbers and names them.
         self.model, self.file = model, file
         self.selection: Selection = model.selection_
-        #: Whether there are no representatives, as in a detector.
-        self.detects = outliers_only or not len(self.selection.rows)
-
-    @property
-    def n_rows(self) -> int:
-        return self.selection.n_rows
+        #: Whether there are no representatives, as in a detector, and whether numbers of rows are scaled up from a sample.
+        self.detects, self.scaled = outliers_only or not len(self.selection.rows), self.selection.is_sampled
+        self.n_rows = self.selection.n_rows
 
     @property
     def feature_names(self) -> list[str] | None:
         names = getattr(self.model, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
-
-    @property
-    def scaled(self) -> bool:
-        """Whether numbers of rows are scaled up from a sample."""
-        return self.selection.is_sampled
 
     @property
     def decisions(self) -> Decisions:
@@ -234,7 +226,7 @@ class Facts:
     def curve(self) -> Curve | None:
         if self.detects:
             return None
-        rows = [self.labels.number(int(row)) for row in self.selection.material.rows_in_data(self.ranking.members)]
+        rows = self.labels.numbers(self.selection.material.rows_in_data(self.ranking.members))
         return Curve(rows, self.ranking.similarity.tolist(), self.ranking.coverage.tolist(), self.suggested)
 
     @cached_property
@@ -245,9 +237,7 @@ class Facts:
         status = status.astype(object)
         if not self.detects:
             status[np.isin(shown, selection.chosen)] = "representative"
-        plane, rows = self.plane, self.row_of_point[shown]
-        if self.file is not None:
-            rows = np.asarray(self.file.numbers(rows))
+        plane, rows = self.plane, np.array(self.labels.numbers(self.row_of_point[shown]))
         counts = np.asarray(selection.material.counts)[shown]
         x, y = plane.points.T
         return Map(plane.method, list(plane.axes), rows, x, y, status.tolist(), selection.labels[shown], counts)
@@ -377,14 +367,8 @@ class Facts:
 def headline(n_points: int, outliers: str, *, scaled: bool, picks: bool = True) -> dict[str, list[str]]:
     """Templates of the parts of the sentence, each for zero, one and several; emphasis stands between ``**``.
 
-    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders.
-
-    Parameters
-    ----------
-    n_points : rows of the data
-    outliers : treatment of outliers: "reject", "report", or "keep", which does not detect any
-    scaled : whether numbers of outliers are estimates
-    picks : whether there are representatives
+    The page of a report fills in {k}, {share}, {n} and {excess} for the positions of its sliders. ``outliers`` is the parameter,
+    ``scaled`` says that their numbers are estimates, ``picks`` whether there are representatives.
     """
     points, about = counted(n_points, "point"), "about " if scaled else ""
     if not picks:

@@ -77,7 +77,7 @@ def cells_of(rows_of: Any, rows: IntArray) -> Cells:
         found = rows_of.cells(rows)
         columns = found if isinstance(found, dict) else found.to_pydict()
     columns.pop(rows_of.id_name or "", None)
-    columns = {name: values for name, values in columns.items() if not any(isinstance(v, list) for v in values)}
+    columns = {name: values for name, values in columns.items() if not [v for v in values if isinstance(v, list)]}
     compared = set(rows_of.feature_names or ()) & set(columns) or set(columns)
     order = sorted(columns, key=lambda name: name not in compared)[:MOST_COLUMNS]
     place = {name: i for i, name in enumerate(columns)}
