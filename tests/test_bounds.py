@@ -20,7 +20,6 @@ from mosaic.program.bounds import (
     strength_for_k,
     with_residual,
 )
-from mosaic.program.pose import Roles
 from mosaic.program.problem import DesignProblem, critical_lam
 from mosaic.program.solve import encode
 from mosaic.program.working_set import solve_design
@@ -116,8 +115,7 @@ def solved_for(kernel, k, ridge, max_rank, weights=None, seed=0):
     def lam(posed):
         return strength_for_k(posed.problem, k, ridge, posed.lam_crit, posed.initial)
 
-    roles = Roles.read(kernel.n, weights)
-    return encode(kernel, lam=lam, tol=1e-4, max_rank=max_rank, roles=roles, thin=False, random_state=seed)
+    return encode(kernel, lam=lam, tol=1e-4, max_rank=max_rank, weights=weights, thin=False, random_state=seed)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -14,9 +14,7 @@ import pytest
 
 import mosaic
 from mosaic import Certificate, InvalidInputError
-from mosaic.choosing import SelectionCertificate
 from mosaic.kernels import make_kernel
-from mosaic.program.bounds import Bound, Largest
 from mosaic.program.loop import Status
 
 pytestmark = pytest.mark.filterwarnings("ignore::mosaic.ConvergenceWarning")
@@ -44,10 +42,6 @@ def drawn(number):
         weights = rng.uniform(0.1, 3.0, n)
         weights[rng.random(n) < 0.2 * (rng.random() < 0.6)] = 0.0
         arguments["sample_weight"] = weights
-    if rng.random() < 0.3:
-        arguments["cost"] = rng.uniform(0.2, 4.0, n)
-    if rng.random() < 0.3:
-        arguments["candidates"] = np.sort(rng.permutation(n)[: int(rng.integers(1, n + 1))])
     if rng.random() < 0.35:
         arguments["max_rank"] = int(rng.integers(1, n + 1))
     if rng.random() < 0.7:
@@ -68,15 +62,13 @@ class Program:
             self.K = make_kernel(self.K, arguments["kernel"], **bandwidth).block(everyone, everyone)
         self.lam, self.norm = lam, arguments["row_norm"]
         self.weights = np.asarray(arguments.get("sample_weight", np.ones(n)))
-        self.price = np.array(arguments.get("cost", np.ones(n)))
-        self.used = np.asarray(arguments.get("candidates", everyone), np.intp)
         self.trace = 0.5 * lam * float(self.weights @ np.diagonal(self.K))
 
     def value(self, R):
         left = np.eye(len(R)) - R
         fit = np.einsum("ij,ij,j->", left, self.K @ left, self.weights)
         rows = np.sqrt((R**2 * self.weights).sum(axis=1)) if self.norm == "l2" else np.abs(R).max(axis=1)
-        return 0.5 * self.lam * fit + float(self.price @ rows)
+        return 0.5 * self.lam * fit + float(rows.sum())
 
     def optimum(self):
         """By a conic solver, in units of the value of R = 0."""
@@ -84,12 +76,10 @@ class Program:
         G = (U * np.sqrt(np.maximum(values, 0.0))).T  # GᵀG = K
         targets = np.flatnonzero(self.weights)
         roots = np.sqrt(self.weights[targets])
-        R = cp.Variable((len(self.used), len(targets)))
+        R = cp.Variable((len(self.K), len(targets)))
         unit = self.trace
-        fit = cp.sum_squares(np.sqrt(0.5 * self.lam / unit) * (G[:, targets] * roots - G[:, self.used] @ R))
-        norms = [
-            self.price[j] / unit * cp.norm(R[i], 2 if self.norm == "l2" else "inf") for i, j in enumerate(self.used)
-        ]
+        fit = cp.sum_squares(np.sqrt(0.5 * self.lam / unit) * (G[:, targets] * roots - G @ R))
+        norms = [cp.norm(row, 2 if self.norm == "l2" else "inf") / unit for row in R]
         return unit * float(cp.Problem(cp.Minimize(fit + sum(norms))).solve(solver=cp.CLARABEL))
 
 
@@ -99,7 +89,7 @@ def check(number):
     try:
         encoding = mosaic.solve(X, **arguments)
     except InvalidInputError as error:
-        if re.search("resembles any target|are zero|names every candidate", str(error)):
+        if re.search("resembles any target|are zero", str(error)):
             return False
         raise
     program, certificate = Program(X, arguments, encoding.lam), encoding.certificate
@@ -138,17 +128,6 @@ def test_a_limited_rank_is_never_worse_than_nothing(number):
         assert len(encoding.support)
 
 
-@pytest.mark.parametrize("number", range(8))
-def test_a_pool_that_is_no_target_gets_pivots(number):
-    rng = np.random.default_rng(number)
-    X, pool = rng.normal(size=(90, 3)), np.sort(rng.permutation(90)[:30])
-    weights = np.ones(90)
-    weights[pool] = 0.0
-    encoding = mosaic.solve(X, gamma=float(10 ** rng.uniform(-1, 1)), sample_weight=weights, candidates=pool)
-    assert encoding.dual_gap <= 1e-4
-    assert np.isin(encoding.support, pool).all()
-
-
 @pytest.mark.parametrize("lam", [1e8, 1e10, 1e12, 1e14])
 def test_a_bound_above_what_is_attained_is_taken_back(lam):
     X = np.array([[3.0], [3.0], [3.0], [9.0], [0.0], [250.0], [250.0], [18.0], [9.0]])
@@ -177,8 +156,8 @@ def test_a_gap_that_says_little_about_the_optimum_is_not_told_in_per_cent_of_it(
 
 
 def test_a_strength_that_the_arithmetic_does_not_bear_is_answered_without_a_lower_bound():
-    X, arguments = drawn(26091)
-    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 405243829789.8913}))
+    X, arguments = drawn(129)
+    encoding = mosaic.solve(X, **(without_strength(arguments) | {"lam": 4e15}))
     assert encoding.status is Status.STALLED
     assert encoding.certificate.dual == 0
     assert encoding.certificate.suboptimality == np.inf
@@ -212,6 +191,3 @@ def test_a_gap_above_one_says_that_nothing_is_known():
         str(certificate)
         == "not certified: nothing is known about the optimum (kernel error 2.0e-01 at rank 3 included)"
     )
-    bound = Bound(inner=6.0, energy=2.0, scores=Largest((1.0,)), ridge=1.0)
-    chosen = SelectionCertificate(certificate, 4, 7.0, bound, total=10.0, error_without_ridge=5.0)
-    assert str(chosen).endswith("Nothing is known about the optimum of the program behind them.")

@@ -172,17 +172,6 @@ def test_solve(other, blobs):
     assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-4)
 
 
-def test_candidates_and_prices_of_solve(other, blobs):
-    roles = {
-        "candidates": np.arange(0, len(blobs), 2),
-        "cost": np.linspace(1, 2, len(blobs)),
-        "alpha": 5.0,
-        "gamma": 0.5,
-    }
-    ours, theirs = solve(blobs, **roles), solve(other(blobs), **roles)
-    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-4)
-
-
 def test_other_kernels_come_to_numpy(other, blobs):
     model = MOSAIC(5, kernel="diffusion").fit(other(blobs))
     np.testing.assert_array_equal(

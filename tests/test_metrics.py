@@ -269,10 +269,8 @@ def test_on_the_faces_of_a_simplex_euclidean_rows_find_the_corners_and_largest_e
     largest = certified(Y, "linf", tol=1e-7, lam=2 * smallest_exact_lam(V, B))
     np.testing.assert_allclose(scores(Y, largest), 1.0, atol=1e-3)  # every point may have a row,
     assert len(largest.support) > d + 1  # and in the solution found more than the corners have,
-    only_corners = certified(Y, "linf", tol=1e-7, lam=largest.lam, candidates=np.arange(d + 1))
     value = d + 1 - np.trace(np.linalg.inv(V @ V.T)) / (2 * largest.lam)
     assert largest.certificate.primal == pytest.approx(value, rel=1e-4)  # although it is no better
-    assert only_corners.certificate.primal == pytest.approx(value, rel=1e-4)
 
 
 @pytest.mark.parametrize("row_norm", ["l2", "linf"])
@@ -317,17 +315,6 @@ def test_an_extreme_point_may_stay_without_a_row():
     encoding = certified(FOUR, "linf", tol=1e-9, lam=10.0)
     assert sorted(encoding.support) == [1, 2, 3]
     np.testing.assert_allclose(scores(FOUR, encoding), [6 / 7, 1, 1, 1], atol=1e-4)
-
-
-def test_euclidean_rows_need_few_of_many_corners():
-    """At most p(p + 1)/2 rows: four corners of a regular twelve-gon do for all, although they leave much uncovered."""
-    angles = 2 * np.pi * np.arange(12) / 12
-    Y = np.column_stack([np.cos(angles), np.sin(angles), np.ones(12)])
-    every_third = np.arange(0, 12, 3)
-    few, all_of_them = (certified(Y, "l2", lam=10.0, candidates=c) for c in (every_third, np.arange(12)))
-    assert few.certificate.primal == pytest.approx(all_of_them.certificate.primal, rel=1e-5)
-    assert hull_coverage(Y, every_third) < 0.99
-    assert hull_coverage(Y, np.arange(12)) == pytest.approx(1.0)
 
 
 # --- the paper's theorems: coverage

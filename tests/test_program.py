@@ -30,17 +30,14 @@ X = np.random.default_rng(5).normal(size=(40, 3))
         ({"lam": 1.0, "alpha": 2.0}, "give alpha or lam, not both"),
         ({"tol": 0.0}, "tol must be a finite number > 0"),
         ({"tol": True}, "tol must be a finite number > 0; got True"),
-        ({"memory_budget": "lots"}, "memory_budget must be a finite number > 0; got 'lots'"),
+        ({"memory_budget": "lots"}, "memory_budget must be a number of bytes > 0, or text such as 2GiB.* got 'lots'"),
         ({"row_norm": "l1"}, "row_norm must be 'l2' or 'linf'; got 'l1'"),
         ({"solver": "magic"}, "solver must be .* got 'magic'"),
         ({"row_norm": "linf", "solver": "interior-point"}, "no interior-point solver"),
         ({"row_norm": "linf", "sample_weight": np.ones(40)}, "takes no sample_weight"),
         ({"max_rank": 0}, "max_rank must be a whole number >= 1; got 0"),
-        ({"sample_weight": np.zeros(40)}, "all are 0"),
+        ({"sample_weight": np.zeros(40)}, "one of them more than 0; the largest is 0"),
         ({"sample_weight": -np.ones(40)}, "sample_weight must be >= 0; entry 0 is -1"),
-        ({"cost": np.zeros(40)}, "cost must be > 0"),
-        ({"candidates": []}, "at least one point"),
-        ({"candidates": [99]}, "candidates must lie in 0 … 39"),
         ({"kernel": lambda A, B: np.ones(3)}, r"returned shape \(3,\)"),
     ],
 )
@@ -267,8 +264,8 @@ def test_a_million_points_are_certified():
     assert encoding.dual_gap <= 1e-3
 
 
-@pytest.mark.parametrize("roles", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}, {"candidates": np.arange(9, 55)}])
-def test_the_papers_admm_solves_the_same_program_with_copies_weights_and_candidates(roles):
+@pytest.mark.parametrize("roles", [{}, {"sample_weight": np.linspace(0.5, 3.0, 55)}])
+def test_the_papers_admm_solves_the_same_program_with_copies_and_weights(roles):
     copies = np.concatenate([X, np.repeat(X[:5], 3, axis=0)])
     exact = mosaic.solve(copies, alpha=5.0, tol=1e-8, **roles)
     square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **roles)

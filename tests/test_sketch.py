@@ -13,7 +13,6 @@ from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import draw_by_passes
 from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.encoding import DesignRows
-from mosaic.program.pose import Roles
 from mosaic.program.solve import encode
 from mosaic.rows import open_source
 from mosaic.sketch import (
@@ -170,7 +169,7 @@ def brute_scores(kernel, candidates, solved):
     z = np.linalg.norm(F @ solved.point.E, axis=1)
     R = np.zeros((kernel.n, kernel.n))
     used = np.flatnonzero(solved.found.value)
-    rows = DesignRows(F, candidates[used], solved.few.restrict(used), solved.found.value[used], None)
+    rows = DesignRows(F, candidates[used], solved.few.restrict(used), solved.found.value[used])
     R[candidates[used]] = rows.part(slice(None), slice(None))
     rest = np.eye(kernel.n) - R
     return z, np.einsum("ij,ik,kj->j", rest, K, rest), np.diagonal(K) - (F * F).sum(axis=1)
@@ -299,8 +298,7 @@ def test_copies_weigh_in_the_program_as_often_as_they_are_there():
     assert found.certificate.scale == pytest.approx(0.5 * found.problem.lam * 600)
     weights = np.ones(300)
     weights[:10] = 31.0
-    roles = Roles.read(300, weights)
-    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, roles=roles).certificate
+    optimum = encode(RBF(X[:300], 0.05), lam=found.problem.lam, tol=1e-6, weights=weights).certificate
     assert found.certificate.dual <= optimum.primal
     assert optimum.dual <= found.certificate.primal
     assert found.certificate.gap < 1.5 * found.certificate.kernel_error + 0.02

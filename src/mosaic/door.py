@@ -120,14 +120,7 @@ def largest_entry(X: Any) -> float:
 
 
 def check_size(X: Any, name: str = "X") -> None:
-    """Refuse rows whose entries are all so small that their squares vanish.
-
-    Examples
-    --------
-    >>> check_size(np.full((2, 2), 2e-120))
-    Traceback (most recent call last):
-    mosaic.exceptions.InvalidInputError: X has no entry larger than 2e-120, ... Divide X by 1e-120.
-    """
+    """Refuse rows whose entries are all so small that their squares vanish."""
     largest, limit = largest_entry(X), 1.0 / largest_size(X)
     if 0 < largest < limit:
         power = int(np.floor(np.log10(largest)))
@@ -252,13 +245,7 @@ def as_indices(indices: ArrayLike, length: int, name: str) -> IntArray:
 
 
 def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that, so that squares do not vanish.
-
-    Examples
-    --------
-    >>> as_weights([0.0, 1.0, 1e-300], 3).tolist()
-    [0.0, 1.0, 7.888609052210118e-31]
-    """
+    """How much each of n rows counts: numbers ≥ 0. Less than 2^-100 of the largest counts as that: squares must not vanish."""
     weights = as_vector(sample_weight, n, "sample_weight", minimum=0.0)
     least = float(weights.max(initial=0.0)) * LEAST_WEIGHT
     return np.where(weights > 0, np.maximum(weights, least), 0.0)
@@ -266,17 +253,7 @@ def as_weights(sample_weight: ArrayLike, n: int) -> FloatArray:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary name in the folder of a file, which takes the place of that file once the block is left without an error.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder, "picks.txt")) as temporary:
-    ...         _ = temporary.write_text("all of it")
-    ...     [file.name for file in Path(folder).iterdir()]
-    ['picks.txt']
-    """
+    """A temporary name in the folder of a file, which takes the place of that file once the block is left without an error."""
     temporary = target.with_name(f".mosaic-{secrets.token_hex(8)}.part{target.suffix}")
     try:
         yield temporary

@@ -98,7 +98,7 @@ def blobs(clusters, n, columns, sizes, seed):
 
 
 @pytest.mark.parametrize("sizes", [1.0, 5.0])
-@pytest.mark.parametrize(("n", "columns"), [(500, 2), (500, 10), (5000, 2)])
+@pytest.mark.parametrize(("n", "columns"), [(500, 2), (500, 10), pytest.param(5000, 2, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
 @pytest.mark.parametrize("clusters", [3, 5, 10])
 def test_clear_clusters_get_a_representative_each(clusters, n, columns, sizes):

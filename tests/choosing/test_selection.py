@@ -241,6 +241,7 @@ RULED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("X", RULED.values(), ids=RULED.keys())
 def test_coverage_does_not_fall_when_more_are_chosen(X):
     found = [MOSAIC(k).fit(X).coverage_ for k in range(1, 21)]

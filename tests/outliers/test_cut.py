@@ -282,13 +282,17 @@ def rejected(draw, n, seed):
     return MOSAICOutlierDetector().fit(draw(n, np.random.default_rng(seed))).is_outlier_.mean()
 
 
-@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize(
+    "n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("draw", CLEAN.values(), ids=CLEAN.keys())
 def test_of_clean_rows_fewer_than_one_in_a_hundred_are_rejected(draw, n):
     assert max(rejected(draw, n, seed) for seed in range(3)) < 0.01
 
 
-@pytest.mark.parametrize("n", [300, 1000, 3000])
+@pytest.mark.parametrize(
+    "n", [300, pytest.param(1000, marks=pytest.mark.slow), pytest.param(3000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("draw", HEAVY.values(), ids=HEAVY.keys())
 def test_of_rows_with_heavy_tails_hardly_more_are_rejected(draw, n):
     assert np.mean([rejected(draw, n, seed) for seed in range(3)]) <= 0.03
@@ -315,7 +319,7 @@ def test_no_cluster_is_rejected_where_there_are_many(clusters, seed, columns):
 
 
 @pytest.mark.filterwarnings("ignore::mosaic.SelectionWarning")
-@pytest.mark.parametrize("n", [300, 1000])
+@pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("columns", [10, 20, 50, 100])
 @pytest.mark.parametrize("manifold", [datasets.sphere, datasets.trefoil, datasets.swiss_roll])
 def test_noise_around_a_manifold_is_found_and_gets_no_representative(manifold, columns, n):

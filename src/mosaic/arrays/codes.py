@@ -17,15 +17,7 @@ Codes: TypeAlias = NDArray[np.uint64]
 
 
 class EqualRows(NamedTuple):
-    """Groups of equal rows, by first occurrence: ``first[g]`` is the first row of group g, ``group[i]`` the group of row i.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> equal = equal_rows(np.array([[3.0], [1.0], [3.0], [2.0], [1.0]]))
-    >>> equal.first.tolist(), equal.group.tolist(), equal.n, equal.is_trivial
-    ([0, 1, 3], [0, 1, 0, 2, 1], 5, False)
-    """
+    """Groups of equal rows, by first occurrence: ``first[g]`` is the first row of group g, ``group[i]`` the group of row i."""
 
     first: IntArray
     group: IntArray
@@ -81,15 +73,7 @@ def rows_equal(A: Any, B: Any) -> BoolArray:
 
 
 class KnownRows(NamedTuple):
-    """Rows that are recognised by their codes: ``codes`` in ascending order, and the row number of each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> known = KnownRows.of(row_codes(np.array([[3.0], [1.0]])))
-    >>> known.find(row_codes(np.array([[1.0], [2.0], [3.0]]))).tolist()
-    [1, -1, 0]
-    """
+    """Rows that are recognised by their codes: ``codes`` in ascending order, and the row number of each."""
 
     codes: Codes
     row: IntArray

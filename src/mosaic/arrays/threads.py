@@ -93,14 +93,7 @@ def _limit(numbers: list[int]) -> None:
 
 
 def thread_map(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """What the function returns for every part, in their order. It is called in the threads of ``using_threads``, in any order.
-
-    Examples
-    --------
-    >>> with using_threads(2):
-    ...     thread_map(lambda i: i * i, range(4))
-    [0, 1, 4, 9]
-    """
+    """What the function returns for every part, in their order; it is called in the threads of ``using_threads``."""
     threads = _threads.get()
     if threads is None:
         with one_thread():
@@ -151,12 +144,6 @@ def thread_imap(function: Callable[[Part], Result], parts: Iterable[Part], most:
 
     Parts are taken in this thread and worked on ahead in the threads of ``using_threads``, ``most`` of them at most. One part for
     each thread and one more are held at a time. With one thread, nothing is done ahead.
-
-    Examples
-    --------
-    >>> with using_threads(2):
-    ...     list(thread_imap(lambda i: i * i, range(4)))
-    [0, 1, 4, 9]
     """
     threads = _threads.get() or 1
     threads = threads if most is None else min(threads, most)

@@ -36,7 +36,6 @@ DECISION_SAMPLE = 16_384
 MOST_SIMILARITIES = 25_000_000
 #: Up to this many similarities are kept in double precision, more in single.
 MOST_IN_DOUBLE = 1 << 16
-
 #: Bytes of the small programs that count how many points look like each.
 SMALL_PROGRAMS = 1_500_000
 
@@ -54,27 +53,18 @@ def available_memory(root: Path = Path("/")) -> float:
     with suppress(OSError, ValueError):
         lines = (root / "proc/meminfo").read_text().splitlines()
         free = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")] or free
-    groups = []
-    with suppress(OSError):
-        groups = [line.split(":") for line in (root / "proc/self/cgroup").read_text().splitlines()]
-    for _, controllers, name in (group for group in groups if len(group) == 3):
-        if controllers not in ("", "memory"):
-            continue
-        mount = root / ("sys/fs/cgroup/memory" if controllers else "sys/fs/cgroup")
-        limit, used, cache = (
-            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-            if controllers
-            else ("memory.max", "memory.current", "inactive_file")
-        )
-        folder = mount / name.strip("/")
-        for place in (folder, *folder.parents):
-            # A container may see its own group as the root. Groups without a limit say "max", or a number beyond all memory.
+    with suppress(OSError, ValueError):
+        name = (root / "proc/self/cgroup").read_text().strip().rpartition("::")[2]
+        mount = root / "sys/fs/cgroup"
+        group = mount / name.strip("/")
+        for place in (group, *group.parents):
+            # A container may see its own group as the root. Groups without a limit say "max".
             with suppress(OSError, ValueError):
                 stat = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
-                left = int((place / limit).read_text()) - int((place / used).read_text())
+                left = int((place / "memory.max").read_text()) - int((place / "memory.current").read_text())
                 free.append(
-                    float(left + int(stat.get(cache, 0)))
-                )  # pages of files that are given up when there is need
+                    float(left + int(stat.get("inactive_file", 0)))
+                )  # such pages are given up when there is need
             if place == mount:
                 break
     return max(min(free), 0.0)
@@ -93,21 +83,19 @@ def affordable_rank(
     ``max_rank`` is the user's limit; only the budget overrides it.
     """
     budget = budget_of(memory_budget)
-    # The largest rank that fits into the budget; memory grows with the rank.
-    rank = bisect_right(
-        range(1, n + 1), int(budget), key=lambda p: int(memory_needed(n, p, itemsize, n_features, size))
-    )
-    if rank < min(SMALLEST_RANK, n):
-        needed = memory_needed(n, min(SMALLEST_RANK, n), itemsize, n_features, size)
+
+    def needed(rank: int) -> int:
+        return int(memory_needed(n, rank, itemsize, n_features, size))
+
+    rank = bisect_right(range(1, n + 1), int(budget), key=needed)  # memory grows with the rank
+    least = min(SMALLEST_RANK, n)
+    if rank < least:
         raise MemoryBudgetError(
-            f"{n:,} points × {n_features:,} features need about {readable_size(needed)} at the least (the points, and a "
+            f"{n:,} points × {n_features:,} features need about {readable_size(needed(least))} at the least (the points, and a "
             f"factor of rank {SMALLEST_RANK}); the budget is {readable_size(budget)}",
             "Raise `memory_budget`, use float32, or fit a random part of the points.",
         )
-    useful = useful_rank(n)
-    if max_rank is not None:
-        return min(n, rank, int(max_rank))
-    return max(min(rank, useful), min(SMALLEST_RANK, n))
+    return max(min(rank, useful_rank(n)), least) if max_rank is None else min(n, rank, int(max_rank))
 
 
 def useful_rank(n: int) -> int:
@@ -128,11 +116,32 @@ def memory_of_fit(n: int, itemsize: int, n_features: int, size: float | None = N
     programs, and copies in double precision of points that are compared: two of the sample, three of the programs' points.
     ``size`` is that of the points, if they are sparse.
     """
-    points, reference = _size_of(n, itemsize, n_features, size), 512 if n > 128 else n
+    points = float(n) * n_features * itemsize if size is None else size
     bandwidth = 3.0 * 8 * min(n, 2048) * min(n, 512)
     similarities = 8.0 * n * n if n * n <= MOST_IN_DOUBLE else 4.0 * min(float(n) * n, MOST_SIMILARITIES)
-    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * reference * n_features
+    in_programs = 512 if n > 128 else n
+    compared = 2.0 * points * (8 / itemsize) * min(n, DECISION_SAMPLE) / n + 3.0 * 8 * in_programs * n_features
     return _kept(n, points) + max(points, bandwidth + similarities + compared + SMALL_PROGRAMS)
+
+
+def memory_of_proof(n: int, rank: int, itemsize: int, n_features: int, size: float | None = None) -> float:
+    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
+
+    These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
+    points, three copies of all similarities for their eigenvalues. m depends on the data; the largest that it may be counts.
+    """
+    is_whole = n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank)
+    m = float(n if is_whole else min(n, max(MOST_MEMBERS, 4 * rank)))
+    solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
+    eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
+    blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
+    kept = _kept(n, float(n) * n_features * itemsize if size is None else size)
+    return kept + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
+
+
+def _kept(n: int, points: float) -> float:
+    """The points, prepared, and sixteen numbers for each."""
+    return points + 16.0 * 8 * n
 
 
 def memory_on_device(n: int, rank: int, itemsize: int, n_features: int) -> tuple[float, float]:
@@ -153,46 +162,6 @@ def leaves_room(n: int, n_features: int, budget: float, copies: int = 1) -> bool
     return numbers <= budget / 4 and copies * numbers + memory_of_fit(n, 8, n_features) <= budget
 
 
-def memory_of_proof(
-    n: int,
-    rank: int,
-    itemsize: int,
-    n_features: int,
-    size: float | None = None,
-    members: int | None = None,
-) -> float:
-    """Bytes at the peak of the certificate: what the fit keeps, the factor, blocks of similarities, and the solver's matrices.
-
-    These are, for a working set of m points, m×m (one in double and one in single precision), five m×p and ten p×p; or, of few
-    points, three copies of all similarities for their eigenvalues. ``members`` is m, the largest that it may be by default.
-    """
-    m = float(span_of_members(n, rank)[1] if members is None else min(n, members))
-    solver = 12.0 * m * m + 5.0 * 8 * m * rank + 10.0 * 8 * rank * rank
-    eigenvalues = 3.0 * 8 * n * n if float(n) ** 3 <= MOST_BOUND_OPERATIONS else 0.0
-    blocks = 4.0 * 8 * min(n * rank, BLOCK_ENTRIES)
-    kept = _kept(n, _size_of(n, itemsize, n_features, size))
-    return kept + float(itemsize) * n * rank + blocks + max(solver, eigenvalues)
-
-
-def _size_of(n: int, itemsize: int, n_features: int, size: float | None) -> float:
-    return float(n) * n_features * itemsize if size is None else size
-
-
-def _kept(n: int, points: float) -> float:
-    """The points, prepared, and sixteen numbers for each."""
-    return points + 16.0 * 8 * n
-
-
-def span_of_members(n: int, rank: int) -> tuple[int, int]:
-    """Fewest and most members of the working set: those that it begins with, and those from which on it hardly grows.
-
-    How many it has when it is largest depends on the data. Few points are all members from the beginning.
-    """
-    if n <= MOST_INITIAL_MEMBERS or n <= min(MOST_SOLVED_WHOLE, 4 * rank):
-        return n, n
-    return min(n, MOST_INITIAL_MEMBERS), min(n, max(MOST_MEMBERS, 4 * rank))
-
-
 @dataclass(frozen=True)
 class Estimate:
     """The expected strategy and cost of a fit.
@@ -205,7 +174,6 @@ class Estimate:
     memory : bytes at the peak of the fit, beyond the data that is passed in; on the device, if the points are on one
     passes : times that the rows are read, 0 if they are in memory. Rows with very many copies may take one more
     proof_memory : bytes at the peak of the first access to ``certificate_``, with what the fit keeps, at most
-    least_proof_memory : the same, at least: how many points the program needs at a time depends on the data
     proof_passes : times that the rows are read for the certificate, at most
     """
 
@@ -215,26 +183,18 @@ class Estimate:
     memory: float
     passes: int = 0
     proof_memory: float = 0.0
-    least_proof_memory: float = 0.0
     proof_passes: int = 0
 
     def __str__(self) -> str:
-        memory = readable_size(self.proof_memory)
-        if 0 < self.least_proof_memory < self.proof_memory:
-            memory = f"{readable_size(self.least_proof_memory)} to {memory}, depending on the data"
+        memory, proof = readable_size(self.memory), f"up to {readable_size(self.proof_memory)}"
         if self.strategy == "sketch":
+            passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
             return (
-                f"{self.n_points:,} rows, {_passes(self.passes)}: about {readable_size(self.memory)}; and for the certificate "
-                f"up to {_passes(self.proof_passes)} ({self.rank:,} candidates): {memory}"
+                f"{self.n_points:,} rows, {passes}: about {memory}; and for the certificate up to {self.proof_passes} passes "
+                f"({self.rank:,} candidates): {proof}"
             )
-        return (
-            f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,}): about {readable_size(self.memory)}, and "
-            f"for the certificate {memory}"
-        )
-
-
-def _passes(number: int) -> str:
-    return f"{number} {'pass' if number == 1 else 'passes'}"
+        how = f"{self.n_points:,} points, {self.strategy} (rank about {self.rank:,})"
+        return f"{how}: about {memory}, and for the certificate {proof}"
 
 
 def expected_rank(kernel: Kernel, max_rank: int, tol: float, *, random_state: int = 0) -> int:

@@ -20,7 +20,6 @@ from mosaic.choosing.budget import (
     budget_of,
     memory_of_fit,
     memory_of_proof,
-    span_of_members,
 )
 from mosaic.estimators.in_memory import answers_by_pass, strength, warn_of_gap
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError
@@ -73,11 +72,10 @@ def memory_of_sample(size: int, n_features: int) -> float:
     return max(memory_of_fit(size, 8, n_features) + points, 3.0 * points + blocks)
 
 
-def memory_by_passes(sample: int, r: int, n_features: int, *, promised: bool = True) -> float:
-    """Bytes at the peak of a fit by passes or of its certificate, with the solver's largest working set if ``promised``."""
-    members = None if promised else span_of_members(sample, r)[0]
+def memory_by_passes(sample: int, r: int, n_features: int) -> float:
+    """Bytes at the peak of a fit by passes or of its certificate."""
     points, blocks = 8.0 * sample * n_features, 4.0 * 8 * BLOCK_ROWS * n_features
-    proof = memory_of_proof(sample, r, 8, n_features, members=members) + points + 16.0 * 8 * r * r + blocks
+    proof = memory_of_proof(sample, r, 8, n_features) + points + 16.0 * 8 * r * r + blocks
     return max(memory_of_sample(sample, n_features), proof)
 
 

@@ -28,7 +28,6 @@ from mosaic.choosing.budget import (
     memory_of_fit,
     memory_of_proof,
     memory_on_device,
-    span_of_members,
 )
 from mosaic.estimators._reading import Asked, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
@@ -170,7 +169,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     --------
     >>> import mosaic
     >>> print(mosaic.estimate(mosaic.datasets.swiss_roll(800), n_representatives=20))  # doctest: +ELLIPSIS
-    800 points, exact (rank about ...): about ... MiB, and for the certificate ... MiB
+    800 points, exact (rank about ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
     data = read_data(model, X, Settings.of(model), Asked())
@@ -179,13 +178,11 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held
     if source is not None:
         plan, taken, d = Plan.of(checked, source.n, source.n_features), held + source.buffers, source.n_features
-        proof, least = (
-            taken + memory_by_passes(plan.sample, plan.n_initial, d, promised=most) for most in (True, False)
-        )
+        proof = taken + memory_by_passes(plan.sample, plan.n_initial, d)
         if checked.mode == "paper":
-            return Estimate("sketch", source.n, plan.n_initial, least, plan.most_passes, proof, least, 1)
+            return Estimate("sketch", source.n, plan.n_initial, proof, plan.most_passes, proof, 1)
         memory = taken + memory_of_sample(plan.sample, d)
-        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, least, plan.most_passes)
+        return Estimate("sketch", source.n, plan.n_initial, memory, 1, proof, plan.most_passes)
     matrix, seed = read_rows(model, X if read is None else read, reset=True), seed_of(model.random_state)
     checked, (n, d) = without_scaling(checked, model.table_), matrix.shape
     itemsize, size = numpy_dtype(matrix).itemsize, size_of(matrix)
@@ -204,7 +201,6 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     how: Literal["exact", "low-rank"] = "exact" if max_rank >= n else "low-rank"
     if is_on_device(geometry.kernel.points):
         fit, proof = (memory_on_device(m, rank_expected, itemsize, d)[i] for i, m in enumerate((points.n, n)))
-        return Estimate(how, n, rank_expected, fit, 0, proof, proof)
-    fewest, most = span_of_members(n, rank_expected)
-    proof, least = (held + memory_of_proof(n, rank_expected, itemsize, d, size, members=m) for m in (most, fewest))
-    return Estimate(how, n, rank_expected, held + memory, 0, proof, least)
+        return Estimate(how, n, rank_expected, fit, 0, proof)
+    proof = held + memory_of_proof(n, rank_expected, itemsize, d, size)
+    return Estimate(how, n, rank_expected, held + memory, 0, proof)

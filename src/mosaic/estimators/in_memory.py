@@ -19,9 +19,9 @@ from mosaic.exceptions import ConvergenceWarning, warn
 from mosaic.kernels import Kernel, PointKernel
 from mosaic.metrics import unexplained_at
 from mosaic.program.bounds import bound_of, strength_for_k
+from mosaic.program.certify import PosedProblem
 from mosaic.program.encoding import Encoding
 from mosaic.program.loop import Status
-from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.solve import encode
 from mosaic.rows import open_source
 
@@ -98,7 +98,7 @@ class InMemory:
             tol=gap,
             max_iter=settings.max_iter,
             max_rank=self.max_rank,
-            roles=Roles.read(points.n, points.weights),
+            weights=points.weights,
             thin=not callable(lam),
             random_state=material.seed,
         )

@@ -22,13 +22,6 @@ def heat_features(X: Any, n_neighbors: int = 10, time: int = 2) -> Any:
     W joins every point with its ``n_neighbors`` nearest points and is made symmetric; S = D^-½ W D^-½; the lazy walk
     A = (I + S)/2 = I − L/2 is one Euler step of the heat equation for half a unit of time. With G = A^time,
     K = G Gᵀ ≈ exp(−time · L) is positive semi-definite by construction, and G is sparse.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> G = heat_features(np.array([[0.0], [1.0], [5.0], [6.0]]), n_neighbors=1, time=1)
-    >>> (G @ G.T).toarray().round(6).tolist()
-    [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
     """
     n = X.shape[0]
     k, time = min(whole_number("n_neighbors", n_neighbors), n - 1), whole_number("time", time)
@@ -78,13 +71,6 @@ class DiffusionKernel(Linear):
     -----
     1. The extension to new points is ours: a neighbour graph says nothing about points that are not on it.
     2. If several points of the graph equal y, the first that is found is used; their rows may differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernel = DiffusionKernel.of(np.array([[0.0], [1.0], [5.0], [6.0]]), n_neighbors=1)
-    >>> kernel.cross(np.array([[0.4], [5.9]])).round(6).tolist()
-    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
     """
 
     graph: Any = field(repr=False)

@@ -131,13 +131,6 @@ def resolve_gamma(kernel: StationaryKernel, gamma: Gamma, random_state: Seed = 0
 
     ``"scale"`` is 1 / (d · variance) where the kernel sums squares and 1 / (d · deviation) where it sums absolute
     differences, ``"median"`` is 1 / median distance, in the distance of the kernel; for ``EffectiveCount`` an equation is solved.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import RBF
-    >>> resolve_gamma(RBF(np.array([[0.0], [2.0]])), "median")
-    0.25
     """
     if isinstance(gamma, EffectiveCount):
         return _effective_count_gamma(kernel, gamma, np.random.default_rng(random_state))
@@ -178,15 +171,7 @@ def _effective_count_gamma(kernel: StationaryKernel, rule: EffectiveCount, rng: 
 
 
 def decay_rate(D: FloatArray, weights: FloatArray, quantile: float, target: float) -> float:
-    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rate = decay_rate(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2), 0.5, 1.5)
-    >>> round(float(1.0 + np.exp(-2.0 * rate)), 6)
-    1.5
-    """
+    """The rate r with quantile_j(Σ_i ω_i exp(−2 r d_ij)) = target; ∞ if none is large enough."""
     apart = D[D > 0]
     unit = float(np.median(apart[:: len(apart) // MEDIAN_SAMPLE + 1]))
     values = np.empty_like(D)

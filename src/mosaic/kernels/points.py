@@ -479,14 +479,7 @@ def squared_distances(A: Any, B: Any) -> tuple[Any, Any, Any]:
 
 
 def normalised_rows(X: Any, name: str = "X") -> Any:
-    """x_i / ‖x_i‖₂ for every row, in the precision of X; a zero row has no direction and is refused.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> normalised_rows(np.array([[0.0, 2.0], [5.0, 0.0]])).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
+    """x_i / ‖x_i‖₂ for every row, in the precision of X; a zero row has no direction and is refused."""
     lengths = row_lengths(X)
     if not lengths.all():
         zero = np.flatnonzero(lengths == 0)

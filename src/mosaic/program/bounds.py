@@ -55,14 +55,7 @@ STRENGTH_CANDIDATES, STRENGTH_PRECISION = 100, 0.3
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest.
-
-    Examples
-    --------
-    >>> few = Largest.of([1.0, 3.0, 2.0], most=2)
-    >>> few.values, few.sum(1), few.sum(2), few.sum(4)
-    ((3.0, 2.0), 3.0, 5.0, 9.0)
-    """
+    """The largest of some numbers ≥ 0, in descending order, for an upper bound of the sum of the k largest."""
 
     values: tuple[float, ...]
 
@@ -82,17 +75,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues λ of C = Σ ω_i y_i y_iᵀ and μ of K, both descending, and the lengths k_jj, for the kernel or a factor.
-
-    Examples
-    --------
-    For K = I and ridge 1 every set of k points leaves ½ of each of its points and all of the others. The bound is exact:
-
-    >>> import numpy as np
-    >>> spectrum = Spectrum.of_kernel(np.eye(10), np.ones(10))
-    >>> round(spectrum.at(4, 1.0), 9), spectrum.tail(4)
-    (8.0, 6.0)
-    """
+    """Eigenvalues λ of C = Σ ω_i y_i y_iᵀ and μ of K, both descending, and the lengths k_jj, for the kernel or a factor."""
 
     targets: tuple[float, ...]
     candidates: tuple[float, ...]
@@ -145,13 +128,7 @@ def _descending(A: FloatArray) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound for err_g of sets of any size: the numbers of one E, the ridge g, and eigenvalues if known.
-
-    Examples
-    --------
-    >>> Bound(inner=6.0, energy=2.0, scores=Largest((1.0,)), ridge=1.0).at(4)
-    6.0
-    """
+    """A lower bound for err_g of sets of any size: the numbers of one E, the ridge g, and eigenvalues if known."""
 
     inner: float  # ⟨E, T⟩
     energy: float  # ‖E‖²
@@ -219,17 +196,7 @@ def dual_bound(problem: DesignProblem, eta: FloatArray, ridge: float) -> tuple[B
 def best_for_k(
     problem: DesignProblem, k: int, *, ridge: float = 1.0, tol: float = BOUND_TOLERANCE, initial: IntArray | None = None
 ) -> tuple[Bound, FloatArray]:
-    """The bound that is nearly the best for k, from a solution at its strength, and its E.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> F = np.random.default_rng(0).normal(size=(40, 3))
-    >>> problem = DesignProblem(F, F.T @ F, 1.0)
-    >>> few = F[:5]  # their error: tr(C (I + A/g)⁻¹)
-    >>> best_for_k(problem, 5)[0].at(5) <= float(np.trace(problem.C @ np.linalg.inv(np.eye(3) + few.T @ few)))
-    True
-    """
+    """The bound that is nearly the best for k, from a solution at its strength, and its E."""
     at = problem.with_lam(strength_for_k(problem, k, ridge, critical_lam(problem), initial))
     return dual_bound(at, solve_design(at, tol=tol, initial=initial, thin=False).value, ridge)
 
@@ -266,14 +233,6 @@ def bound_of(encoding: Encoding, k: int, ridge: float) -> Bound:
 
     It uses the kernel itself where n²p or n³ multiplications are affordable (``MOST_BOUND_OPERATIONS``), otherwise its factor.
     It holds for an encoding of any strength, and is tight for that of ``strength_for_k``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic import solve
-    >>> bound = bound_of(solve(np.random.default_rng(0).normal(size=(40, 3)), gamma=0.5), 5, ridge=1.0)
-    >>> 20 < bound.at(5) < 40, 5 < bound.without_ridge(5) < 40
-    (True, True)
     """
     kernel, factor, weights, rows = encoding.kernel, encoding.factor, encoding.weights, encoding.member_rows
     assert isinstance(rows, DesignRows)

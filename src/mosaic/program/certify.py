@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_norms_squared
+from mosaic.arrays.blocks import FloatArray, IntArray, in_blocks, row_blocks, row_norms_squared
 from mosaic.arrays.codes import EqualRows
 from mosaic.arrays.xp import as_double, host_rows, is_on_device, namespace, numpy_dtype, on_host, rows_of, to_device_of
 from mosaic.kernels import Kernel
@@ -15,8 +15,7 @@ from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, 
 from mosaic.program.factor import Factor
 from mosaic.program.first_order import FIRST_ORDER
 from mosaic.program.loop import Solution, Status, run
-from mosaic.program.pose import PosedProblem, Roles
-from mosaic.program.problem import DesignProblem, RowNorm, RowProgram
+from mosaic.program.problem import DesignProblem, RowNorm, RowProgram, critical_lam, critical_strength, weighted_gram
 from mosaic.program.working_set import solve_design
 
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
@@ -30,6 +29,41 @@ SOLVER_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
+class PosedProblem:
+    """The design problem over distinct points.
+
+    Attributes
+    ----------
+    problem : the design problem, at strength 1
+    lam_crit : strength below which nothing is selected
+    candidates : distinct points that may be chosen
+    initial : candidates that the solver begins with, best first
+    """
+
+    problem: DesignProblem
+    lam_crit: float
+    candidates: IntArray
+    initial: IntArray
+
+    @classmethod
+    def of(cls, factor: Factor, weights: FloatArray, row_norm: RowNorm) -> PosedProblem:
+        """The problem for distinct points with these weights and the kernel F Fᵀ."""
+        F = factor.F
+        square = isinstance(F, np.ndarray) and F.dtype == np.float64 and bool((weights == 1).all())
+        problem = DesignProblem(F, weighted_gram(F, weights), 1.0, square=square)
+        if row_norm == "l2":
+            lam_crit = critical_lam(problem)
+        else:
+            blocks = row_blocks(len(F), len(F))
+            lam_crit = critical_strength(np.concatenate([np.abs(F[rows] @ F.T).sum(axis=1) for rows in blocks]))
+        return cls(problem, lam_crit, np.arange(F.shape[0]), factor.pivots)
+
+    def restrict(self, kept: IntArray) -> PosedProblem:
+        """The same problem with fewer candidates; the solver begins with all of them."""
+        return replace(self, problem=self.problem.restrict(kept), candidates=kept, initial=np.arange(len(kept)))
+
+
+@dataclass(frozen=True)
 class CertifiedRun:
     """A solver at one strength on a factor of the kernel: ``solve`` certifies for the kernel itself.
 
@@ -37,14 +71,13 @@ class CertifiedRun:
     ----------
     kernel, factor : the similarity between distinct points, and its factor
     groups : which points are equal
-    roles, weights : roles of all points, and weights of the distinct ones
+    weights : how much each distinct point counts as a target
     row_norm, lam, solver, tol, max_iter, thin : as in ``mosaic.program.solve.encode``
     """
 
     kernel: Kernel
     factor: Factor
     groups: EqualRows
-    roles: Roles
     weights: FloatArray
     row_norm: RowNorm
     lam: float
@@ -58,11 +91,11 @@ class CertifiedRun:
         """Whether no finer factor is possible: rank, memory or rounding stopped it, not its tolerance."""
         return self.factor.stopped != "tolerance"
 
-    def solve(self, posed: PosedProblem, start: FloatArray | None = None) -> tuple[Solution, Encoding]:
+    def solve(self, posed: PosedProblem) -> tuple[Solution, Encoding]:
         """The solution for the factor, and the encoding with its certificate for the kernel itself."""
         problem = posed.problem.with_lam(self.lam)
         try:
-            solution = self._run(problem, posed, start)
+            solution = self._run(problem, posed)
             return solution, self._certify(problem, posed, solution)
         except np.linalg.LinAlgError:  # at this strength rounding leaves nothing certain but that R = 0 is feasible
             solution = self._nothing(problem, Status.STALLED, dual=0.0)
@@ -82,8 +115,8 @@ class CertifiedRun:
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())
 
-    def _run(self, problem: DesignProblem, posed: PosedProblem, start: FloatArray | None) -> Solution:
-        """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``; rows are scaled by cost, as in the problem."""
+    def _run(self, problem: DesignProblem, posed: PosedProblem) -> Solution:
+        """Solve for η (ℓ₂) or the rows of R (ℓ_∞) at the strength of ``problem``."""
         if problem.lam <= posed.lam_crit or not problem.n:
             return self._nothing(problem, Status.TRIVIAL, dual=problem.scale)
         # No solver closes the gap that an incomplete factor leaves, so solving far below it is useless.
@@ -92,7 +125,7 @@ class CertifiedRun:
         tol = SOLVER_SHARE * (max(aim, missed) if self.has_finest_factor else aim)
         solver = "fista" if self.solver == "auto" and self.row_norm == "linf" else self.solver
         if solver not in FIRST_ORDER:
-            return solve_design(problem, tol=tol, initial=posed.initial, start=start, thin=self.thin)
+            return solve_design(problem, tol=tol, initial=posed.initial, thin=self.thin)
         targets: FloatArray
         if self.row_norm == "linf":
             targets = np.asarray(self.factor.F, np.float64).T
@@ -115,30 +148,29 @@ class CertifiedRun:
         return replace(found, value=eta, row_norms=eta * z, primal=primal, dual=dual, gap=gap)
 
     def _certify(self, problem: DesignProblem, posed: PosedProblem, solution: Solution) -> Encoding:
-        """Undo costs, share rows among equal points, and certify for the kernel itself.
+        """Share rows among equal points, and certify for the kernel itself.
 
         If the solver's formulas lose too many digits, values are computed directly from the rows and from E. A lower bound above
         the attained value is wrong and is replaced by 0.
         """
         factor, half = self.factor, 0.5 * problem.lam
         used = np.flatnonzero(solution.row_norms)
-        prices: FloatArray = np.ones(len(used)) if posed.cost is None else posed.cost[used]
-        norms: FloatArray = solution.row_norms[used] / prices
+        norms = solution.row_norms[used]
         members, primal, dual, status = posed.candidates[used], solution.primal, solution.dual, solution.status
         rows: DesignRows | GivenRows
         lost = 0.0
         if self.row_norm == "linf":
-            rows = GivenRows(solution.value[used] / prices[:, None])
+            rows = GivenRows(solution.value[used])
         else:
             eta = solution.value[used]
-            rows = DesignRows(factor.F, members, problem.restrict(used), eta, prices)
+            rows = DesignRows(factor.F, members, problem.restrict(used), eta)
             # lam · max_j η_j ‖f_j‖², about the condition number of M: the solvers' formulas lose as many digits as it has.
             condition = problem.lam * float((eta * row_norms_squared(rows.design.F)).max(initial=0.0))
             lost = SOLVER_EPS * condition
             if lost > ROUNDING_SHARE * self.tol:
                 dual, lost = _lower_bound(problem, solution.value), 0.0
                 norms = rows.norms()
-                primal = half * rows.misfit() + float(prices @ norms)
+                primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
         slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
         room = (self.tol * scale - (primal - dual)) / half
@@ -168,9 +200,7 @@ class CertifiedRun:
         by_group[members] = norms
         if groups.is_trivial:
             return by_group
-        takes = self.roles.takers(groups)
-        copies = groups.sums(takes)
-        return np.asarray(by_group[groups.group] * takes / np.maximum(copies[groups.group], 1.0))
+        return np.asarray((by_group / np.bincount(groups.group))[groups.group])
 
 
 def _lower_bound(problem: DesignProblem, eta: FloatArray) -> float:

@@ -114,26 +114,20 @@ class Certificate:
 class DesignRows:
     """Rows of R as linear maps of the targets, r_j = b_jᵀ t_i, computed when first needed.
 
-    b_j = (η_j / c_j) M⁻¹ f_j / c_j, where ``design.F`` holds f_j / c_j.
+    b_j = η_j M⁻¹ f_j.
     """
 
     F: FloatArray
     members: IntArray
     design: DesignProblem
     eta: FloatArray
-    prices: FloatArray | None
 
     @cached_property
     def maps(self) -> FloatArray:
         """The b_j, one per row."""
-        return self._priced(np.arange(len(self.eta)))
-
-    def _priced(self, places: IntArray) -> FloatArray:
-        """b_j of some of the members."""
-        if not len(places):
+        if not len(self.eta):
             return np.zeros((0, self.F.shape[1]))
-        maps = self.eta[places, None] * self.design.solve_M(self.eta, self.design.F[places].T).T
-        return maps if self.prices is None else maps / self.prices[places, None]
+        return np.asarray(self.eta[:, None] * self.design.solve_M(self.eta, self.design.F.T).T)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
         """Some rows at some distinct points."""
@@ -154,8 +148,7 @@ class DesignRows:
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
         """Σ_jk a_jk Σ_i ω_i r_ji r_ki over some rows, for a symmetric matrix A that may be on a device."""
-        few = "maps" not in self.__dict__  # the other rows may never be needed
-        maps = self._priced(places) if few else self.maps[places]
+        maps = self.maps[places]
         return float(np.vdot(on_host(A @ to_device_of(A, maps)), maps @ self.design.C))
 
 
@@ -354,15 +347,8 @@ def counts_against(
 ) -> FloatArray:
     """m_y = (Σ_{i≠y} ω_i |q_y(i)| + ω_y q_y(y)) / ‖q_y‖_∞, q_y(i) = f_yᵀ left_i, q_y(y) = |f_yᵀ left_y| + Δ_yy; at least 1.
 
-    Parameters
-    ----------
-    f : rows of F of the points y
-    f_left : left_y, one per row
-    residual : Δ_yy
-    weight : ω_y
-    place : position of y among the targets, -1 if it is none
-    left : left_i of the targets, as columns
-    weights : ω_i of the targets, scaled up if they are a sample
+    ``f``, ``f_left``, ``residual`` and ``weight`` are f_y, left_y, Δ_yy and ω_y of the points y; ``place`` is their place among
+    targets or -1; ``left`` (as columns) and ``weights`` are left_i and ω_i of the targets, scaled up if they are a sample.
     """
     Q = np.abs(f @ left)
     own = np.abs(np.einsum("ij,ij->i", f, f_left)) + residual

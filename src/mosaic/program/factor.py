@@ -57,7 +57,7 @@ def factorize(
     max_rank: int | None = None,
     memory_budget: float | None = None,
     weights: FloatArray | None = None,
-    candidates: IntArray | None = None,
+    all_matter: bool = False,
     random_state: Seed = 0,
 ) -> Factor:
     """Factor a kernel until tr Δ ≤ tol · tr K, or to a rank, or to a memory budget.
@@ -71,18 +71,9 @@ def factorize(
     max_rank : largest number of columns
     memory_budget : bytes of peak memory for the factor
     weights : weight of each point in the trace and in the draws
-    candidates : points that must be approximated whatever their weight; together they count in the draws as much as all
+    all_matter : whether points must be approximated whatever their weight: all together then count in the draws as much as all
         weights, and the factorisation continues until their relative trace error, too, is within ``tol``
     random_state : seed of the draws
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.kernels import make_kernel
-    >>> X = np.linspace(0, 1, 300)[:, None]
-    >>> factor = factorize(make_kernel(X, "rbf", gamma=1.0), tol=1e-6)
-    >>> factor.rank < 10, factor.relative_error <= 1e-6
-    (True, True)
     """
     n = kernel.n
     one_of("method", method, get_args(Method))
@@ -102,9 +93,7 @@ def factorize(
             return Factor(F, np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
         if explicit.shape[1] <= MOST_DENSE_COLUMNS:
             return Factor(explicit.toarray(), np.zeros(0, np.intp), np.zeros(n), trace, 0.0, "exact")
-    rows_matter = np.zeros(n)
-    if candidates is not None and len(candidates):
-        rows_matter[candidates] = float(ω.sum()) / len(candidates)
+    rows_matter = np.full(n, float(ω.sum()) / n if all_matter else 0.0)
     eps = float(np.finfo(kernel.dtype).eps)
     target = max(tol, 50 * eps)  # below this level the residual is rounding error
     stopped: Stop = "tolerance" if tol > 50 * eps else "exact"

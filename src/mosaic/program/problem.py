@@ -15,8 +15,7 @@ Certificate: θ = s·E with s = min(1/max_j z_j, lam⟨E,T⟩/‖E‖²) is dual
 
 Notes
 -----
-1. Costs c_j (Σ c_j ‖r_j‖) give the same program with rows f_j / c_j, weights ω_i of targets the same with C = Σ ω_i t_i t_iᵀ.
-   Solvers need to know of neither. Both are our additions to the paper.
+1. Weights ω_i of targets give the same program with C = Σ ω_i t_i t_iᵀ: solvers need not know of them. They are our addition.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class _Computed:
 
 @dataclass(frozen=True)
 class DesignProblem:
-    """Candidates F (n×p, divided by their costs), targets C = Σ ω t tᵀ (p×p), strength lam.
+    """Candidates F (n×p), targets C = Σ ω t tᵀ (p×p), strength lam.
 
     ``outside`` is the trace of the targets' similarity that no candidate can express; it adds lam/2 · outside to both
     primal and dual. ``square`` says that the targets are the candidates, C = FᵀF, which saves work.

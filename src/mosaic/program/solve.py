@@ -1,7 +1,7 @@
 """Solve MOSAIC's program from data to a certified encoding in one call.
 
-``solve`` checks its input, makes the kernel and warns of a gap above the tolerance. ``encode`` factors the kernel, poses the
-problem (``pose``), solves and certifies it (``certify``), and refines the factor if the gap requires it.
+``solve`` checks its input, makes the kernel and warns of a gap above the tolerance. ``encode`` factors the kernel, poses, solves
+and certifies the problem (``certify``), and refines the factor if the gap requires it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosaic.arrays.blocks import Seed
+from mosaic.arrays.blocks import FloatArray, Seed
 from mosaic.arrays.codes import EqualRows, equal_rows
 from mosaic.arrays.threads import using_threads
 from mosaic.arrays.xp import on_host, work_on_devices
-from mosaic.checks import check_kernel, check_seed, check_strength, one_of, real_number, whole_number
-from mosaic.door import as_points
+from mosaic.checks import as_bytes, check_kernel, check_seed, check_strength, one_of, real_number, whole_number
+from mosaic.door import as_points, as_weights
 from mosaic.exceptions import ConvergenceWarning, InvalidInputError, MemoryBudgetError
 from mosaic.kernels import Gamma, Kernel, make_kernel, where_compared
 from mosaic.parameters import Diffusion, Polynomial, name_of
 from mosaic.program import SolverName
-from mosaic.program.certify import CertifiedRun
+from mosaic.program.certify import CertifiedRun, PosedProblem
 from mosaic.program.encoding import Encoding
 from mosaic.program.factor import factorize
 from mosaic.program.loop import Status
-from mosaic.program.pose import PosedProblem, Roles
 from mosaic.program.problem import MOST_SOLVED_WHOLE, RowNorm
 
 #: Default strength of ``solve``, as a multiple of the critical strength.
@@ -37,8 +36,8 @@ SOLVE_ALPHA = 10.0
 KERNEL_SHARE = 0.25
 #: Largest memory, in bytes, of forms with an n×n unknown if no budget is given.
 LARGEST_SQUARE_BYTES = 8e9
-#: The largest value of the program that is computed with, and the inverse of the smallest.
-LARGEST_VALUE = 2.0**500
+#: The largest value of the program, and the largest weight, that is computed with, and the inverse of the smallest.
+LARGEST_VALUE, LARGEST_WEIGHT = 2.0**500, 2.0**200
 
 
 def solve(
@@ -53,13 +52,11 @@ def solve(
     tol: float = 1e-4,
     max_iter: int = 10_000,
     max_rank: int | None = None,
-    memory_budget: float | None = None,
+    memory_budget: float | str | None = None,
     sample_weight: ArrayLike | None = None,
-    cost: ArrayLike | None = None,
-    candidates: ArrayLike | None = None,
     random_state: Seed = 0,
 ) -> Encoding:
-    """Solve MOSAIC's program, min lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j c_j ‖r_j‖, to a certified gap.
+    """Solve MOSAIC's program, min lam/2 · tr((I − R)ᵀ K (I − R)) + Σ_j ‖r_j‖, to a certified gap.
 
     Parameters
     ----------
@@ -73,10 +70,8 @@ def solve(
         "admm-paper" (the paper's n×n form)
     tol : relative gap to certify, for the kernel as given and not only for its factor
     max_iter : largest number of steps of first-order solvers
-    max_rank, memory_budget : limits of the factor; the error for a budget that is too small states the bytes needed
+    max_rank, memory_budget : limits of the factor; a budget is a number of bytes, or text such as "2GiB"
     sample_weight : how much each point counts as a target
-    cost : price c_j > 0 of each point's row
-    candidates : points that may be chosen (row numbers or mask); all points remain targets
     random_state : seed; the same seed gives the same answer
 
     Returns
@@ -105,8 +100,6 @@ def solve(
     whole_number("max_iter", max_iter, remedy="Leave it at 10000.")
     if max_rank is not None:
         whole_number("max_rank", max_rank, remedy="None sets no limit.")
-    if memory_budget is not None:
-        real_number("memory_budget", memory_budget, above=0, remedy="It is a number of bytes; None sets no limit.")
     check_strength(alpha, lam)
     check_seed(random_state)
     check_kernel(kernel)
@@ -118,9 +111,15 @@ def solve(
         fault = "`row_norm='linf'` has no interior-point solver"
         raise InvalidInputError(fault, "Use `solver='auto'`, 'fista' or 'admm'.")
     X = as_points(where_compared(X, kernel), "K" if kernel == "precomputed" else "X")
-    roles = Roles.read(X.shape[0], sample_weight, cost, candidates)
+    n = X.shape[0]
+    weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n)
+    if not 1.0 / LARGEST_WEIGHT <= float(weights.max()) <= LARGEST_WEIGHT:
+        fault = f"must be at most {LARGEST_WEIGHT:.0e}, and one of them more than 0; the largest is {weights.max():.3g}"
+        raise InvalidInputError(
+            fault, "Divide all by the largest; `alpha` does not depend on it.", parameter="sample_weight"
+        )
     # The neighbour graph of a diffusion kernel has a node for each copy of a point, and copies need not have equal neighbours.
-    groups = EqualRows.trivial(X.shape[0]) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
+    groups = EqualRows.trivial(n) if row_norm == "linf" or name_of(kernel) == "diffusion" else equal_rows(X)
     # Bandwidth rules count all points, copies included.
     similarity = make_kernel(X, kernel, gamma=gamma, random_state=random_state)
     with work_on_devices(), using_threads():
@@ -133,8 +132,8 @@ def solve(
             tol=tol,
             max_iter=max_iter,
             max_rank=max_rank,
-            memory_budget=memory_budget,
-            roles=roles,
+            memory_budget=as_bytes(memory_budget),
+            weights=groups.sums(weights),
             groups=groups,
             random_state=random_state,
         )
@@ -159,39 +158,35 @@ def encode(
     max_iter: int = 10_000,
     max_rank: int | None = None,
     memory_budget: float | None = None,
-    roles: Roles | None = None,
+    weights: FloatArray | None = None,
     groups: EqualRows | None = None,
-    warm: Encoding | None = None,
     thin: bool = True,
     random_state: Seed = 0,
 ) -> Encoding:
-    """``solve`` for a kernel between distinct points and checked roles, without a warning if the gap is above ``tol``.
+    """``solve`` for a kernel between distinct points and their weights, without a warning if the gap is above ``tol``.
 
-    ``groups`` says which points are equal; ``roles`` then has an entry for each of them. ``warm`` is an encoding for the same
-    kernel: its factor is reused, and the solver starts from its influence. ``lam`` may be computed from the posed problem.
-    Without ``thin``, points that the certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
+    ``groups`` says which rows are equal. ``lam`` may be computed from the posed problem. Without ``thin``, points that the
+    certificate does not need keep their rows: faster, and ``bounds.bound_of`` is tighter.
     """
-    groups = EqualRows.trivial(kernel.n) if groups is None else groups
-    roles = Roles.read(groups.n) if roles is None else roles
+    n = kernel.n
+    groups = EqualRows.trivial(n) if groups is None else groups
+    weights = np.ones(n) if weights is None else weights
     if row_norm == "linf" or solver == "admm-paper":
-        _check_square_budget(len(roles.allowed), kernel.n, memory_budget)
-    of_points = roles.on(groups)
+        _check_square_budget(n, memory_budget)
     trace_tol = KERNEL_SHARE * tol
-    factor = None if warm is None else warm.factor
     while True:
-        if factor is None:
-            factor = factorize(
-                kernel,
-                tol=trace_tol,
-                max_rank=max_rank,
-                memory_budget=memory_budget,
-                weights=of_points.weights,
-                candidates=of_points.allowed,
-                random_state=random_state,
-            )
-            if kernel.n <= MOST_SOLVED_WHOLE or not of_points.is_plain or solver not in ("auto", "interior-point"):
-                factor = replace(factor, F=on_host(factor.F))
-        posed = PosedProblem.of(factor, of_points, row_norm)
+        factor = factorize(
+            kernel,
+            tol=trace_tol,
+            max_rank=max_rank,
+            memory_budget=as_bytes(memory_budget),
+            weights=weights,
+            all_matter=True,
+            random_state=random_state,
+        )
+        if n <= MOST_SOLVED_WHOLE or solver not in ("auto", "interior-point"):
+            factor = replace(factor, F=on_host(factor.F))
+        posed = PosedProblem.of(factor, weights, row_norm)
         if lam is None:
             strength = float(SOLVE_ALPHA if alpha is None else alpha) * posed.lam_crit
         else:
@@ -203,32 +198,29 @@ def encode(
                 parameter="alpha" if lam is None else "lam",
                 value=alpha if lam is None else lam,
             )
-        attempt = CertifiedRun(
-            kernel, factor, groups, roles, of_points.weights, row_norm, strength, solver, tol, max_iter, thin
-        )
-        start = None if warm is None else warm.influence[groups.first][posed.candidates]
-        solution, encoding = attempt.solve(posed, start)
+        attempt = CertifiedRun(kernel, factor, groups, weights, row_norm, strength, solver, tol, max_iter, thin)
+        solution, encoding = attempt.solve(posed)
         # If the error of the factor takes more than its share of the gap, a finer factor is needed.
         is_fine = trace_tol < 1e-3 * tol
         if encoding.dual_gap <= tol or attempt.has_finest_factor or solution.gap > tol or is_fine:
             break
-        trace_tol, factor = 0.25 * trace_tol, None
+        trace_tol = 0.25 * trace_tol
     if thin and encoding.certificate.primal - solution.primal > tol * encoding.certificate.scale:
         # Rows of points that the factor approximates badly may raise the value. Rows of pivots cannot: the factor is exact there.
-        encoding = attempt.better(encoding, posed.restrict(np.isin(posed.candidates, factor.pivots)))
+        encoding = attempt.better(encoding, posed.restrict(np.sort(factor.pivots)))
     if encoding.certificate.at_most > (1.0 + tol) * encoding.certificate.scale:
-        encoding = attempt.better(encoding, posed.restrict(np.zeros(len(posed.candidates), dtype=bool)))
+        encoding = attempt.better(encoding, posed.restrict(np.zeros(0, np.intp)))
     if encoding.dual_gap > tol and encoding.status in (Status.CONVERGED, Status.TRIVIAL):
         encoding = replace(encoding, status=Status.KERNEL_ERROR)
     return encoding
 
 
-def _check_square_budget(n: int, targets: int, memory_budget: float | None) -> None:
+def _check_square_budget(n: int, memory_budget: float | None) -> None:
     """Refuse an unknown R that is too large: the solvers keep about six matrices of its size."""
     limit = LARGEST_SQUARE_BYTES if memory_budget is None else memory_budget
-    needed = 6.0 * 8 * n * targets
+    needed = 6.0 * 8 * n * n
     if needed > limit:
         raise MemoryBudgetError(
-            f"this form has an unknown of {n:,} × {targets:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
+            f"this form has an unknown of {n:,} × {n:,} and needs about {needed:,.0f} bytes; the limit is {limit:,.0f}",
             "Use `row_norm='l2'` with `solver='auto'`.",
         )

@@ -51,22 +51,10 @@ def solve_design(
     thin: bool = True,
     random_state: int = 0,
 ) -> Solution:
-    """Solve a design problem with any number of candidates to a certified relative gap.
+    """Solve a design problem with any number of candidates to a certified relative gap; the trace has a record for each round.
 
-    Parameters
-    ----------
-    problem : the design problem
-    tol : relative gap to reach; with ``thin``, half of it is reserved for thinning
-    initial : candidates to begin with, best first, such as the pivots of a factorisation
-    start : η of a similar problem (warm start)
-    max_rounds : largest number of rounds
-    thin : whether to drop members that the certificate does not need
-    random_state : seed of the few random candidates that are added to ``initial``
-
-    Returns
-    -------
-    Solution
-        With η for all candidates as its value and one record per round in its trace.
+    ``initial`` are candidates to begin with, best first, such as the pivots of a factorisation; ``start`` is η of a similar
+    problem. With ``thin``, members that the certificate does not need are dropped, for which half of ``tol`` is reserved.
     """
     aim = 0.5 * tol if thin else tol
     state = _WorkingSet(problem, initial, start, np.random.default_rng(random_state))

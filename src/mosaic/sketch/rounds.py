@@ -121,7 +121,7 @@ class Sketch:
             groups=EqualRows.trivial(kernel.n),
             weights=self.sample.counts,
             members=members,
-            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used], None),
+            member_rows=DesignRows(F, members, self.problem.restrict(used), eta[used]),
             stands_for=self.sample.standing_for(n),
         )
 
@@ -213,31 +213,13 @@ def run_sketch(
     run : makes a pass over all rows; takes the name of the pass and its task
     kernel_of : makes the kernel over given points
     sample : a random sample of the distinct points
-    n_initial : candidates to begin with, the paper's r
-    n_added : candidates that a round adds, the paper's r̂
-    n_rounds : the paper's I, or fewer if the gap is reached; None for up to three, while another round is likely to help
+    n_initial, n_added, n_rounds : the paper's r, r̂ and I; None rounds are up to three, while another one is likely to help
     alpha, lam : strength, as a multiple of the critical one or itself
     tol : relative gap to stop at
     first : candidates to begin with, among the sample; by default those of ``first_candidates``
-    rule : which points are added, see ``Scores``
+    rule : which points are added: the worst violators (ours), or those with the largest errors (the paper's); see ``Scores``
     prepare : preparation of rows that passes read, before they are compared
     seed : seed of the draws
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mosaic.rows import open_source
-    >>> from mosaic.kernels import RBF
-    >>> from mosaic.sketch import with_rows
-    >>> from mosaic.arrays.codes import row_codes
-    >>> X = np.random.default_rng(0).normal(size=(20_000, 2))
-    >>> source = open_source(X)
-    >>> def run(name, task):
-    ...     return source.run(task)
-    >>> sample = with_rows(X[:1000], row_codes(X[:1000]), np.arange(1000))
-    >>> found = run_sketch(run, lambda rows: RBF(rows, 0.5), sample, n_initial=80, n_added=20, alpha=10.0)
-    >>> 0 <= found.certificate.gap < 0.01
-    True
     """
     kernel = kernel_of(sample.rows)
     candidates = first_candidates(kernel, sample.weights, n_initial, alpha, lam, seed) if first is None else first
