@@ -200,7 +200,7 @@ def test_directions_are_compared_by_passes_as_in_memory(directions, tmp_path):
 
 def test_missing_values_are_refused_with_their_row(npy, tmp_path):
     bad = X.copy()
-    bad[23_456, 2] = np.nan
+    bad[7_654, 2] = np.nan
     np.save(tmp_path / "bad.npy", bad)
     with pytest.raises(
         InvalidInputError, match=r"bad.npy, row 7,654 \(counted from 0\), feature 2: a number is missing"
