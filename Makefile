@@ -98,7 +98,6 @@ FUZZ_MINUTES ?= 60
 fuzz: $(VENV)/.dev  # a soak (about 5 minutes), then both fuzzers for FUZZ_MINUTES; new cases every day. What they find is in fuzz/found-*.jsonl
 	$(BIN)/python fuzz/soak.py
 	$(BIN)/python fuzz/fuzz_files.py --special
-	$(BIN)/python fuzz/fuzz_files.py --disturbed
 	$(BIN)/python fuzz/fuzz_files.py --kind .mosaic --start $$(date +%Y%j)00000 --cases 300 --out fuzz/found-models.jsonl
 	$(BIN)/python fuzz/fuzz_engines.py --start $$(date +%Y%j)00000 --cases 300
 	$(BIN)/python fuzz/fuzz_files.py --start $$(date +%Y%j)00000 --cases 99999 --seconds $$(($(FUZZ_MINUTES) * 30)) --out fuzz/found-files.jsonl

@@ -21,7 +21,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import scipy.sparse as sp
-from fuzz_api import values
+from fuzz_api import KINDS, drawn
 
 import mosaic
 
@@ -80,7 +80,8 @@ def case(number, say=False):
     """Run the case of this number: what it was, and what is wrong with it."""
     rng = np.random.default_rng([11, number])
     n, d = int(rng.integers(2, 400)), int(rng.integers(1, 12))
-    kind, A = values(rng, n, d)
+    kind, of = drawn(rng, KINDS)
+    A = of(rng, rng.normal(size=(n, d)))
     A = A.astype(np.float32) if rng.random() < 0.2 and kind not in ("huge", "hugest", "tiny", "denormal") else A
     home = str(rng.choice(HOMES))
     cuts = np.sort(rng.integers(0, n + 1, int(rng.integers(0, 5))))  # some blocks are empty

@@ -3,7 +3,6 @@
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --cases 600 --seconds 480 --out found.jsonl     # mutated files, all kinds
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --special                                        # files made by hand
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --kind .mosaic --cases 300                       # saved models, asked to predict
-    OPENBLAS_NUM_THREADS=1 python fuzz_files.py --disturbed                                      # files that change
     OPENBLAS_NUM_THREADS=1 python fuzz_files.py --case 123 --keep folder                         # one case again, keep its file
 
 An answer is right if the exit code is 0 and the outputs are whole, or 2 to 6 with one line of words on stderr, no traceback, no
@@ -14,7 +13,6 @@ hang, a traceback, leftovers.
 import argparse
 import collections
 import csv
-import functools
 import gzip
 import importlib
 import io
@@ -211,7 +209,7 @@ def mutated(rng, base, target):
 
 
 # ------------------------------------------------------------------ one run
-def run(words, cwd, limit=LIMIT_S, before=None, meanwhile=None):
+def run(words, cwd, limit=LIMIT_S):
     """Exit code (negative: signal; None: too long), stdout, stderr, seconds, peak MiB of ``mosaic words`` in a child."""
     out, err = Path(cwd, ".stdout"), Path(cwd, ".stderr")
     tmp = Path(cwd, ".tmp")
@@ -230,12 +228,8 @@ def run(words, cwd, limit=LIMIT_S, before=None, meanwhile=None):
             tempfile.tempdir = None
             resource.setrlimit(resource.RLIMIT_AS, (LIMIT_BYTES, LIMIT_BYTES))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if before:
-                before()
-            sys.stdout, sys.stderr = (
-                io.TextIOWrapper(os.fdopen(1, "wb", closefd=False)),
-                io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), line_buffering=True),
-            )
+            sys.stdout = io.TextIOWrapper(os.fdopen(1, "wb", closefd=False))
+            sys.stderr = io.TextIOWrapper(os.fdopen(2, "wb", closefd=False), line_buffering=True)
             sys.argv = ["mosaic", *words]
             from mosaic.cli import main
 
@@ -251,9 +245,6 @@ def run(words, cwd, limit=LIMIT_S, before=None, meanwhile=None):
         os._exit(code)
     code = None
     while time.monotonic() - started < limit:
-        if meanwhile is not None and time.monotonic() - started > meanwhile[0]:
-            meanwhile[1]()
-            meanwhile = None
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
@@ -281,13 +272,7 @@ def judge(cwd, result, outputs, input_before=None, input_path=None):
     if "Warning:" in text:
         faults.append("warning on stderr: " + next(line for line in text.splitlines() if "Warning:" in line)[:160])
     if isinstance(code, int) and code >= 2:
-        told = [
-            line
-            for line in text.splitlines()
-            if line.startswith(
-                ("mosaic: error", "mosaic select: error", "mosaic outliers: error", "mosaic predict: error")
-            )
-        ]
+        told = re.findall(r"^mosaic(?: select| outliers| predict)?: error", text, re.MULTILINE)
         if len(told) != 1:
             faults.append(f"{len(told)} lines of error: {text[-200:]!r}")
         if any((ord(c) < 32 and c not in "\n\t") or ord(c) == 127 for c in text):
@@ -424,16 +409,6 @@ def specials(d):
         np.savez(d / name, **parts)
         return name
 
-    def parquet_bomb(name, rows):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with pq.ParquetWriter(d / name, pa.schema([("a", pa.float64()), ("b", pa.float64())]), compression="zstd") as w:
-            z = pa.array(np.zeros(2_000_000))
-            for _ in range(rows // 2_000_000):
-                w.write_table(pa.table({"a": z, "b": z}))
-        return name
-
     def symlink(name, to):
         os.symlink(to, d / name)
         return name
@@ -474,73 +449,26 @@ def specials(d):
         (d / name).mkdir()
         return name
 
-    def zip_link(name):
-        with zipfile.ZipFile(d / name, "w") as z:
-            for i in range(5):
-                z.writestr(f"p{i}.png", png(rng))
-            e = zipfile.ZipInfo("link.png")
-            e.external_attr = (0o120777) << 16
-            z.writestr(e, "/etc/passwd")
-        return name
-
-    def zip_lie(name):
-        raw = zlib.compressobj(9, zlib.DEFLATED, -15)
-        packed = raw.compress(bytes(3 << 30 if False else 700 << 20)) + raw.flush()
-        b = io.BytesIO()
-        fn = b"a.png"
-        b.write(struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 8, 0, 0, 0, len(packed), 100, len(fn), 0) + fn + packed)
-        start = b.tell()
-        b.write(
-            struct.pack(
-                "<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 8, 0, 0, 0, len(packed), 100, len(fn), 0, 0, 0, 0, 0, 0
-            )
-            + fn
-        )
-        end = b.tell()
-        b.write(struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 1, 1, end - start, start, 0))
-        return put(name, b.getvalue())
-
     return {
         # NumPy
         "npy 1e12 rows": lambda: put("x.npy", npy_header((10**12, 3), extra=X.tobytes())),
         "npy shape overflows int64": lambda: put("x.npy", npy_header((2**32, 2**32), extra=X.tobytes())),
-        "npy shape overflows to 0": lambda: put("x.npy", npy_header((2**33, 2**31), extra=X.tobytes())),
         "npy negative shape": lambda: put("x.npy", npy_header((-30, 3), extra=X.tobytes())),
-        "npy bool shape": lambda: put("x.npy", npy_header((True, 3), extra=X.tobytes())),
         "npy header with code": lambda: put(
             "x.npy", npy_header((30, 3)).replace(b"'fortran_order': False", b"'fortran_order': 1+1 ")
         ),
-        "npy deep header": lambda: put("x.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 9000) + b"(" * 8999 + b"\n"),
         "npy header 4 GB": lambda: put("x.npy", b"\x93NUMPY\x02\x00" + struct.pack("<I", 2**32 - 1) + b"{"),
-        "npy version 9": lambda: put("x.npy", b"\x93NUMPY\x09\x00" + npy_header((30, 3))[8:] + X.tobytes()),
-        "npy empty": lambda: put("x.npy", b""),
         "npy pickle": lambda: put("x.npy", obj(np.array([[Evil()]], dtype=object))),
-        "npy plain pickle": lambda: put("x.npy", pickle.dumps(Evil())),
         "npy object dtype": lambda: put("x.npy", npy_header((30, 3), "|O", pickle.dumps(Evil()))),
         "npz pickle member": lambda: npz_of("x.npz", {"X": obj(np.array([[Evil()]], dtype=object))}),
         "npz pickle beside": lambda: npz_of("x.npz", {"X": arr(X), "y": obj(np.array([Evil()] * 30, dtype=object))}),
-        "npz plain pickle": lambda: npz_of("x.npz", {"X": pickle.dumps(Evil())}),
         "npz 1e12 rows": lambda: npz_of("x.npz", {"X": npy_header((10**12, 3), extra=X.tobytes())}),
-        "npz 1e9 rows": lambda: npz_of("x.npz", {"X": npy_header((10**8, 3), extra=X.tobytes())}),
-        "npz beside 1e12": lambda: npz_of(
-            "x.npz", {"X": npy_header((10**12, 3), extra=b""), "y": npy_header((10**12,))}
-        ),
         "npz bomb 6 GB of zeros": lambda: npz_of("x.npz", {"X": npy_header((25_000_000, 4)) + bytes(800_000_000)}),
         "npz sparse indices out of range": lambda: sparse_npz("x.npz", indices=np.full(X[X > 0].size, 10**6, np.int32)),
         "npz sparse indices negative": lambda: sparse_npz("x.npz", indices=np.full(X[X > 0].size, -7, np.int32)),
         "npz sparse indptr wrong": lambda: sparse_npz("x.npz", indptr=np.r_[0, np.full(30, 10**6)].astype(np.int32)),
-        "npz sparse indptr falls": lambda: sparse_npz(
-            "x.npz", indptr=np.r_[0, np.full(28, -5), 0, X[X > 0].size].astype(np.int32)
-        ),
         "npz sparse shape 1e12": lambda: sparse_npz("x.npz", shape=np.array([10**12, 10**12])),
-        "npz sparse shape negative": lambda: sparse_npz("x.npz", shape=np.array([-1, 3])),
         "npz sparse format pickled": lambda: sparse_npz("x.npz", format=np.array(Evil(), dtype=object)),
-        "npz sparse format weird": lambda: sparse_npz("x.npz", format=np.array(b"__class__")),
-        "npz sparse data text": lambda: sparse_npz("x.npz", data=np.array(["a"] * X[X > 0].size)),
-        "npz sparse dia": lambda: sparse_npz("x.npz", format=np.array(b"dia"), offsets=np.array([0])),
-        "npz names with ..": lambda: npz_of("x.npz", {"../../evil": arr(X)}),
-        "npz empty zip": lambda: zipped("x.npz", []),
-        "npz 20,000 members": lambda: npz_of("x.npz", {f"a{i}": arr(np.zeros(1)) for i in range(20000)}),
         # tables
         "csv 1e5 columns": lambda: put(
             "x.csv", ",".join(f"c{i}" for i in range(100_000)) + "\n" + (",".join(["1.5"] * 100_000) + "\n") * 5
@@ -552,86 +480,46 @@ def specials(d):
         "csv quote never closed 50 MB": lambda: put("x.csv", b'a,b\n1,"' + b"2\n" * 25_000_000),
         "csv BOM": lambda: put("x.csv", b"\xef\xbb\xbfa,b,c\n" + body.encode()),
         "csv UTF-16": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-16")),
-        "csv UTF-16 no BOM": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-16-le")),
-        "csv UTF-32": lambda: put("x.csv", ("a,b,c\n" + body).encode("utf-32")),
         "csv NUL": lambda: put("x.csv", "a,b,c\n" + body + "1,\x002,3\n"),
-        "csv NUL late": lambda: put("x.csv", "a,b,c\n" + body * 60000 + "1,\x002,3\n"),
         "csv latin-1 late": lambda: put("x.csv", b"a,b,t\n" + b"1,2,x\n" * 300000 + b"3,4,\xe9\n"),
         "csv quoted newlines": lambda: put(
             "x.csv", "id,a,b\n" + "".join(f'"r\n{i}",{i * i % 17},{i}\n' for i in range(30))
         ),
         "csv ragged": lambda: put("x.csv", "a,b,c\n" + body + "1,2\n"),
-        "csv ragged more": lambda: put("x.csv", "a,b,c\n" + body + "1,2,3,4\n"),
         "csv empty": lambda: put("x.csv", ""),
         "csv only header": lambda: put("x.csv", "a,b\n"),
-        "csv only newlines": lambda: put("x.csv", "\n" * 100000),
         "csv duplicate columns": lambda: put("x.csv", "a,a,a\n" + body),
-        "csv empty column names": lambda: put("x.csv", ",,\n" + body),
         "csv CR only": lambda: put("x.csv", ("a,b,c\n" + body).replace("\n", "\r")),
-        "csv mixed newlines": lambda: put("x.csv", "a,b,c\r\n" + body + "1,2,3\r\n4,5,6\n"),
-        "csv 1e400": lambda: put("x.csv", "a,b,c\n" + body + "1e400,2,3\n"),
         "csv inf nan": lambda: put("x.csv", "a,b,c\n" + body + "inf,2,3\nnan,1,2\n"),
         "csv huge finite": lambda: put("x.csv", "a,b,c\n" + body + "1e308,2,3\n-1e308,1,2\n"),
-        "csv denormal": lambda: put("x.csv", "a,b\n" + "".join(f"{i}e-310,{i}e-312\n" for i in range(1, 30))),
-        "csv zeros": lambda: put("x.csv", "a,b\n" + "0,0\n" * 30),
-        "csv one row": lambda: put("x.csv", "a,b\n1,2\n"),
-        "csv semicolon": lambda: put("x.csv", ("a,b,c\n" + body).replace(",", ";")),
         "csv decimal comma": lambda: put("x.csv", "a;b\n" + "".join(f"{i},5;{i * i % 7},25\n" for i in range(30))),
         "csv gz bomb 6 GB": lambda: put(
             "x.csv.gz", gzip.compress(b"a,b\n") + gzip.compress(b"1,2\n" * 25_000_000, 9) * 20
         ),
         "csv gz truncated": lambda: put("x.csv.gz", gzip.compress(("a,b,c\n" + body * 50).encode())[:-100]),
-        "csv gz not gz": lambda: put("x.csv.gz", "a,b,c\n" + body),
-        "csv is parquet": lambda: put("x.csv", b"PAR1" + bytes(100) + b"PAR1"),
-        "parquet is csv": lambda: put("x.parquet", "a,b,c\n" + body),
-        "parquet bomb 400e6 rows": lambda: parquet_bomb("x.parquet", 400_000_000),
         "jsonl deep objects": lambda: put("x.jsonl", ('{"a":' * 3000 + "1" + "}" * 3000 + "\n") * 3),
-        "jsonl is json": lambda: put("x.jsonl", json.dumps([{"a": 1, "b": 2}] * 10, indent=1)),
         "jsonl huge int": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": ' + "9" * 5000 + ', "b": 1}\n'),
-        "jsonl NaN": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n' * 5 + '{"a": NaN, "b": 1}\n'),
         "jsonl types change": lambda: put("x.jsonl", '{"a": 1, "b": 2}\n{"a": "x", "b": 1}\n{"a": [1], "b": 4}\n'),
-        "jsonl 20,000 keys": lambda: put(
-            "x.jsonl", "".join(json.dumps({f"k{j}": j * i % 13 for j in range(20000)}) + "\n" for i in range(5))
-        ),
         # pictures
         "zip PNG 60000x60000": lambda: zipped(
             "x.zip", [(f"p{i}.png", png(rng)) for i in range(5)] + [("bomb.png", png_bomb(60000, 60000))]
         ),
-        "zip PNG 12000x12000": lambda: zipped("x.zip", [(f"p{i}.png", png_bomb(9000, 9000)) for i in range(5)]),
         "zip unpacks to 700 MB": lambda: zipped("x.zip", [("a.png", bytes(700 << 20))]),
-        "zip lies about sizes": lambda: zip_lie("x.zip"),
-        "zip link inside": lambda: zip_link("x.zip"),
         "zip .. inside": lambda: zipped("x.zip", [(f"../../p{i}.png", png(rng)) for i in range(5)]),
-        "zip absolute inside": lambda: zipped("x.zip", [(f"/absolute/p{i}.png", png(rng)) for i in range(5)]),
-        "zip same name twice": lambda: zipped("x.zip", [("p.png", png(rng)) for i in range(5)]),
-        "zip empty": lambda: zipped("x.zip", []),
-        "zip no pictures": lambda: zipped("x.zip", [("a.txt", "hello")]),
-        "zip 60,000 entries": lambda: zipped("x.zip", [(f"t{i}.txt", "") for i in range(60000)]),
         "zip name with escape": lambda: zipped("x.zip", [(f"p\x1b]0;x\x07{i}.png", png(rng)) for i in range(5)]),
-        "zip empty name part": lambda: zipped("x.zip", [(f"a//./p{i}.png", png(rng)) for i in range(5)]),
         # h5ad, zarr
         "h5ad indices out of range": lambda: h5("x.h5ad", "indices"),
-        "h5ad indices negative": lambda: h5("x.h5ad", "negative"),
         "h5ad indptr wrong": lambda: h5("x.h5ad", "indptr"),
         "h5ad shape 1e12": lambda: h5("x.h5ad", "shape"),
         "h5ad external link": lambda: h5("x.h5ad", "external"),
         "h5ad 1e12 never written": lambda: h5("x.h5ad", "vds"),
         "zarr 1e12 never written": lambda: zarr_huge("x.zarr", (10**12, 3), (10**6, 3)),
-        "zarr chunk of 1e12": lambda: zarr_huge("x.zarr", (10**9, 1000), (10**9, 1000)),
         # no plain files
         "fifo": lambda: fifo("x.csv"),
-        "fifo npy": lambda: fifo("x.npy"),
-        "folder csv": lambda: folder("x.csv"),
         "folder empty": lambda: folder("x"),
         "dev zero": lambda: symlink("x.csv", "/dev/zero"),
-        "dev zero npy": lambda: symlink("x.npy", "/dev/zero"),
-        "dev zero jsonl": lambda: symlink("x.jsonl", "/dev/zero"),
-        "dev null": lambda: symlink("x.csv", "/dev/null"),
         "link to itself": lambda: symlink("x.csv", "x.csv"),
         "link to nothing": lambda: symlink("x.csv", "gone.csv"),
-        "proc mem": lambda: symlink("x.csv", "/proc/self/mem"),
-        "name too long": lambda: "x" * 300 + ".csv",
-        "no ending": lambda: put("x", body),
         "unknown ending": lambda: put("x.xyz", body),
     }
 
@@ -667,90 +555,6 @@ def special(only=None, out=None):
     return bool(counts["DEFECT"])
 
 
-# ------------------------------------------------------------------ disturbances
-def disturbed(seed=0, times=6):
-    """Files that are cut, changed, replaced or removed while they are read; folders that are closed or full."""
-    rng, counts = np.random.default_rng(seed), collections.Counter()
-    X = rng.normal(size=(60_000, 6))
-
-    def small_files():  # as on a disk that is full
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
-
-    def somebody():
-        os.setgid(65534)
-        os.setuid(65534)
-
-    def closed(*names):  # for an ordinary user, some of what is there
-        def become():
-            for path in (Path("."), Path(".tmp"), *Path(".").glob("x.*")):
-                os.chmod(path, 0o777)
-            for name in names:
-                os.chmod(name, 0o555 if Path(name).is_dir() else 0o000)
-            if os.getuid() == 0:
-                somebody()
-
-        return become
-
-    def cut(path):
-        os.truncate(path, path.stat().st_size // 3)
-
-    def change(path):
-        with path.open("r+b") as file:
-            file.seek(path.stat().st_size // 2)
-            file.write(b"\xff" * 4096)
-
-    def replace(path):
-        other = path.with_name("other" + path.suffix)
-        other.write_bytes(b"a,b\n1,2\n")
-        os.replace(other, path)
-
-    base = Path(tempfile.mkdtemp(prefix="fz"))
-    pid = os.fork()
-    if not pid:
-        import pyarrow as pa
-        import pyarrow.feather
-        import pyarrow.parquet
-
-        table = pa.table({f"x{j}": X[:, j] for j in range(6)})
-        np.save(base / "x.npy", X)
-        pa.parquet.write_table(table, base / "x.parquet", row_group_size=5000)
-        pa.feather.write_feather(table, str(base / "x.feather"))
-        np.savetxt(base / "x.csv", X, "%.6g", ",", header="a,b,c,d,e,f", comments="")
-        os._exit(0)
-    os.waitpid(pid, 0)
-    todo = [
-        (f"{how.__name__} {file.name} {budget}", file.name, budget, how, None)
-        for how in (cut, change, replace, Path.unlink)
-        for file in sorted(base.iterdir())
-        for budget in ("2GiB", "20MB")
-        for _ in range(times)
-    ]
-    todo += [("full disk", f"x.{kind}", "1MB", None, small_files) for kind in ("csv", "feather", "parquet")]
-    todo += [("closed folder", f"x.{kind}", "2GiB", None, closed(".")) for kind in ("csv", "npy", "parquet")]
-    todo += [("closed file", f"x.{kind}", "2GiB", None, closed(f"x.{kind}")) for kind in ("csv", "npy", "parquet")]
-    todo += [("closed TMPDIR", f"x.{kind}", "1MB", None, closed(".tmp")) for kind in ("csv", "feather")]
-    for name, file, budget, how, before in todo:
-        cwd = Path(tempfile.mkdtemp(prefix="fz"))
-        try:
-            shutil.copy(base / file, cwd / file)
-            at = rng.uniform(0, 1.5)
-            words = ["select", file, "-k", "3", "-o", "out.csv", "-q", "--memory-budget", budget]
-            os.chmod(cwd, 0o755)
-            result = run(words, cwd, 60, before, None if how is None else (at, functools.partial(how, cwd / file)))
-            faults = judge(cwd, result, ["out.csv"])
-            if before is not None and result[0] == 0:
-                faults.append("written where nothing can be written")
-            counts["DEFECT" if faults else "ok"] += 1
-            if faults:
-                print(f"DEFECT {name:36s} at {at:.2f}s rc={result[0]}  {faults}", flush=True)
-        finally:
-            shutil.rmtree(cwd, ignore_errors=True)
-    shutil.rmtree(base)
-    print(dict(counts))
-    return bool(counts["DEFECT"])
-
-
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--start", type=int, default=0)
@@ -760,9 +564,6 @@ def main():
     p.add_argument("--keep")
     p.add_argument("--kind", help="only files whose name ends so")
     p.add_argument("--special", nargs="?", const="", default=None)
-    p.add_argument(
-        "--disturbed", action="store_true", help="files that change while they are read, and full or closed folders"
-    )
     p.add_argument("--out", default="fuzz_files.jsonl")
     a = p.parse_args()
     # Imported here once, so that children need not.
@@ -772,8 +573,6 @@ def main():
         importlib.import_module(f"pyarrow.{module}")
     if a.special is not None:
         return special(a.special)
-    if a.disturbed:
-        return disturbed()
     with tempfile.TemporaryDirectory() as folder:
         pid = os.fork()  # pyarrow's threads shall not be in the parent of the forks
         if not pid:
@@ -786,12 +585,8 @@ def main():
         if a.case is not None:
             print(json.dumps(case(a.case, files, a.keep), indent=1))
             return None
-        end, counts, kinds, by_code = (
-            time.monotonic() + a.seconds,
-            collections.Counter(),
-            collections.defaultdict(list),
-            collections.Counter(),
-        )
+        end, kinds = time.monotonic() + a.seconds, collections.defaultdict(list)
+        counts, by_code = collections.Counter(), collections.Counter()
         with open(a.out, "a") as out:
             for number in range(a.start, a.start + a.cases):
                 if time.monotonic() > end:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 
 def customers(n=1000, seed=0, missing=0.0):
@@ -81,18 +80,6 @@ def machines(n=400, seed=4):
     )
 
 
-def labelled():
-    """Of three sets of scikit-learn, a table with categories and gaps, and the class of each row."""
-    for load, cut in ((load_iris, 1), (load_wine, 4), (load_breast_cancer, 6)):
-        data = load(as_frame=True)
-        frame, rng = data.data.iloc[:, :12].copy(), np.random.default_rng(0)
-        for name in frame.columns[:cut]:
-            frame[name] = pd.qcut(frame[name], 3, labels=["small", "medium", "large"]).astype(str)
-        for name in frame.columns[cut : cut + 2]:
-            frame.loc[rng.random(len(frame)) < 0.1, name] = np.nan
-        yield data.target.to_numpy(), frame
-
-
 def real():
     """Penguins of the Palmer islands and cars of the seventies, with missing cells, and the species or origin of each row."""
     from palmerpenguins import load_penguins
@@ -102,16 +89,8 @@ def real():
         yield pd.factorize(frame[target])[0], frame.drop(columns=target)
 
 
-def with_numbers(frame):
-    """The same, with years instead of dates and texts as objects."""
-    years = {name: frame[name].dt.year.astype(float) for name in frame.select_dtypes("datetime")}
-    frame = frame.assign(**years)
-    return frame.astype({name: object for name in frame if not pd.api.types.is_numeric_dtype(frame[name])})
-
-
 TABLES = {
     "customers": lambda: customers(missing=0.25),
     "visits": visits,
     "machines": machines,
-    **{name: lambda at=at: list(labelled())[at][1] for at, name in enumerate(("iris", "wine", "breast cancer"))},
 }

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
 import mosaic
-from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, MOSAICSampler, Paper, Sketch, datasets
+from mosaic import MOSAIC, InvalidInputError, MemoryBudgetError, Paper, Sketch, datasets
 from mosaic.choosing.drawing import BUCKETS
 from mosaic.estimators import by_passes, fit
 from mosaic.rows import open_source
@@ -104,34 +103,6 @@ def test_memory_map_and_file_give_what_memory_gives(plain, npy):
     same(MOSAIC(20, **PLAIN).fit(npy), plain)
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3])
-def test_the_number_of_threads_does_not_matter(plain, npy, n_jobs):
-    same(MOSAIC(20, n_jobs=n_jobs, **PLAIN).fit(npy), plain)
-
-
-def test_parquet_zarr_and_h5ad_give_what_memory_gives(plain, tmp_path):
-    pytest.importorskip("pyarrow")
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    frame["name"] = [f"row {i}" for i in range(N)]
-    frame.to_parquet(tmp_path / "X.parquet", row_group_size=7001)
-    found = MOSAIC(20, **PLAIN).fit(tmp_path / "X.parquet")
-    same(found, plain)
-    assert found.feature_names_in_.tolist() == list("abcd")
-    zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, chunks=(5003, 2), dtype=X.dtype)
-    array[:] = X
-    same(MOSAIC(20, **PLAIN).fit(tmp_path / "X.zarr"), plain)
-    anndata = pytest.importorskip("anndata")
-    anndata.AnnData(sp.csr_matrix(X)).write_h5ad(tmp_path / "X.h5ad")
-    same(MOSAIC(20, **PLAIN).fit(tmp_path / "X.h5ad"), plain)
-
-
-@pytest.mark.parametrize("rows", [1000, 8192, 12_345])
-def test_dask_gives_what_memory_gives(plain, rows):
-    da = pytest.importorskip("dask.array")
-    same(MOSAIC(20, **PLAIN).fit(da.from_array(X, chunks=(rows, 2))), plain)
-
-
 def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_order(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame(X[:2000], columns=list("abcd"))
@@ -146,35 +117,6 @@ def test_columns_of_a_file_are_found_by_name_and_those_of_a_source_must_be_in_or
     np.testing.assert_array_equal(found.predict(tmp_path / "new.parquet"), expected)
     np.testing.assert_array_equal(found.predict(frame[list("badc")]), expected)
     assert found.explain(int(found.selection_.material.row_numbers[0])).differs_in[0][0] in "abcd"
-
-
-def test_dask_frames_give_what_memory_gives(plain):
-    dd = pytest.importorskip("dask.dataframe")
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(name="row")
-    found = MOSAIC(20, **PLAIN).fit(dd.from_pandas(frame, npartitions=7))
-    same(found, plain)
-    assert found.feature_names_in_.tolist() == list("abcd")
-
-
-def test_frames_and_sparse_matrices_give_what_arrays_give(plain):
-    same(MOSAIC(20, **PLAIN).fit(pd.DataFrame(X)), plain)
-    same(MOSAIC(20, **PLAIN).fit(sp.csr_array(X)), plain)
-
-
-def test_the_budget_does_not_decide_as_a_number_or_as_text(plain):
-    for budget in (1 << 30, "1GiB", "900 MB"):
-        same(clone(plain).set_params(memory_budget=budget).fit(X), plain)
-    with pytest.raises(MemoryBudgetError, match=r"the budget is 10 MiB. Raise memory_budget or lower n_initial"):
-        clone(plain).set_params(memory_budget="10MiB").fit(X)
-
-
-def test_other_seeds_see_the_same_rows_and_solve_other_programs(plain):
-    """The seed decides on the parts of the small programs and on the rounds, and not on who is in the sample."""
-    other = clone(plain).set_params(random_state=1).fit(X)
-    ours, theirs = plain.selection_.material, other.selection_.material
-    np.testing.assert_array_equal(theirs.row_numbers, ours.row_numbers)
-    assert not np.array_equal(theirs.counting.places, ours.counting.places)
-    assert not np.array_equal(theirs.proof.sketch(theirs).candidates, ours.proof.sketch(ours).candidates)
 
 
 def test_where_all_rows_are_in_the_sample_choosing_is_that_of_memory():
@@ -248,19 +190,6 @@ def test_directions_are_compared_by_passes_as_in_memory(directions, tmp_path):
     same(clone(passes).fit(tmp_path / "rows.npy"), passes)
 
 
-def test_rows_of_one_direction_are_one_point(directions):
-    rows, found = directions
-    points = found.selection_.material.points
-    assert points.n == 6000
-    np.testing.assert_array_equal(np.sort(points.first), np.arange(6000))
-    np.testing.assert_array_equal(np.sort(points.first[points.weights == 2]), np.arange(0, 6000, 100))
-    named = clone(found).fit(rows, must_include=[6003])
-    assert named.representative_indices_[0] == 6003
-    assert 300 not in named.representative_indices_
-    with pytest.raises(InvalidInputError, match="names row 300 and row 6003, which are equal"):
-        clone(found).fit(rows, must_include=[300, 6003])
-
-
 def test_missing_values_are_refused_with_their_row(npy, tmp_path):
     bad = X.copy()
     bad[23_456, 2] = np.nan
@@ -311,22 +240,6 @@ def test_few_candidates_and_small_groups_are_found_among_many_rows(monkeypatch):
     assert (group[found.representative_indices_] == 1).sum() == 2
 
 
-def test_constraints_do_not_change_who_looks_like_how_many(model):
-    found = MOSAIC(4, **SETTINGS).fit(X, candidates=np.arange(0, N, 10))
-    assert len(found.selection_.material.row_numbers) > len(model.selection_.material.row_numbers) + 300
-    np.testing.assert_allclose(found.effective_count_, model.effective_count_, rtol=1e-9)
-
-
-@pytest.mark.parametrize("algorithm", [Sketch(n_initial=100), None])
-def test_a_point_with_most_of_the_rows_is_represented_among_many_others(algorithm):
-    """More points than are to be covered at once, and one of them is nine tenths of all rows."""
-    for shift in (40.0, 50.0, 60.0):  # another point each time, and another random number
-        data = np.concatenate([X, np.repeat(X[:1] + np.float32(shift), 9 * N, axis=0)])
-        found = MOSAIC(10, algorithm=algorithm, gamma=0.02, outliers="keep").fit(data)
-        assert N in found.representative_indices_
-        assert found.coverage_ > 0.9
-
-
 def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     """How many look like a row is the same for a sample of 600 rows and for all of them."""
     data = np.concatenate([X[:3000], np.repeat(X[:1] + 5.0, 3000, axis=0)])
@@ -340,6 +253,7 @@ def test_frequent_points_count_in_proportion_to_the_sample(monkeypatch):
     assert ours.total == pytest.approx(theirs.total, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_point_with_most_of_the_rows_is_seen_however_small_the_sample(monkeypatch):
     monkeypatch.setattr(by_passes, "DECISION_SAMPLE", 600)
     monkeypatch.setattr(by_passes, "SMALLEST_SAMPLE", 600)
@@ -455,37 +369,12 @@ def test_explanations_speak_of_rows_of_the_data(model):
     assert "the program is that of all rows" in str(model.explain())
 
 
-def test_facts_speak_of_rows_of_the_data(model):
-    facts = model.facts_
-    assert facts.n_rows == N
-    assert [pick.row for pick in facts.picks] == model.representative_indices_.tolist()
-    assert set(np.array(facts.map.row)[np.array(facts.map.status) == "representative"]) == set(
-        model.representative_indices_
-    )
-    assert facts.outliers.n == pytest.approx(len(OUTLIERS), abs=20)
-    assert all(outlier.row in OUTLIERS for outlier in facts.outliers.lowest)
-    assert facts.certificate.error == pytest.approx(model.certificate_.error)
-
-
 def test_path_speaks_of_rows_of_the_data(model):
     curve = mosaic.path(X, max_representatives=25, **SETTINGS)
     assert len(curve.indices) == 25
     assert curve.indices.max() > 16_384  # not numbers of points in memory
     assert (np.diff(curve.coverage) >= -1e-12).all()
     assert len(np.unique(curve.indices[:10] % 10)) == 10
-
-
-def test_sampler_fits_by_passes():
-    few, _ = MOSAICSampler(6, **PLAIN).fit_resample(X)
-    assert few.shape == (6, 4)
-
-
-def test_another_fit_in_memory_forgets_the_passes(plain):
-    both = clone(plain).fit(X)
-    both.labels_  # noqa: B018
-    both.set_params(algorithm=None).fit(X[:300])
-    assert both.labels_.shape == (300,)
-    assert both.selection_.material.row_numbers is None
 
 
 # --- which way
@@ -533,11 +422,6 @@ def test_what_passes_cannot_do_is_refused(settings, fault):
         MOSAIC(5, **(SETTINGS | settings)).fit(X[:2000])
 
 
-def test_weights_are_refused():
-    with pytest.raises(InvalidInputError, match="takes no sample_weight"):
-        MOSAIC(5, **SETTINGS).fit(X[:2000], sample_weight=np.ones(2000))
-
-
 @pytest.mark.parametrize(
     "kernel", ["laplacian", "polynomial", "linear", "cosine", lambda A, B: (1.0 + A @ B.T / 100.0) ** 2]
 )
@@ -546,14 +430,6 @@ def test_other_kernels_work(kernel):
     found = MOSAIC(10, kernel=kernel, **(SETTINGS | {"algorithm": Sketch(60)})).fit(data)
     assert found.n_representatives_ == 10
     assert 0 <= found.selection_.program_certificate.gap < 0.5
-
-
-def test_columns_of_different_units_are_divided_alike_in_passes():
-    data = X * np.array([1.0, 1000.0, 1.0, 1.0], np.float32)
-    found = MOSAIC(20, **SETTINGS).fit(data)
-    assert found.column_scale_ is not None
-    assert len(np.unique(found.representative_indices_ % 10)) == 10
-    np.testing.assert_array_equal(found.predict(data[:200]), found.labels_[:200])
 
 
 # --- progress
@@ -572,6 +448,7 @@ def test_progress_tells_pass_share_and_speed(capsys):
     assert "bound: 27 %" in told
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     """What is kept of a pass is counted in nodes and pieces, not in rows."""
     largest = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import zipfile
 
 import numpy as np
@@ -41,16 +40,6 @@ def test_npy_files_are_mapped_and_their_features_are_columns(tmp_path, rng):
         rows = table.cells([1, 2, 1])
         assert rows.num_rows == 3
         assert rows.append_column("rank", pa.array([1, 2, 3]))["rank"].to_pylist() == [1, 2, 3]
-
-
-def test_whole_numbers_are_shown_as_such(tmp_path):
-    np.savez(tmp_path / "x.npz", np.arange(6).reshape(3, 2))
-    with read(tmp_path / "x.npz") as table:
-        assert table.X.dtype == np.float64
-        assert table.cells([2])["x1"].to_pylist() == [5]
-    np.save(tmp_path / "x.npy", np.arange(6).reshape(3, 2))
-    with read(tmp_path / "x.npy", drop_missing=True) as table:
-        assert (table.X.dtype.kind, table.n) == ("i", 3)
 
 
 def test_npz_files_give_their_one_table_or_the_one_that_is_named(tmp_path):
@@ -115,42 +104,6 @@ def test_cells_are_named_and_their_observations_are_columns(budget, tmp_path, rn
         read(tmp_path / "cells.h5ad", array="obsm/X_pcb")
     with pytest.raises(FileFault, match="column of obs 'typ'"):
         read(tmp_path / "cells.h5ad", group="typ")
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
-def test_columns_of_a_sparse_file_by_columns_are_read_when_they_fit_and_refused_when_they_do_not(tmp_path, rng):
-    data = annotated(rng, sp.csc_matrix)
-    data.write_h5ad(tmp_path / "cells.h5ad")
-    with read(tmp_path / "cells.h5ad") as table:
-        np.testing.assert_array_equal(table.X.toarray(), data.X.toarray())
-    with pytest.raises(FileFault, match=r"stored by columns.*CSR"):
-        read(tmp_path / "cells.h5ad", memory_budget=TINY)
-
-
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
-def test_odd_observations_are_carried_along_and_columns_of_arrays_are_not_chosen(tmp_path, rng):
-    data = annotated(rng)
-    data.obs["obs_names"] = [f"other{i}" for i in range(6)]
-    data.write_h5ad(tmp_path / "cells.h5ad")
-    with read(tmp_path / "cells.h5ad") as table:
-        assert table.columns == ["obs_names_", "type", "depth", "obs_names"]
-        assert table.names([0]) == ["cell0"]
-    with read(tmp_path / "cells.h5ad", id="obs_names") as table:
-        assert table.find("other3") == 3
-    with pytest.raises(FileFault, match="array='obsm/X_pca'"):
-        read(tmp_path / "cells.h5ad", columns=["gene1"])
-
-
-@pytest.mark.parametrize("matrix", [sp.csr_matrix, np.asarray])
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
-def test_cells_with_missing_numbers_are_left_out_of_large_files(matrix, tmp_path, rng):
-    data = annotated(rng, matrix)
-    data.X[2, 1] = np.nan
-    data.write_h5ad(tmp_path / "cells.h5ad")
-    with read(tmp_path / "cells.h5ad", drop_missing=True, memory_budget=TINY) as table:
-        assert table.names(range(table.n)) == ["cell0", "cell1", "cell3", "cell4", "cell5"]
-        whole = data.X.toarray() if sp.issparse(data.X) else data.X
-        np.testing.assert_array_equal(numbers(table), np.delete(whole, 2, axis=0))
 
 
 @pytest.mark.parametrize("budget", [None, TINY], ids=["small", "large"])
@@ -224,17 +177,6 @@ def test_texts_come_with_embeddings_of_another_file(tmp_path):
     np.save(tmp_path / "three.npy", np.eye(3))
     with pytest.raises(FileFault, match=r"three.npy: has 3 rows, texts.txt has 2"):
         read(tmp_path / "texts.txt", embeddings=tmp_path / "three.npy")
-
-
-def test_empty_lines_are_texts_except_at_the_end(tmp_path):
-    np.save(tmp_path / "vectors.npy", np.eye(3))
-    (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbfa\r\n\r\nb\r\n\r\n")
-    with read(tmp_path / "texts.txt", embeddings=tmp_path / "vectors.npy") as table:
-        assert table.cells([0, 1, 2])["text"].to_pylist() == ["a", "", "b"]
-    for content, said in ((b"\n\n", "empty lines"), (b"a\n" * 50_000 + b"\xfc\n", "line 50,001: byte 100,000")):
-        (tmp_path / "texts.txt").write_bytes(content)
-        with pytest.raises(FileFault, match=said):
-            read(tmp_path / "texts.txt", embeddings=tmp_path / "vectors.npy")
 
 
 def test_pictures_may_come_with_embeddings_and_are_shown_all_the_same(tmp_path, rng):
@@ -372,97 +314,3 @@ def test_arrays_beside_the_numbers_of_an_archive_are_columns(tmp_path):
         read(tmp_path / "set.npz", group="z")
     with pytest.raises(FileFault, match="no columns are chosen"):
         read(tmp_path / "set.npz", columns=["x0"])
-
-
-def test_two_rows_of_pictures_in_an_archive_have_to_be_told_apart(tmp_path):
-    np.savez(tmp_path / "both.npz", images=np.zeros((4, 3, 3)), masks=np.ones((4, 3, 3)))
-    with pytest.raises(FileFault, match=r"images \(4, 3, 3\), masks"):
-        read(tmp_path / "both.npz")
-    with read(tmp_path / "both.npz", array="masks") as table:
-        assert table.X.min() == 1
-
-
-@pytest.mark.parametrize("dtype", [">f8", ">i4", np.longdouble])
-def test_numbers_of_other_machines_are_read_and_shown(tmp_path, dtype):
-    np.save(tmp_path / "x.npy", np.arange(6).reshape(3, 2).astype(dtype))
-    np.savez(tmp_path / "x.npz", X=np.arange(6).reshape(3, 2).astype(dtype), y=np.array([5, 6, 7], dtype))
-    for name in ("x.npy", "x.npz"):
-        with read(tmp_path / name) as table:
-            assert table.cells([2, 0]).column("x1").to_pylist() == [5, 1]
-            assert np.asarray(table.X, float).tolist() == [[0, 1], [2, 3], [4, 5]]
-            assert MOSAIC(2).fit(table.X).n_features_in_ == 2
-    with read(tmp_path / "x.npz") as table:
-        assert table.cells([1]).column("y").to_pylist() == [6]
-
-
-def test_numbers_of_other_machines_in_anndata_are_shown(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    obs = pd.DataFrame({"n": np.array([1, 2], ">i4"), "w": np.array([1.5, 2.5], ">f8")}, index=["a", "b"])
-    anndata.AnnData(np.eye(2), obs=obs).write_h5ad(tmp_path / "x.h5ad")
-    with read(tmp_path / "x.h5ad", weight="w") as table:
-        assert table.cells([1]).column("n").to_pylist() == [2]
-        assert table.weights.tolist() == [1.5, 2.5]
-
-
-def test_a_frame_beside_the_numbers_of_anndata_is_an_array_with_names(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    cells = anndata.AnnData(np.eye(2), obs=pd.DataFrame(index=["a", "b"]))
-    cells.obsm["df"] = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 4.0]}, index=["a", "b"])
-    cells.write_h5ad(tmp_path / "x.h5ad")
-    for budget in (None, 16):
-        with read(tmp_path / "x.h5ad", array="obsm/df", memory_budget=budget) as table:
-            assert numbers(table).tolist() == [[1, 3], [2, 4]]
-            assert table.feature_names == ["u", "v"]
-
-
-@pytest.mark.parametrize("kind", ["h5ad", "npz"])
-def test_weights_beside_an_array_must_be_numbers(tmp_path, kind):
-    if kind == "h5ad":
-        anndata = pytest.importorskip("anndata")
-        obs = pd.DataFrame({"who": ["x", "y"]}, index=["a", "b"])
-        anndata.AnnData(np.eye(2), obs=obs).write_h5ad(tmp_path / "x.h5ad")
-    else:
-        np.savez(tmp_path / "x.npz", X=np.eye(2), who=np.array(["x", "y"]))
-    with pytest.raises(FileFault, match="weights must be numbers") as caught:
-        read(tmp_path / f"x.{kind}", weight="who")
-    assert caught.value.column == "who"
-
-
-def test_one_parquet_file_among_folders_of_pictures_does_not_make_it_a_table(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    (tmp_path / "cats").mkdir()
-    image.new("L", (4, 4)).save(tmp_path / "cats" / "one.png")
-    (tmp_path / "cats" / "labels.parquet").write_bytes(b"")
-    with read(tmp_path, image_size=2) as table:
-        assert table.names([0]) == ["cats/one.png"]
-    image.new("L", (4, 4)).save(tmp_path / "two.png")
-    (tmp_path / "labels.parquet").write_bytes(b"")
-    with pytest.raises(FileFault, match="both Parquet files and pictures"):
-        read(tmp_path)
-
-
-@pytest.mark.parametrize(("top", "white"), [(255, 1.0), (65535, 1.0), (2**24 - 1, 1.0)])
-def test_pictures_of_whole_numbers_are_as_bright_as_their_range_says(tmp_path, top, white):
-    image = pytest.importorskip("PIL.Image")
-    image.fromarray(np.array([[0, top]], np.int32)).save(tmp_path / "one.tif")
-    with read(tmp_path, image_size=1) as table:
-        assert table.X[0, 0] == pytest.approx(white / 2, abs=0.01)
-
-
-def test_pictures_whose_names_are_no_utf8_are_read_and_shown(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    image.new("L", (4, 4), 255).save(tmp_path / "one.png")
-    os.rename(tmp_path / "one.png", os.fsencode(tmp_path) + b"/caf\xe9.png")
-    with read(tmp_path, image_size=2) as table:
-        assert table.names([0]) == ["caf\\xe9.png"]
-        assert table.cells([0]).column("file").to_pylist() == ["caf\\xe9.png"]
-        assert len(table.pictures([0])) == 1
-
-
-def test_pictures_have_no_columns_that_could_be_named(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    image.new("L", (4, 4)).save(tmp_path / "one.png")
-    with pytest.raises(FileFault, match="holds pictures, which have no columns"):
-        read(tmp_path, id="x")
-    with pytest.raises(FileFault, match="has no arrays to choose from"):
-        read(tmp_path, array="x")

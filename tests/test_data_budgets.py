@@ -127,15 +127,6 @@ def write_wide(path, rows):
     return path
 
 
-def test_a_csv_file_of_many_columns_gives_its_numbers(tmp_path, rng):
-    X = rng.normal(size=(5, 3000)).round(4)
-    with read(write_wide(tmp_path / "wide.csv", [[repr(float(x)) for x in row] for row in X])) as table:
-        np.testing.assert_array_equal(table.X, X)
-        assert table.X.flags.c_contiguous
-        assert table.feature_names == [f"x{j}" for j in range(3000)]
-        assert table.cells([1]).column("x7").to_pylist() == [X[1, 7]]
-
-
 def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path):
     cells = [[f"{i}.{j}" for j in range(40)] for i in range(1, 6)]
     cells[3][5] = "red"  # a text below fractions
@@ -151,22 +142,3 @@ def test_columns_of_a_wide_csv_file_may_change_their_kind_further_down(tmp_path)
     assert shown.column("x6").to_pylist() == [1.6, 2.6, 7.0, 4.6, 5.6]
     assert shown.column("x8").to_pylist() == [1.8, 2.8, 3.8, 4.8, None]
     assert shown.column("x9").to_pylist() == ["001", "002", "003", "004", "005"]
-
-
-def test_missing_numbers_of_a_wide_file_are_left_out_with_their_rows(tmp_path, rng):
-    cells = [[repr(float(x)) for x in row] for row in rng.normal(size=(6, 50)).round(3)]
-    cells[2][17] = ""
-    file = write_wide(tmp_path / "wide.csv", cells)
-    with read(file, drop_missing=True) as table:
-        assert table.n == 5
-        assert table.X[2, 17] == float(cells[3][17])
-
-
-def test_columns_of_lists_and_texts_in_a_wide_table_do_not_disturb_its_numbers(tmp_path, rng):
-    X = rng.normal(size=(4, 30)).astype(np.float32)
-    wide = table_of(X).append_column("name", pa.array(["Ada", "Max", "Eva", "Tom"]))
-    pq.write_table(wide, tmp_path / "wide.parquet")
-    with read(tmp_path / "wide.parquet", id="name") as table:
-        assert table.X.dtype == np.float32
-        np.testing.assert_array_equal(table.X, X)
-        assert table.names([2]) == ["Eva"]

@@ -82,15 +82,6 @@ def test_a_link_to_another_file_is_not_followed(annotated, tmp_path, what, capsy
     assert "leads to another file" in capsys.readouterr().err
 
 
-def test_an_array_that_was_never_written_is_refused(annotated):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(annotated, "r+") as store:
-        del store["X"]
-        store.create_dataset("X", shape=(10**9, 1000), chunks=(1000, 1000), dtype="f8")
-    with pytest.raises(FileFault, match="claims to hold"):
-        read(annotated)
-
-
 # ----------------------------------------------------------------------------------------------------------------- bombs
 
 
@@ -100,24 +91,7 @@ def test_text_that_is_packed_more_tightly_than_any_table_is_refused(tmp_path):
         read(tmp_path / "x.csv.gz", memory_budget=20e6)
 
 
-def test_a_header_that_asks_for_more_memory_than_there_is_is_a_fault_of_the_file(tmp_path, capsys):
-    (tmp_path / "x.npz").write_bytes(b"")
-    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x02\x00" + b"\xff" * 4 + b"{")
-    code = main(["select", str(tmp_path / "x.npy"), "-k", "3"])
-    said = capsys.readouterr().err
-    assert code == 3
-    assert "()" not in said
-
-
 # -------------------------------------------------------------------------------------------------------------- messages
-
-
-def test_a_long_line_is_called_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("mosaic.rows.text_tables.LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("mosaic.rows.text_tables.PARSED_BYTES", 1 << 14)
-    (tmp_path / "x.csv").write_bytes(b"a,b,t\n1,2,x\n" * 2 + b"4,1," + b"z" * 200_000 + b"\n5,2,x\n")
-    with pytest.raises(FileFault, match="a cell is longer than"):
-        read(tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize("bits", [16, 32])

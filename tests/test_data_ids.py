@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from mosaic.rows import FileFault, read
@@ -52,20 +51,6 @@ def test_embeddings_with_the_same_ids_are_taken(tmp_path, documents):
         assert table.feature_names == ["a", "b"]
 
 
-def test_the_id_that_is_named_also_counts_in_the_file_of_embeddings(tmp_path):
-    rows = write(tmp_path, "number,title\n7,a\n8,b\n", "documents.csv")
-    with read(rows, id="number", embeddings=write(tmp_path, "number,a\n7,1.5\n8,2.5\n", "good.csv")) as table:
-        assert table.feature_names == ["a"]
-    with pytest.raises(FileFault, match="'8'"):
-        read(rows, id="number", embeddings=write(tmp_path, "number,a\n8,2.5\n7,1.5\n", "bad.csv"))
-
-
-def test_embeddings_whose_rows_are_left_out_are_still_compared_by_id(tmp_path, documents):
-    other = write(tmp_path, "id,a\nd0,1\nd1,\nd2,5\n", "embeddings.csv")
-    with read(documents, embeddings=other, drop_missing=True) as table:
-        assert table.names([0, 1]) == ["d0", "d2"]
-
-
 @BUDGETS
 @pytest.mark.parametrize(
     "ids",
@@ -92,14 +77,6 @@ def test_numbers_that_are_called_id_name_the_rows_of_json(tmp_path, budget, ids)
     with read(path, memory_budget=budget) as table:
         assert table.feature_names == ["x"]
         assert table.names([0, 1, 2]) == [str(one) for one in ids]
-
-
-def test_fractions_that_are_called_id_in_parquet_are_no_features(tmp_path):
-    pq.write_table(pa.table({"user_id": [1.0, 2.0, 2.0], "x": [1.5, 2.5, 3.5]}), tmp_path / "rows.parquet")
-    for budget in (None, TINY):
-        with read(tmp_path / "rows.parquet", memory_budget=budget) as table:
-            assert table.feature_names == ["x"]
-            assert "user_id" in " ".join(table.notes)
 
 
 @BUDGETS
@@ -136,14 +113,6 @@ def test_a_column_that_has_a_part_is_computed_with_if_it_is_named(tmp_path, budg
 
 
 @BUDGETS
-def test_a_text_may_be_group_and_category_at_once(tmp_path, budget):
-    path = write(tmp_path, "x,y\na,1.5\nb,2.5\na,3.5\nb,0.5\n")
-    with read(path, columns=["x", "y"], group="x", memory_budget=budget) as table:
-        assert table.feature_names == ["x", "y"]
-        assert table.groups.tolist() == ["a", "b", "a", "b"]
-
-
-@BUDGETS
 @pytest.mark.parametrize("cells", [["12345678901234567890", "12345678901234567891"], ["NA", "007"], ["00501", "10001"]])
 def test_whole_numbers_that_numbers_cannot_hold_stay_text(tmp_path, budget, cells):
     path = write(tmp_path, "x,code\n" + "".join(f"{i}.5,{cell}\n" for i, cell in enumerate(cells)))
@@ -176,20 +145,6 @@ def test_a_column_that_is_empty_in_the_first_block_is_computed_with_all_the_same
         assert table.cells([600_000]).column("comment").to_pylist() == ["yes"]
 
 
-@pytest.mark.parametrize("options", [{"drop_missing": True}, {"embedding": "v"}])
-def test_parquet_files_of_narrow_and_wide_numbers_are_read_as_wide_ones(tmp_path, options):
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    for name, kind, value in (("a", pa.float32(), 1.0), ("b", pa.float64(), 1e300)):
-        table = pa.table(
-            {"x": pa.array([value], kind), "v": pa.array([[value]], pa.list_(kind)), "id": pa.array([value])}
-        )
-        pq.write_table(table.set_column(2, "id", pa.array([name])), folder / f"{name}.parquet")
-    with read(folder, memory_budget=TINY, **options) as table:
-        assert numbers(table).dtype == np.float64
-        assert numbers(table).tolist() == [[1.0], [1e300]]
-
-
 @BUDGETS
 def test_groups_are_called_as_they_are_written(tmp_path, budget):
     path = write(tmp_path, "g,x\n1.50,1\nNA,2\n,3\n02,4\n")
@@ -204,14 +159,6 @@ def test_dates_in_json_stay_as_they_are_written(tmp_path, budget):
     with read(path, memory_budget=budget) as table:
         assert table.names([0, 2]) == ["2024-01-01", "2024-01-03"]
         assert table.cells([0]).column("seen").to_pylist() == ["2024-02-01"]
-
-
-@BUDGETS
-def test_true_and_false_may_be_group_and_number_at_once(tmp_path, budget):
-    path = write(tmp_path, "flag,x\ntrue,1\nfalse,2\n")
-    with read(path, columns=["flag", "x"], group="flag", memory_budget=budget) as table:
-        assert numbers(table).tolist() == [[1, 1], [0, 2]]
-        assert table.groups.tolist() == ["True", "False"]
 
 
 def test_what_is_missing_in_the_first_block_of_json_may_be_a_number_further_down(tmp_path, monkeypatch):

@@ -83,13 +83,6 @@ def test_a_file_whose_name_is_no_utf8_is_read(tmp_path, ending):
             assert numbers(table).tolist() == [[1.5], [2.5]]
 
 
-def test_the_line_of_an_odd_cell_is_found_beside_columns_of_true_and_false(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("flag,x\n" + "true,1.5\nfalse,2.5\ntrue,4\n" * 200_000 + "false,1..5\n")
-    with read(path, memory_budget=1e6) as table:
-        assert "Cells of 'x' that are no numbers count as missing, the first in line 600,002: '1..5'." in table.notes
-
-
 def test_a_loop_of_links_is_refused_as_output(tmp_path):
     (tmp_path / "a.csv").symlink_to(tmp_path / "b.csv")
     (tmp_path / "b.csv").symlink_to(tmp_path / "a.csv")
@@ -97,20 +90,3 @@ def test_a_loop_of_links_is_refused_as_output(tmp_path):
         check_output(tmp_path / "a.csv")
     with pytest.raises(FileFault, match=r"loop|cannot be written"), replacing(tmp_path / "a.csv") as temporary:
         temporary.write_text("")
-
-
-@pytest.mark.parametrize("name", ["a" * 251, "ä" * 125])
-def test_the_longest_names_can_be_written(tmp_path, name):
-    with replacing(tmp_path / f"{name}.csv") as temporary:
-        temporary.write_text("x\n")
-    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.csv"]
-
-
-def test_decimals_of_any_width_are_numbers(tmp_path):
-    from decimal import Decimal
-
-    table = pa.table({"x": pa.array([Decimal("1.5"), Decimal("2.5")], pa.decimal256(50, 3))})
-    pq.write_table(table, tmp_path / "rows.parquet")
-    for budget in (None, TINY):
-        with read(tmp_path / "rows.parquet", memory_budget=budget, drop_missing=True) as opened:
-            assert numbers(opened).tolist() == [[1.5], [2.5]]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.frames import cells_of
 from mosaic.rows import read, write_rows
@@ -153,25 +152,6 @@ def test_groups_and_weights_are_columns_and_no_features(write, budget, tmp_path)
         assert table.weights.tolist() == [36, 41, 22]
 
 
-@pytest.mark.parametrize("write", TABLES, ids=lambda f: f.__name__)
-def test_what_is_opened_can_be_fitted(write, tmp_path):
-    with read(write(tmp_path)) as table:
-        model = MOSAIC(n_representatives=1).fit(table.X)
-        assert table.names(model.representative_indices_)[0] in "abc"
-
-
-def test_a_large_parquet_file_is_fitted_in_passes_and_only_by_its_chosen_columns(tmp_path, rng):
-    X = rng.normal(size=(3000, 4))
-    X[:, 3] *= 1e9
-    pq.write_table(pa.table({f"f{j}": X[:, j] for j in range(4)}), tmp_path / "points.parquet", row_group_size=500)
-    with read(tmp_path / "points.parquet", exclude_columns=["f3"], memory_budget=1000) as table:
-        assert table.X.names == ["f0", "f1", "f2"]
-        by_passes = MOSAIC(n_representatives=3, scale=False, random_state=0).fit(table.X)
-        assert by_passes.n_features_in_ == 3
-        rows = [2999, 0, 1500, 0]
-        np.testing.assert_array_equal(table.cells(rows)["f3"], X[rows, 3])
-
-
 # ---- columns ----
 
 
@@ -275,25 +255,6 @@ def test_rows_of_one_name_are_not_guessed_between(tmp_path):
         pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"),
     ):
         table.find("a")
-
-
-@pytest.mark.parametrize(
-    "ids",
-    [
-        pa.array(["u", "v"]).dictionary_encode(),
-        pa.array(["u", "v"], pa.large_string()),
-        pa.array([7, -8], pa.int8()),
-        pa.array([Decimal("1.50"), Decimal("2.50")]),
-        pa.array([0, 1], pa.date32()),
-    ],
-    ids=lambda ids: str(ids.type),
-)
-def test_ids_of_any_type_are_found_by_what_they_are_called(ids, tmp_path):
-    pq.write_table(pa.table({"who": ids, "x": [1.5, 2.5]}), tmp_path / "t.parquet")
-    for budget in (None, TINY):
-        with read(tmp_path / "t.parquet", id="who", memory_budget=budget) as table:
-            assert [table.find(name) for name in table.names([0, 1])] == [0, 1]
-            assert repr(table) == f"<Parquet file {tmp_path / 't.parquet'}: 2 rows, 1 features>"
 
 
 def test_the_index_of_pandas_names_rows(tmp_path):
@@ -439,15 +400,6 @@ def test_closing_or_forgetting_a_table_removes_its_temporary_files(tmp_path, mon
     assert not list(scratch.iterdir())
 
 
-@pytest.mark.parametrize("write", [parquet, jsonl, feather], ids=lambda f: f.__name__)
-def test_progress_ends_with_all_bytes_where_it_is_told_at_all(write, tmp_path):
-    seen = []
-    options = {"drop_missing": True, "memory_budget": TINY}
-    with read(write(tmp_path), progress=lambda *done: seen.append(done), **options) as table:
-        assert table.n == 3
-    assert all(done == total for done, total in seen[-1:])
-
-
 def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
     path = write_csv(tmp_path, "x,y\n" + "1.5,2.5\n" * 2_000_000)
     for budget in (None, 1 << 20):
@@ -456,10 +408,3 @@ def test_progress_is_told_in_bytes_until_all_is_done(tmp_path):
             assert table.n == 2_000_000
         assert seen[-1] == (path.stat().st_size, path.stat().st_size)
         assert all(a[0] <= b[0] for a, b in pairwise(seen))
-
-
-def test_rows_keep_the_columns_in_the_order_of_the_file(tmp_path):
-    (tmp_path / "people.csv").write_text("x,name,y\n1.5,Ada,2\n2.5,Max,3\n4,Eva,5\n")
-    with read(tmp_path / "people.csv") as table:
-        assert table.id_name == "name"
-        assert table.columns == table.cells([1]).column_names == ["x", "name", "y"]

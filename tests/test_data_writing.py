@@ -6,15 +6,10 @@ import csv
 import datetime
 import json
 import os
-import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
 
-from cli_runs import default_signals
 from mosaic.exceptions import SelectionWarning
 from mosaic.rows import FileFault, check_output, csv_bytes, read, replacing, write_rows
 
@@ -50,15 +45,6 @@ def test_rows_that_are_written_can_be_read_again(ending, tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".feather"])
-def test_types_of_columns_are_kept(ending, tmp_path):
-    path = tmp_path / f"rows{ending}"
-    write_rows(path, table())
-    with read(path, columns=["n"]) as opened:
-        assert opened.cells([0]).schema.field("day").type == pa.date32()
-        assert opened.cells([0]).schema.field("vector").type == pa.list_(pa.float64())
-
-
 def test_json_is_a_list_of_records_without_nan(tmp_path):
     odd = table().append_column("price", pa.array([Decimal("1.50")] * 3)).append_column("raw", pa.array([b"\xff"] * 3))
     write_rows(tmp_path / "rows.json", odd)
@@ -68,15 +54,6 @@ def test_json_is_a_list_of_records_without_nan(tmp_path):
     assert records[0]["vector"] == [1, 2]
     assert records[0]["price"] == "1.50"
     assert records[0]["day"] == "2024-01-01"
-
-
-def test_csv_quotes_only_where_it_must():
-    plain = pa.table({"name": ["Ada", "Max"], "a,b": [1, 2]})
-    assert csv_bytes(plain) == b'name,"a,b"\nAda,1\nMax,2\n'
-    assert csv_bytes(pa.table({"name": ["A,da", ""], "n": [1, 2]})) == b'name,n\n"A,da",1\n,2\n'
-    assert csv_bytes(pa.table({"name": ["Ada", ""]})) == b'name\nAda\n""\n'
-    assert csv_bytes(plain, "\t").startswith(b"name\ta,b\n")
-    assert csv_bytes(plain.slice(0, 0)) == b'name,"a,b"\n'
 
 
 def test_outputs_that_could_not_be_written_are_refused_before_the_work(tmp_path, monkeypatch):
@@ -122,20 +99,6 @@ def test_an_existing_file_is_replaced_only_by_force(tmp_path):
     assert path.read_text().startswith("id,")
 
 
-def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
-    path = tmp_path / "rows.csv"
-
-    def write():
-        with replacing(path) as temporary:
-            temporary.write_text("mine")
-            path.write_text("theirs")
-
-    with pytest.raises(FileFault, match="exists already"):
-        write()
-    assert path.read_text() == "theirs"
-    assert os.listdir(tmp_path) == ["rows.csv"]
-
-
 @pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt, SystemExit])
 def test_whatever_goes_wrong_the_old_file_stays_and_nothing_else(fault, tmp_path):
     path = tmp_path / "rows.csv"
@@ -162,12 +125,6 @@ def test_a_full_disk_is_a_fault_of_the_output(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-def test_faults_of_other_files_are_not_ours(tmp_path):
-    with pytest.raises(FileNotFoundError), replacing(tmp_path / "rows.csv"):
-        (tmp_path / "other.csv").read_text()
-    assert not os.listdir(tmp_path)
-
-
 def test_rights_and_links_are_kept(tmp_path):
     path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
     path.write_text("old")
@@ -183,63 +140,6 @@ def test_rights_and_links_are_kept(tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "new.csv").stat().st_mode & 0o777 == 0o640
-
-
-def test_any_thread_may_write(tmp_path):
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda i: write_rows(tmp_path / f"{i}.csv", table()), range(4)))
-    assert sorted(os.listdir(tmp_path)) == ["0.csv", "1.csv", "2.csv", "3.csv"]
-
-
-def test_records_in_records_are_written_as_json(tmp_path):
-    nested = pa.table({"at": [{"x": 1.0, "y": float("inf")}]})
-    write_rows(tmp_path / "rows.jsonl", nested)
-    assert json.loads((tmp_path / "rows.jsonl").read_text()) == {"at": {"x": 1.0, "y": None}}
-
-
-def test_the_temporary_file_is_not_begun_where_the_old_one_must_stay(tmp_path):
-    (tmp_path / "rows.csv").write_text("old")
-    with pytest.raises(FileFault, match="exists already"), replacing(tmp_path / "rows.csv"):
-        pytest.fail("the block is not entered")
-
-
-CHILD = """
-import sys, time
-from mosaic.rows import replacing
-with replacing(sys.argv[1], force=True) as temporary:
-    with temporary.open("w") as file:
-        file.write("half of it")
-        file.flush()
-        print("writing", flush=True)
-        time.sleep(600)
-        file.write("the other half")
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_killed_while_writing_the_old_file_is_whole(name, tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("old")
-    with default_signals():
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-    try:
-        assert child.stdout.readline() == "writing\n"
-        assert len(os.listdir(tmp_path)) == 2
-        child.send_signal(getattr(signal, name))
-        child.wait(timeout=60)
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
-    assert child.returncode != 0
-    assert path.read_text() == "old"
-    if name != "SIGKILL":  # nobody can tidy up after that
-        assert os.listdir(tmp_path) == ["rows.csv"]
-    write_rows(path, table(), force=True)
-    assert path.read_text().startswith("id,")
 
 
 def test_csv_holds_what_has_no_text_as_hexadecimal_digits_or_words():
@@ -261,22 +161,10 @@ def test_csv_holds_what_has_no_text_as_hexadecimal_digits_or_words():
     assert len(cells) >= 5
 
 
-def test_only_cells_that_need_it_are_quoted():
-    table = pa.table({"a": ["x", 'y "z", w', "line\nbreak", None], "b": [1.5, None, 2.0, 3.0]})
-    assert csv_bytes(table) == b'a,b\nx,1.5\n"y ""z"", w",\n"line\nbreak",2\n,3\n'
-
-
 def test_an_empty_text_differs_from_a_missing_one_where_both_occur():
     table = pa.table({"a": ["", None, "x"], "b": ["", "y", "z"]})
     assert csv_bytes(table) == b'a,b\n"",\n,y\nx,z\n'
     assert csv_bytes(pa.table({"a": ["", None]})) == b'a\n""\n""\n'
-
-
-def test_columns_that_csv_cannot_hold_are_named(tmp_path):
-    table = pa.table({"x": [1], "list": [[1, 2]], "record": [{"a": 1}]})
-    assert write_rows(tmp_path / "rows.csv", table) == ["list", "record"]
-    assert (tmp_path / "rows.csv").read_text() == "x\n1\n"
-    assert write_rows(tmp_path / "rows.parquet", table) == []
 
 
 def test_dates_that_python_does_not_know_are_written_as_text(tmp_path):
@@ -306,11 +194,3 @@ class TestSpreadsheets:
         write_rows(tmp_path / name, self.TABLE, as_written=name == "a.csv")
         with read(tmp_path / name, columns="x") as table:
             assert table.cells([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
-
-
-def test_json_escapes_control_characters_of_c1(tmp_path):
-    write_rows(tmp_path / "a.jsonl", pa.table({"id": ["a\x9b31mb\x7f\u2028é"]}))
-    text = (tmp_path / "a.jsonl").read_text()
-    assert "é" in text
-    assert text.rstrip("\n").isprintable()
-    assert json.loads(text)["id"] == "a\x9b31mb\x7f\u2028é"

@@ -10,17 +10,9 @@ import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import mosaic
-from mosaic import (
-    MOSAIC,
-    EffectiveCount,
-    InvalidInputError,
-    MOSAICOutlierDetector,
-    NotPositiveSemidefiniteError,
-    Polynomial,
-)
+from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, NotPositiveSemidefiniteError
 
 NAMES = [f"x{j}" for j in range(10)]
 X = make_blobs(160, centers=8, n_features=10, random_state=5)[0]
@@ -60,11 +52,6 @@ def agree(model, expected, rtol=1e-7):
         np.testing.assert_allclose(getattr(model, name), getattr(expected, name), rtol=rtol, atol=1e-9, err_msg=name)
 
 
-def test_answer_that_all_are_compared_with_has_outliers_and_blobs():
-    assert np.flatnonzero(MODEL.is_outlier_).tolist() == [0, 1, 2]
-    assert np.bincount(MODEL.labels_[3:]).min() >= 18
-
-
 @pytest.mark.parametrize("dress", DRESSES)
 def test_points_in_any_dress_give_the_same_answer(dress, tmp_path):
     model = MOSAIC(8).fit(DRESSES[dress](X, tmp_path))
@@ -95,12 +82,6 @@ def test_fit_leaves_its_input_as_it_was():
     np.testing.assert_array_equal(unsorted.indices, before)
 
 
-def test_stored_zeros_and_repeated_entries_are_what_they_add_up_to():
-    rows, columns = np.nonzero(np.ones_like(X))
-    halves = sp.coo_array((np.tile(X.ravel() / 2.0, 2), (np.tile(rows, 2), np.tile(columns, 2))), shape=X.shape)
-    agree(MOSAIC(8).fit(halves), MODEL)
-
-
 def test_similarities_give_the_answer_of_the_points():
     """For the same picks: which they are depends on the distances, that of the similarities or that of the points."""
     K = rbf_kernel(X, gamma=MODEL.gamma_)
@@ -120,14 +101,6 @@ def test_function_gives_the_answer_of_the_kernel_that_it_computes():
     model = MOSAIC(8, kernel=lambda A, B: rbf_kernel(A, B, gamma=MODEL.gamma_))
     agree(model.fit(X, must_include=MODEL.representative_indices_), MODEL, rtol=1e-6)
     np.testing.assert_array_equal(model.predict(NEW), MODEL.predict(NEW))
-
-
-def test_a_linear_function_and_its_similarities_choose_the_points_of_the_linear_kernel():
-    expected = MOSAIC(8, kernel="linear").fit(X)
-    for kernel, given in ((lambda A, B: A @ B.T, X), ("precomputed", X @ X.T)):
-        model = MOSAIC(8, kernel=kernel).fit(given)
-        for name in ("representative_indices_", "labels_", "is_outlier_"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
 def test_single_precision_chooses_the_same_points():
@@ -205,11 +178,6 @@ def test_columns_are_found_by_their_names(library):
         np.testing.assert_allclose(model.transform(frame[columns]), MODEL.transform(X), rtol=1e-9, atol=1e-12)
     with pytest.raises(InvalidInputError, match="column 'x3' was there in fit and is missing now"):
         model.predict(frame[[name for name in NAMES if name != "x3"]])
-
-
-def test_models_move_between_libraries():
-    model = MOSAIC(8).fit(people("pandas"))
-    np.testing.assert_array_equal(model.predict(people("polars")), model.labels_)
 
 
 def test_whole_and_missing_types_of_pandas_are_numbers():
@@ -299,26 +267,6 @@ def test_similarities_must_be_square_symmetric_and_definite():
         MOSAIC(8, kernel="precomputed").fit(K).predict(K[:, 1:])
 
 
-def test_similarities_are_cut_along_both_axes_in_cross_validation():
-    K = rbf_kernel(X, gamma=0.01)
-    folds = KFold(4, shuffle=True, random_state=0)
-    scores = cross_val_score(MOSAIC(6, kernel="precomputed"), K, cv=folds)
-    by_hand = [
-        MOSAIC(6, kernel="precomputed").fit(K[np.ix_(train, train)]).score(K[np.ix_(test, train)])
-        for train, test in folds.split(K)
-    ]
-    np.testing.assert_allclose(scores, by_hand, rtol=1e-12)
-    assert len(set(np.round(scores, 12))) == 4
-
-
-def test_number_of_representatives_can_be_searched_for_on_similarities():
-    K = rbf_kernel(X, gamma=0.01)
-    search = GridSearchCV(MOSAIC(kernel="precomputed"), {"n_representatives": [2, 12]}, cv=3).fit(K)
-    assert search.best_params_ == {"n_representatives": 12}
-    assert search.best_estimator_.n_features_in_ == 160
-    assert search.predict(K).shape == (160,)
-
-
 def test_copies_among_similarities_are_found_by_their_rows():
     twice = np.repeat(np.arange(40), 2)
     K = rbf_kernel(X[twice], gamma=0.01)
@@ -345,23 +293,10 @@ def test_masked_entries_are_refused_and_masks_without_any_are_not(use):
         use(X)
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-def test_missing_groups_are_refused(missing):
-    groups = np.array(["a", "b"] * 30, object)
-    groups[5] = missing
-    with pytest.raises(InvalidInputError, match="row 5 has none"):
-        MOSAIC(4).fit(CLOUD, groups=groups, quotas="equal")
-
-
 def test_a_number_and_its_text_are_different_groups():
     groups = np.array([1, "1"] * 30, object)
     rows = MOSAIC(4, outliers="keep").fit(CLOUD, groups=groups, quotas={1: 3, "1": 1}).representative_indices_
     assert sorted(rows % 2) == [0, 0, 0, 1]
-
-
-@pytest.mark.parametrize("must", [[3, 7], [3, 7, 1, 2, 9]])
-def test_coverage_keeps_all_rows_that_must_be_included(must):
-    assert set(must) <= set(MOSAIC(coverage=0.1).fit(CLOUD, must_include=must).representative_indices_)
 
 
 def test_a_path_shorter_than_the_rows_that_must_be_included_is_refused():
@@ -369,28 +304,6 @@ def test_a_path_shorter_than_the_rows_that_must_be_included_is_refused():
         mosaic.path(CLOUD, max_representatives=1, fit_params={"must_include": [3, 7, 11]})
     curve = mosaic.path(CLOUD, max_representatives=3, fit_params={"must_include": [3, 7, 11]})
     assert sorted(curve.indices) == [3, 7, 11]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ({"tol": "a"}, "tol must be a finite number > 0; got 'a'"),
-        ({"max_iter": -1}, "max_iter must be a whole number >= 1; got -1"),
-        ({"max_rank": "b"}, "max_rank must be a whole number >= 1; got 'b'"),
-        ({"kernel": Polynomial(degree="x")}, "degree must be a whole number >= 1; got 'x'"),
-        ({"alpha": "c"}, r"alpha must be a finite number > 1 .*; got 'c'"),
-        ({"random_state": "q"}, "random_state must be a whole number >= 0"),
-        ({"sample_weight": ["a"] * 60}, "sample_weight must hold numbers, one for each of 60 points"),
-    ],
-)
-def test_wrong_types_are_refused_by_solve(arguments, told):
-    with pytest.raises(InvalidInputError, match=told):
-        mosaic.solve(CLOUD, **arguments)
-
-
-def test_length_of_a_path_is_a_whole_number():
-    with pytest.raises(InvalidInputError, match=r"max_representatives must be a whole number >= 1; got 2\.5"):
-        mosaic.path(CLOUD, max_representatives=2.5)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import pickle
 import warnings
 
 import numpy as np
@@ -13,22 +12,16 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from sklearn.base import clone
-from sklearn.impute import SimpleImputer
-from sklearn.metrics import pairwise_distances
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import mosaic
 from cli_runs import run
-from mixed_tables import TABLES, customers, labelled, planted, real, visits, with_numbers
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Polynomial, SelectionWarning, Sketch
+from mixed_tables import TABLES, customers, planted, real, visits
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, SelectionWarning, Sketch
 from mosaic.estimators import explain_model
 from mosaic.frames import cells_of
 from mosaic.rows import read
 from mosaic.rows.encoder import TableEncoder, encoder_of
 from mosaic.rows.kinds import Category, Moment, Number, Text, quantiles
-from mosaic.show import write_report
 
 CUSTOMERS = customers(missing=0.25)
 
@@ -73,13 +66,6 @@ def test_number_is_measured_from_its_median_in_spreads():
     _, Z = encoded(pd.DataFrame({"x": x}))
     np.testing.assert_allclose(Z[:, 0], (x - np.median(x)) / column.spread)
     assert Z.shape[1] == 1
-
-
-def test_outlier_does_not_widen_the_spread():
-    x = np.random.default_rng(0).normal(50, 4, 2000)
-    spread = rule(x).spread
-    x[:10] = 1e9
-    assert rule(x).spread == pytest.approx(spread, rel=0.05)
 
 
 def test_skewed_positive_numbers_are_compared_by_their_logarithm():
@@ -244,90 +230,6 @@ def test_tables_of_other_packages_are_fitted_whatever_they_hold():
         assert any(model.explain(row).columns for row in model.representative_indices_.tolist())
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_real_tables_are_fitted_whatever_they_hold(name):
-    frame = TABLES[name]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SelectionWarning)
-        model = MOSAIC(10).fit(frame)
-        same = [MOSAIC(10).fit(other) for other in (pl.from_pandas(frame), arrow(frame))]
-    assert len(model.representative_indices_) == 10
-    assert not model.is_outlier_[model.representative_indices_].any()
-    for other in same:
-        np.testing.assert_array_equal(other.representative_indices_, model.representative_indices_)
-        np.testing.assert_array_equal(other.is_outlier_, model.is_outlier_)
-    np.testing.assert_array_equal(model.predict(frame), model.labels_)
-    assert model.select(frame).equals(frame.iloc[model.representative_indices_])
-    assert model.feature_names_in_.tolist() == model.table_.names
-    assert model.n_features_in_ == len(model.table_.names)
-
-
-def gower(frame):
-    """Mean over columns of |x − y| / range, or of x ≠ y, where both are there."""
-    total, known = np.zeros((len(frame), len(frame))), np.zeros((len(frame), len(frame)))
-    for name in frame:
-        x, there = frame[name].to_numpy(), frame[name].notna().to_numpy()
-        both = there[:, None] & there
-        is_text = x.dtype == object
-        apart = x[:, None] != x if is_text else np.abs(np.subtract.outer(x, x)) / (np.nanmax(x) - np.nanmin(x))
-        total += np.where(both, apart, 0.0)
-        known += both
-    return total / np.maximum(known, 1)
-
-
-def medoids(D, k, rng):
-    """k-medoids by alternating, the best of 20 starts."""
-    best, least = None, np.inf
-    for _ in range(20):
-        chosen = rng.choice(len(D), k, replace=False)
-        for _ in range(50):
-            label = D[:, chosen].argmin(axis=1)
-            label[chosen] = np.arange(k)  # of equal rows, each stands for itself
-            new = np.array(
-                [np.flatnonzero(label == j)[D[np.ix_(label == j, label == j)].sum(axis=0).argmin()] for j in range(k)]
-            )
-            if (new == chosen).all():
-                break
-            chosen = new
-        if D[:, chosen].min(axis=1).sum() < least:
-            best, least = chosen, D[:, chosen].min(axis=1).sum()
-    return best
-
-
-def test_picks_tell_classes_apart_about_as_well_as_medoids_of_gower_distances_do():
-    ours, theirs = [], []
-    for y, frame in labelled():
-        D = gower(frame)
-        for k in (6, 10, 15):
-            model = MOSAIC(k, outliers="keep").fit(frame)
-            ours.append((y[model.representative_indices_][model.labels_] == y).mean())
-            chosen = medoids(D, k, np.random.default_rng(0))
-            theirs.append((y[chosen][D[:, chosen].argmin(axis=1)] == y).mean())
-    assert np.mean(ours) >= np.mean(theirs) - 0.01
-
-
-@pytest.mark.slow
-def test_picks_tell_classes_of_real_tables_apart_at_least_as_well_as_medoids_do():
-    skrub, kmedoids = pytest.importorskip("skrub"), pytest.importorskip("kmedoids")
-    found = []
-    for y, frame in (*labelled(), *real()):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other packages, and ours on columns that are left out
-            steps = (skrub.TableVectorizer(), SimpleImputer(), StandardScaler())
-            vectors = make_pipeline(*steps).fit_transform(frame)
-            models = [MOSAIC(k, outliers="keep").fit(frame) for k in (6, 10, 15, 20, 30)]
-        distances = (gower(with_numbers(frame)), pairwise_distances(vectors))
-        for model in models:
-            picks = model.representative_indices_
-            accuracies = [(y[picks][model.labels_] == y).mean()]
-            for D in distances:
-                chosen = kmedoids.fasterpam(D, len(picks), random_state=0).medoids.astype(int)
-                accuracies.append((y[chosen][D[:, chosen].argmin(axis=1)] == y).mean())
-            found.append(accuracies)
-    ours, by_gower, by_vectors = np.mean(found, axis=0)
-    assert ours >= max(by_gower, by_vectors)
-
-
 def test_numbers_without_gaps_are_taken_as_they_are():
     X = np.random.default_rng(0).normal(size=(80, 3)) * [1.0, 30.0, 1.0]
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -343,15 +245,6 @@ def test_numbers_without_gaps_are_taken_as_they_are():
         np.testing.assert_array_equal(model.column_scale_, expected.column_scale_)
         np.testing.assert_array_equal(model.effective_count_, expected.effective_count_)
     assert expected.table_ is None
-
-
-def test_table_is_not_scaled_again_unless_asked_for():
-    model = MOSAIC(6).fit(CUSTOMERS.drop(columns="age_months"))
-    assert model.column_scale_ is None
-    assert model.explain()[0] == model.table_.describe()[0]
-    assert "Columns are taken as they are." not in model.explain()
-    asked = MOSAIC(6, scale=True).fit(CUSTOMERS.drop(columns="age_months"))
-    assert asked.column_scale_.shape == (asked.table_.width,)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "Arrow"])
@@ -391,15 +284,6 @@ def test_table_is_read_in_passes_as_in_memory():
     assert by_passes.predict(frame).shape == (3000,)
 
 
-def test_model_is_saved_with_its_table():
-    frame = CUSTOMERS.drop(columns="age_months")
-    model = MOSAIC(6).fit(frame)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(frame), model.labels_)
-    assert again.explain(0) == model.explain(0)
-    assert not hasattr(clone(model), "table_")
-
-
 def test_warning_names_columns_that_a_user_would_miss_and_no_others():
     frame = CUSTOMERS.assign(zip=np.random.default_rng(0).integers(10**4, 10**5, len(CUSTOMERS)))
     with pytest.warns(SelectionWarning, match="Not compared") as caught:
@@ -437,18 +321,6 @@ def test_planted_oddities_are_flagged_and_their_columns_named(seed):
     assert found >= 0.9 * len(oddities)
 
 
-def test_reason_of_an_outlier_is_in_the_units_of_the_user():
-    frame, oddities = planted(0)
-    model = MOSAIC(10).fit(frame)
-    reasons = [model.explain(row).reason for row, _ in oddities]
-    assert reasons[0].startswith("rejected as an outlier: age 999, usual 20 to 62. It is alone")
-    assert reasons[1].startswith("rejected as an outlier: height 1.777, usual 157")
-    assert reasons[2].startswith("rejected as an outlier: signup 1900-01-01, usual 2019-")
-    assert reasons[3].startswith("rejected as an outlier: city 'Atlantis', which is rare")
-    assert reasons[4].count(" missing") == 3
-    assert reasons[5].startswith("rejected as an outlier: income 9,999,999, usual 12,")
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
     frame, oddities = planted(1)
@@ -466,84 +338,6 @@ def test_share_of_a_column_is_what_the_distance_falls_by_without_it(kernel):
             assert distances.min() - without == pytest.approx(share * distances.min(), rel=1e-9)
             checked += 1
     assert checked >= 6
-
-
-def test_contrasts_of_a_representative_are_those_to_the_mean_of_all():
-    frame = customers().drop(columns="age_months")
-    model = MOSAIC(10).fit(frame)
-    Z = model.table_.encode(cells_of(frame))
-    middle = Z[~model.is_outlier_].mean(axis=0)
-    apart = (Z[~model.is_outlier_] - middle) ** 2
-    for row in model.representative_indices_.tolist():
-        own = (Z[row] - middle) ** 2
-        told = model.explain(row)
-        assert len(told.columns) <= 3
-        for name, _, share in told.columns:
-            block = model.table_.blocks[name]
-            assert share == pytest.approx(own[block].sum() / own.sum(), rel=1e-9)
-            assert own[block].sum() > apart[:, block].sum(axis=1).mean()
-        shares = [share for _, _, share in told.columns]
-        assert shares == sorted(shares, reverse=True)
-        assert "mean similarity" not in told.reason
-    some = [model.explain(row) for row in model.representative_indices_.tolist()]
-    assert any("income (" in told.reason and ", usual " in told.reason for told in some)
-
-
-def test_frame_of_numbers_has_reasons_in_its_columns_and_an_array_has_none():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3)) * [5.0, 0.3, 2000.0] + [40.0, 1.0, 30000.0]
-    X[7, 0] = 999.0
-    frame = pd.DataFrame(X, columns=["age", "ratio", "income"])
-    model = MOSAIC(5).fit(frame)
-    told = model.explain(7)
-    assert told.status == "outlier"
-    assert told.reason.startswith("rejected as an outlier: age 999, usual 3")
-    Y = X / model.column_scale_
-    usual = Y[~model.is_outlier_]
-    nearest = usual[((usual - Y[7]) ** 2).sum(axis=1).argmin()]
-    assert told.columns[0][2] == pytest.approx((nearest - Y[7])[0] ** 2 / ((nearest - Y[7]) ** 2).sum())
-    bare = MOSAIC(5).fit(X)
-    assert bare.explain(7).columns == ()
-    assert "usual" not in bare.explain(7).reason
-    first = bare.explain(int(bare.representative_indices_[0]))
-    share = (bare.effective_count_ < first.effective_count).mean()
-    assert f"rows; more typical than {100 * share:.2g} % of the rows; most similar: row " in first.reason
-    assert [f"row {row}" for row in first.members[1:4]] == first.reason.rstrip(".").partition("similar: ")[2].split(
-        ", "
-    )
-    assert first.gain == bare.selection_.gains[0]
-
-
-def test_row_is_explained_alike_whether_all_rows_were_counted_before_or_not(monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
-    frame, oddities = planted(1)
-    for options in ({}, {"outliers": "report"}, {"min_group": 2}):
-        rows = [row for row, _ in oddities] + [0, 7]
-        one, every = MOSAIC(8, **options).fit(frame), MOSAIC(8, **options).fit(frame)
-        assert every.selection_.is_sampled
-        counts = every.effective_count_
-        rows += one.representative_indices_.tolist()
-        for row in rows:
-            told, expected = one.explain(row).to_dict(), every.explain(row).to_dict()
-            for name in ("effective_count", "outlier_probability", "representation_error"):
-                assert told.pop(name) == pytest.approx(expected.pop(name), rel=1e-9)
-            assert told == expected
-        stand = [one.explain(row).stands_for for row in one.representative_indices_.tolist()]
-        assert sum(stand) == pytest.approx((every.labels_ >= 0).sum(), rel=0.02)
-        np.testing.assert_array_equal(one.effective_count_, counts)
-
-
-def test_outliers_of_a_file_that_is_read_in_passes_have_reasons_in_columns(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("mosaic.estimators.by_passes.DECISION_SAMPLE", 300)
-    monkeypatch.setattr("mosaic.cli.others.SHARE_FOR_ROWS", 0.0)
-    frame, oddities = planted(3, 3000)
-    path = write(frame, tmp_path, "csv")
-    assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv", "-q").code == 0
-    odd = pd.read_csv(tmp_path / "odd.csv").set_index("mosaic_row")
-    for row, columns in oddities:
-        assert any(odd.loc[row, "mosaic_reason"].startswith(f"an outlier: {name} ") for name in columns)
-    rare = next(row for row, columns in oddities if columns == {"city"})
-    assert "city 'Atlantis', which is rare" in odd.loc[rare, "mosaic_reason"]
 
 
 @pytest.mark.parametrize("kept", [300, 16_384])
@@ -566,21 +360,6 @@ def test_rare_values_and_texts_are_told_after_passes(kept, tmp_path, monkeypatch
         assert not isinstance(table.X, np.ndarray)
         reasons = [reason for reason in model.explain_new(table).reason if reason is not None]
     assert any("city 'Reykjavík', which is rare" in reason for reason in reasons)
-
-
-def test_reasons_are_the_same_in_summary_and_report(tmp_path):
-    frame, oddities = planted(2)
-    model = MOSAIC(10).fit(frame)
-    facts = model.facts_
-    by_row = {one.row: one.reason for one in facts.outliers.lowest}
-    for row, _ in oddities:
-        assert by_row[row] == model.explain(row).reason
-    assert facts.feature_names == model.table_.names
-    write_report(model, tmp_path / "report.html", certificate=False)
-    page = (tmp_path / "report.html").read_text()
-    assert "age 999, usual " in page
-    assert "Compared as number" in page
-    assert "to the mean similarity of the points" not in page
 
 
 # Files
@@ -619,31 +398,6 @@ def test_file_frame_and_command_have_the_same_picks_and_reasons(name, kind, tmp_
     assert any(note.startswith("Compared as ") for note in answer["notes"])
 
 
-def test_command_writes_reasons_in_columns(tmp_path, capsys):
-    frame, oddities = planted(0)
-    path = write(frame, tmp_path, "csv")
-    assert run(capsys, "outliers", path, "-o", tmp_path / "odd.csv").code == 0
-    odd = pd.read_csv(tmp_path / "odd.csv").set_index("mosaic_row")
-    assert odd.loc[oddities[0][0], "mosaic_reason"].startswith("an outlier: age 999, usual 20 to 62. No other row")
-    for row, columns in oddities:
-        assert any(odd.loc[row, "mosaic_reason"].startswith(f"an outlier: {name} ") for name in columns)
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
-def test_large_file_has_the_numbers_of_its_encoder(kind, tmp_path):
-    frame = customers(3000, missing=0.1)
-    path = write(frame, tmp_path, kind)
-    with read(path, memory_budget=1e5) as table:
-        assert not isinstance(table.X, np.ndarray)
-        assert table.feature_names == ["age", "income", "segment", "city", "signup", "active", "note"]
-        expected = TableEncoder.of(cells_of(frame))
-        assert [type(column) for column in table.encoder.columns] == [type(column) for column in expected.columns]
-        X = table.X.read(0, table.n)
-        np.testing.assert_allclose(X, table.encoder.encode(cells_of(frame)), atol=1e-12)
-        np.testing.assert_allclose(X, expected.encode(cells_of(frame)), atol=1e-12)
-        np.testing.assert_allclose(table.X.read(700, 900), X[700:900], atol=1e-12)
-
-
 def test_rules_of_a_large_file_are_found_from_a_part_of_its_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("mosaic.rows.build.DECIDING_ROWS", 1000)
     frame = customers(6000, missing=0.1)
@@ -667,21 +421,6 @@ def test_gap_beyond_the_rows_that_decide_is_apart_from_all_values(tmp_path, monk
     assert np.flatnonzero(X[:, 1]).tolist() == [8000]
 
 
-def test_large_file_is_fitted_in_passes_and_answers_for_new_files(tmp_path):
-    frame = customers(4000, missing=0.1).drop(columns="age_months")
-    path = write(frame, tmp_path, "csv")
-    model = MOSAIC(8, algorithm=Sketch(n_initial=100)).fit(path)
-    np.testing.assert_array_equal(model.predict(path), model.labels_)
-    np.testing.assert_array_equal(model.predict(frame), model.labels_)
-    new = frame.drop(columns="customer_id").head(50).assign(city="Reykjavík", signup=None)
-    again = write(new, tmp_path, "parquet")
-    np.testing.assert_array_equal(model.predict(again), model.predict(new))
-    detector = MOSAICOutlierDetector().fit(path)
-    np.testing.assert_allclose(detector.score_samples(again), detector.score_samples(new))
-    with pytest.raises(InvalidInputError, match="column 'income': was there in fit and is missing now"):
-        model.predict(write(new.drop(columns="income"), tmp_path, "parquet"))
-
-
 def test_model_of_numbers_refuses_a_file_with_gaps(tmp_path):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["x", "y"])
     model = MOSAIC(5).fit(write(frame, tmp_path, "csv"))
@@ -689,16 +428,6 @@ def test_model_of_numbers_refuses_a_file_with_gaps(tmp_path):
     frame.loc[3, "y"] = np.nan
     with pytest.raises(InvalidInputError, match=r"line 5, column 'y': a number is missing"):
         model.predict(write(frame, tmp_path, "csv"))
-
-
-def test_rows_with_missing_numbers_are_dropped_if_asked_for(tmp_path):
-    frame = customers(500).drop(columns="age_months")
-    frame.loc[[3, 7], "age"] = None
-    frame.loc[9, "city"] = None
-    with read(write(frame, tmp_path, "csv"), drop_missing=True) as table:
-        assert table.n == 498
-        assert table.numbers([2, 3, 7]).tolist() == [2, 4, 9]
-        np.testing.assert_allclose(table.X, table.encoder.encode(cells_of(frame.drop(index=[3, 7]))), atol=1e-12)
 
 
 def test_texts_that_stand_for_numbers_or_dates_do_not_name_rows(tmp_path):
@@ -751,12 +480,6 @@ def test_rows_of_weight_zero_decide_nothing():
     np.testing.assert_array_equal(told.encode(cells_of(frame[:100])), expected.encode(cells_of(frame[:100])))
 
 
-def test_weights_that_are_no_whole_numbers_count_by_their_ratios():
-    frame, weights = visits_and_ages(), np.random.default_rng(0).uniform(0.5, 2, 150)
-    one, other = (encoder_of(cells_of(frame), weights=scale * weights) for scale in (1.0, 7.0))
-    np.testing.assert_allclose(one.encode(cells_of(frame)), other.encode(cells_of(frame)), atol=1e-9)
-
-
 def test_fit_gives_the_same_picks_for_weights_and_for_repetitions(tmp_path):
     weights = np.random.default_rng(0).integers(1, 4, 150)
     frame = visits_and_ages()
@@ -784,20 +507,7 @@ def test_quantiles_of_weighted_numbers_are_those_of_repeated_ones(shares, neares
 # What random cases found
 
 
-def test_numbers_of_any_size_are_compared_in_a_mixed_table():
-    rng = np.random.default_rng(0)
-    numbers = rng.normal(size=60)
-    frames = [pd.DataFrame({"x": numbers * size, "kind": list("abc") * 20}) for size in (1.0, 1e300, 1e-300)]
-    picks = [MOSAIC(5).fit(frame).representative_indices_.tolist() for frame in frames]
-    assert picks[0] == picks[1] == picks[2]
-
-
 def test_a_table_without_a_column_that_says_something_is_refused_with_the_reasons():
     frame = pd.DataFrame({"x": [1.0, np.nan, 2.0], "kind": ["a", "b", "c"]})
     with pytest.raises(InvalidInputError, match=r"no column says anything about a row: 'x' .*'kind' "):
         MOSAIC(1).fit(frame, sample_weight=[1.0, 0.0, 0.0])
-
-
-def test_parameters_of_other_kernels_are_checked_too():
-    with pytest.raises(InvalidInputError, match="coef0 must be a finite number"):
-        MOSAIC(2, kernel=Polynomial(coef0=[])).fit(np.eye(4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch
 from mosaic.exceptions import SelectionWarning
 from mosaic.rows import read
-from mosaic.show import explain, report_html
+from mosaic.show import explain
 from mosaic.show.card import card
 
 N = 120
@@ -191,11 +190,6 @@ def test_names_are_shown_in_summaries_cards_and_reasons():
     assert f"C{told.represented_by} (row {told.represented_by}) stands for it" in told.reason
 
 
-def test_a_pickled_model_keeps_its_names():
-    model = pickle.loads(pickle.dumps(MOSAIC(5).fit(by_index(people()[["height", "age"]]))))
-    assert model.explain("C9").row == 9
-
-
 def test_a_precomputed_similarity_with_an_index_has_names():
     X = people()[["height", "age"]].to_numpy()
     K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 200)
@@ -214,21 +208,3 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
     with pytest.warns(SelectionWarning, match="are a sparse crowd, noise or a group") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}
-
-
-def test_another_threshold_gives_another_model_and_leaves_this_one():
-    model = MOSAIC(10).fit(people()[["height", "age"]])
-    before = model.representative_indices_.copy()
-    few = model.rethreshold(n_representatives=4, outliers="keep")
-    assert few is not model
-    assert (few.n_representatives, few.outliers, few.n_representatives_) == (4, "keep", 4)
-    assert (model.n_representatives, model.outliers, model.n_representatives_) == (10, "reject", 10)
-    np.testing.assert_array_equal(model.representative_indices_, before)
-    assert few.selection_.material is model.selection_.material
-
-
-def test_a_report_names_the_rows():
-    frame = by_index(people()[["height", "age"]])
-    model = MOSAIC(5).fit(frame)
-    pick = int(model.representative_indices_[0])
-    assert f'"C{pick}"' in report_html(model, certificate=False)

@@ -119,21 +119,6 @@ def test_after_the_usual_steps_of_scanpy_every_kind_is_represented(processed, tm
     assert [row["obs_names"] for row in csv.DictReader(ran.out.splitlines())] == chosen.obs_names.tolist()
 
 
-def test_subsets_of_cells_are_views_and_are_read_as_such(processed):
-    some = processed[processed.obs["kind"] != "B", np.asarray(processed.X.mean(axis=0)).ravel() > 1]
-    assert some.is_view
-    np.testing.assert_array_equal(
-        MOSAIC(4).fit(some).representative_indices_, MOSAIC(4).fit(some.X.copy()).representative_indices_
-    )
-
-
-def test_the_cells_that_come_with_scanpy():
-    cells = library("scanpy").datasets.pbmc68k_reduced()
-    model = MOSAIC(25).fit(cells.obsm["X_pca"])
-    kinds = cells.obs["bulk_labels"].iloc[model.representative_indices_]
-    assert kinds.nunique() >= 8  # of ten, the rarest with 1 % of the cells
-
-
 # ------------------------------------------------------------------------------------------------ Hugging Face
 
 
@@ -159,12 +144,6 @@ def test_a_data_set_in_any_format_has_the_representatives_of_its_numbers(people,
         assert model.representative_indices_.tolist() == expected, format
         np.testing.assert_array_equal(model.predict(people.with_format(format)), MOSAIC(5).fit(X).predict(X))
     assert people.select(model.representative_indices_)["a"][:] == X[expected, 0].tolist()
-
-
-def test_a_data_set_in_the_format_of_torch(people, expected):
-    pytest.importorskip("torch")
-    given = people.with_format("torch")
-    assert MOSAIC(5).fit(given).representative_indices_.tolist() == expected
 
 
 def test_a_data_set_that_streams(people, X, expected):
@@ -201,12 +180,3 @@ def test_embeddings_in_a_column(X, expected):
     assert MOSAIC(5).fit(data.with_format("numpy")[:]["embedding"]).representative_indices_.tolist() == expected
     with pytest.raises(InvalidInputError, match="embedding='embedding'"):
         MOSAIC(5).fit(data)
-
-
-def test_rows_that_were_filtered_shuffled_and_mapped_are_in_their_new_order(people):
-    changed = people.filter(lambda row: row["a"] > 0).shuffle(seed=1).map(lambda row: {"a": row["a"] * 2})
-    numbers = np.column_stack([changed[name][:] for name in "abc"])
-    assert (
-        MOSAIC(5).fit(changed).representative_indices_.tolist()
-        == MOSAIC(5).fit(numbers).representative_indices_.tolist()
-    )

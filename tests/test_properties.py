@@ -9,12 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import euclidean_distances
 
-from mosaic import MOSAIC, InvalidInputError, path
+from mosaic import MOSAIC, InvalidInputError
 from mosaic.arrays.codes import equal_rows
 from mosaic.choosing import rank
 from mosaic.choosing.choose import Chooser
-from mosaic.choosing.objectives import Cover, Similar, Slots
-from mosaic.kernels import make_kernel
 
 property_test = settings(deadline=None, max_examples=25, derandomize=True)
 ATTRIBUTES = [
@@ -141,19 +139,6 @@ def test_gains_are_what_representatives_add_and_never_grow(X, data):
 
 @property_test
 @given(points(), st.data())
-def test_first_of_the_curve_are_the_curve_of_a_smaller_number(X, data):
-    k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
-    fewer = data.draw(st.integers(1, k))
-    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "linear", "polynomial"]))
-    assume(kernel != "linear" or X.any())
-    many, few = (path(X, kernel=kernel, max_representatives=number) for number in (k, fewer))
-    np.testing.assert_array_equal(few.indices, many.indices[:fewer])
-    np.testing.assert_allclose(few.similarity, many.similarity[:fewer], rtol=1e-12)
-    np.testing.assert_array_equal(few.model.representative_indices_, many.model.representative_indices_)
-
-
-@property_test
-@given(points(), st.data())
 def test_labels_name_representatives_and_these_stand_for_themselves(X, data):
     k = data.draw(st.integers(1, max(1, n_distinct(X) // 2)))
     model = MOSAIC(k).fit(X)
@@ -172,20 +157,6 @@ def test_copies_are_never_chosen_twice(X, data):
     assert n_distinct(chosen) == k
 
 
-@property_test
-@given(points())
-def test_more_than_there_are_is_refused_with_the_arithmetic(X):
-    k = n_distinct(X)
-    if k < len(X):
-        with np.testing.assert_raises_regex(
-            InvalidInputError, f"{k + 1} representatives of the data are asked for, but {k}"
-        ):
-            MOSAIC(k + 1, outliers="keep").fit(X)
-    with np.testing.assert_raises_regex(InvalidInputError, rf"n_samples = {len(X)}\b"):
-        MOSAIC(len(X) + 1).fit(X)
-    assert n_distinct(X[MOSAIC(k, outliers="keep").fit(X).representative_indices_]) == k
-
-
 # Outliers
 
 
@@ -199,26 +170,6 @@ def test_flagged_outlier_is_never_a_representative(X, contamination, algorithm):
         assert not (model.is_outlier_ & ~low).any()
     else:
         np.testing.assert_array_equal(model.is_outlier_, low)
-
-
-@property_test
-@given(points(), st.sampled_from(["auto", 0.3]))
-def test_nobody_is_an_outlier_where_outliers_are_kept(X, contamination):
-    model = MOSAIC(outliers="keep", contamination=contamination).fit(X)
-    assert not model.is_outlier_.any()
-    assert (model.labels_ >= 0).all()
-    assert not (model.predict(X * 100.0) == -1).any()
-
-
-@property_test
-@given(points(distinct=True), st.sampled_from([0.0, 0.1, 0.25, 0.5]))
-def test_share_of_outliers_is_the_one_declared_as_nearly_as_equal_counts_allow(X, share):
-    model = MOSAIC(contamination=share).fit(X)
-    counts = np.sort(model.effective_count_)
-    ends = [0, *(i + 1 for i in range(len(counts) - 1) if counts[i + 1] > counts[i] * (1 + 1e-9))]
-    found = int(model.is_outlier_.sum())
-    assert found in ends
-    assert abs(found - share * len(X)) == min(abs(end - share * len(X)) for end in ends)
 
 
 # Demands
@@ -380,45 +331,7 @@ def test_scale_of_similarities_does_not_matter(X, k):
     np.testing.assert_allclose(scaled.lam_, plain.lam_ / 7.0, rtol=1e-9)
 
 
-@property_test
-@given(st.integers(0, 2**32 - 1))
-def test_rounding_does_not_decide_between_points_that_gain_the_same(seed):
-    """Two points that are left with each other only add the same, whichever of them is chosen."""
-    X = np.random.default_rng(seed).normal(size=(12, 3))
-    K, rows = np.exp(-0.3 * ((X[:, None] - X[None]) ** 2).sum(-1)), np.arange(12)
-    rankings = set()
-    for factor in (1.0, 3.0, 7.0, 11.0, 13.0):
-        S = Cover.of(make_kernel(factor * K, "precomputed"), rows, np.ones(12), 4).between(rows, rows)
-        rankings.add(tuple(pick.candidate for pick in Similar(S, np.ones(12)).greedy(Slots.free(12, 12))))
-    assert len(rankings) == 1
-
-
 # Choosing again
-
-
-@property_test
-@given(points(), st.data())
-def test_other_thresholds_give_what_a_fresh_fit_gives(X, data):
-    before = {
-        "n_representatives": data.draw(st.sampled_from(["auto", 1, max(1, n_distinct(X) // 2)])),
-        "kernel": data.draw(st.sampled_from(["rbf", "laplacian", "polynomial"])),
-    }
-    changes = data.draw(
-        st.sampled_from(
-            [
-                {"contamination": 0.2},
-                {"outliers": "keep"},
-                {"outliers": "report"},
-                {"outliers": "report", "contamination": 0.5},
-            ]
-        )
-    )
-    model = MOSAIC(**before).fit(X)
-    expected = outcome(lambda: MOSAIC(**before, **changes).fit(X))
-    same(outcome(lambda: model.rethreshold(**changes)), expected)
-    if "refused" not in expected:
-        assert model.rethreshold(**changes).get_params() == MOSAIC(**before, **changes).get_params()
-        assert model.get_params() == MOSAIC(**before).get_params()
 
 
 @property_test
@@ -453,15 +366,6 @@ def test_other_thresholds_of_the_paper_give_what_a_fresh_fit_gives(X, changes):
     same(outcome(lambda: model.rethreshold(**changes)), expected)
 
 
-@property_test
-@given(points())
-def test_there_and_back_again_is_where_one_was(X):
-    model = MOSAIC(1).fit(X)
-    before = attributes(model)
-    other = model.rethreshold(n_representatives=max(1, n_distinct(X) // 2), outliers="keep", contamination=0.3)
-    same(attributes(other.rethreshold(n_representatives=1, outliers="reject", contamination="auto")), before)
-
-
 # Known and new points
 
 
@@ -484,17 +388,3 @@ def test_points_of_the_data_get_the_answers_of_the_fit(X, data):
         model.selection_.kernel.diagonal()[model.selection_.chosen],
         rtol=1e-10,
     )
-
-
-@property_test
-@given(points(), st.data())
-def test_answers_for_new_points_do_not_depend_on_their_batch(X, data):
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    kernel = data.draw(st.sampled_from(["rbf", "laplacian", "diffusion", "polynomial"]))
-    new = np.vstack([X[:3], X[rng.integers(0, len(X), 5)] + rng.normal(size=(5, X.shape[1]))])
-    model = MOSAIC(kernel=kernel).fit(X)
-    for name in ("predict", "transform", "score_samples"):
-        together = getattr(model, name)(new)
-        apart = np.concatenate([getattr(model, name)(new[i : i + 1]) for i in range(len(new))])
-        np.testing.assert_allclose(apart, together, rtol=1e-10, atol=1e-10, err_msg=name)
-        np.testing.assert_allclose(getattr(model, name)(new[::-1])[::-1], together, rtol=1e-10, atol=1e-10)

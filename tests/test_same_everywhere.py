@@ -91,6 +91,7 @@ def test_dask_in_threads(expected, piece):
     assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, 2)))) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_dask_on_a_cluster(expected, workers):
     da, distributed = pytest.importorskip("dask.array"), pytest.importorskip("distributed")
@@ -104,6 +105,7 @@ def test_dask_on_a_cluster(expected, workers):
             assert facts(MOSAIC(10).fit(da.from_array(X, chunks=(piece, -1)))) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_ray(expected, piece):
     ray = pytest.importorskip("ray")
@@ -116,6 +118,7 @@ def test_ray(expected, piece):
     assert facts(MOSAIC(10).fit(data)) == expected
 
 
+@pytest.mark.slow
 def test_few_rows_on_a_cluster_are_those_of_memory():
     da = pytest.importorskip("dask.array")
     few = X[9000:12_000]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 import subprocess
@@ -112,16 +111,6 @@ def test_loaded_model_answers_as_before(fitted, tmp_path):
     assert loaded.get_params().keys() == model.get_params().keys()
 
 
-def test_pickled_model_answers_as_before(fitted):
-    model, new = fitted
-    if model.selection_.is_sampled:
-        _ = model.labels_, model.certificate_
-    early = pickle.dumps(model)
-    expected = answers(model, new)
-    for again in (pickle.loads(early), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        same(answers(again, new), expected)
-
-
 def test_another_process_gives_the_same_bits(model, file, tmp_path):
     np.save(tmp_path / "new.npy", NEW)
     code = (
@@ -201,6 +190,7 @@ def needed(model):
     return sum(array.nbytes for array in arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [lambda: MOSAIC(20), MOSAICOutlierDetector, lambda: MOSAIC(20, algorithm="sketch")],
@@ -290,6 +280,7 @@ def test_truncated_files_are_refused(file, keep):
     refused(file, "is no saved model, or not all of it|the file is empty")
 
 
+@pytest.mark.slow
 def test_flipped_bytes_anywhere_are_refused_or_do_not_matter(model, file):
     data, expected = file.read_bytes(), model.predict(NEW)
     for place in np.random.default_rng(0).integers(0, len(data), 60).tolist() + list(

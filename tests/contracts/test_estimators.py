@@ -22,15 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mosaic import (
-    MOSAIC,
-    InvalidInputError,
-    MOSAICOutlierDetector,
-    MOSAICSampler,
-    NotPositiveSemidefiniteError,
-    Paper,
-    Polynomial,
-)
+from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, MOSAICSampler, Paper, Polynomial
 from mosaic.metrics import explained_share
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
@@ -39,27 +31,12 @@ NEW = np.random.default_rng(1).normal(scale=6.0, size=(15, 3))
 
 CONFIGURATIONS = [
     MOSAIC(),
-    MOSAIC(3),
-    MOSAIC(algorithm="paper"),
-    MOSAIC(outliers="keep", kernel="linear"),
-    MOSAIC(coverage=0.8),
-    MOSAIC(min_support=10),
-    MOSAIC(kernel="diffusion"),
-    MOSAIC(kernel="laplacian"),
-    MOSAIC(kernel="polynomial"),
-    MOSAIC(kernel="cosine", outliers="report"),
-    MOSAIC(kernel="precomputed"),
-    MOSAIC(contamination=0.1),
+    MOSAIC(3, algorithm="paper"),
     MOSAIC(algorithm="sketch"),
+    MOSAIC(kernel="precomputed"),
     MOSAICSampler(),
     MOSAICOutlierDetector(),
-    MOSAICOutlierDetector(0.1),
-    MOSAICOutlierDetector(min_group=5),
-    MOSAIC(min_group=5),
-    MOSAICOutlierDetector(kernel="precomputed"),
 ]
-
-
 WITH_WEIGHTS = [
     "sample_weights_pandas_series",
     "sample_weights_not_an_array",
@@ -77,10 +54,6 @@ WITH_WEIGHTS = [
 
 def known_exceptions(estimator):
     """Checks that cannot pass, and why; the tests below show that the causes are these."""
-    if estimator.kernel == "cosine":
-        reason = "the data of the check has rows of zeros, and these have no direction."
-        names = ["estimators_dtypes", "estimator_sparse_tag", "estimator_sparse_array", "estimator_sparse_matrix"]
-        return {f"check_{name}": reason for name in names}
     if estimator.kernel == "precomputed":
         points = "the check passes points where similarities are due."
         return {
@@ -88,10 +61,8 @@ def known_exceptions(estimator):
             "check_estimators_dtypes": "rounded to single precision or whole numbers, it is not positive semi-definite.",
             "check_estimators_nan_inf": "the check predicts for three columns, where one for each of ten points is due.",
             "check_clustering": points,
-            "check_outliers_train": points,
-            "check_outliers_fit_predict": points,
         }
-    if isinstance(estimator, MOSAICOutlierDetector) and estimator.contamination == "auto":
+    if isinstance(estimator, MOSAICOutlierDetector):
         reason = "the check expects an outlier among three clean blobs, and there is none."
         return {f"check_{name}": reason for name in ("outliers_train", "outliers_fit_predict")}
     if getattr(estimator, "algorithm", None) == "sketch":
@@ -111,16 +82,10 @@ CAUSES = [
     *((MOSAIC(algorithm="sketch"), name, r"algorithm='sketch' takes no sample_weight") for name in WITH_WEIGHTS),
     (MOSAICOutlierDetector(), "outliers_train", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
     (MOSAICOutlierDetector(), "outliers_fit_predict", r"ACTUAL: array\(\[1\]\)\s+DESIRED: array\(\[-1,  1\]\)"),
-    (MOSAIC(kernel="cosine"), "estimators_dtypes", r"1 rows are zero"),
-    (MOSAIC(kernel="cosine"), "estimator_sparse_tag", r"1 rows are zero"),
-    (MOSAIC(kernel="cosine"), "estimator_sparse_array", r"1 rows are zero"),
-    (MOSAIC(kernel="cosine"), "estimator_sparse_matrix", r"1 rows are zero"),
     (MOSAIC(kernel="precomputed"), "positive_only_tag_during_fit", r"its diagonal entry \d+ is -"),
     (MOSAIC(kernel="precomputed"), "estimators_dtypes", r"the smallest eigenvalue is -3.16e-06 and the largest 224"),
     (MOSAIC(kernel="precomputed"), "estimators_nan_inf", r"X has 3 features, but MOSAIC is expecting 10 features"),
     (MOSAIC(kernel="precomputed"), "clustering", r"must be square; got shape \(50, 2\)"),
-    (MOSAICOutlierDetector(kernel="precomputed"), "outliers_train", r"must be square; got shape \(300, 2\)"),
-    (MOSAICOutlierDetector(kernel="precomputed"), "outliers_fit_predict", r"must be square; got shape \(300, 2\)"),
 ]
 
 
@@ -161,36 +126,6 @@ def test_similarities_with_missing_or_infinite_entries_are_refused_in_fit_and_af
             clone(estimator).fit(K).predict(bad)
 
 
-def test_similarities_of_low_rank_are_definite_within_the_precision_that_they_have():
-    rows = np.random.default_rng(0).uniform(size=(20, 5)).astype(np.float32)
-    MOSAIC(3, kernel="precomputed").fit(rows @ rows.T)
-    with pytest.raises(NotPositiveSemidefiniteError, match="the smallest eigenvalue is -"):
-        MOSAIC(3, kernel="precomputed").fit((rows @ rows.T).astype(np.float64))
-
-
-def test_similarities_may_be_whole_numbers_where_these_are_definite():
-    K = (X_IRIS[::5] * 10).round().astype(np.int64)
-    K = K @ K.T
-    np.testing.assert_array_equal(
-        MOSAIC(4, kernel="precomputed").fit(K).representative_indices_,
-        MOSAIC(4, kernel="precomputed").fit(K.astype(np.float64)).representative_indices_,
-    )
-
-
-def test_missing_entries_are_refused_whatever_the_support_asked_for():
-    bad = X.copy()
-    bad[3, 1] = np.nan
-    model = MOSAIC(min_support=10).fit(X)
-    for call in (model.predict, model.transform, model.score_samples, model.score, clone(model).fit):
-        with pytest.raises(InvalidInputError, match="NaN"):
-            call(bad)
-
-
-def test_one_point_cannot_support_ten():
-    with pytest.raises(InvalidInputError, match="n_samples = 1"):
-        MOSAIC(min_support=10).fit(X[:1])
-
-
 def test_clean_blobs_have_no_outlier_unless_there_is_one_or_a_share_is_asked_for():
     blobs = make_blobs(300, random_state=0)[0]
     assert (MOSAICOutlierDetector().fit_predict(blobs) == 1).all()
@@ -205,7 +140,7 @@ def test_clean_blobs_have_no_outlier_unless_there_is_one_or_a_share_is_asked_for
 ANSWERS = ["predict", "transform", "score_samples"]
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "linear", "cosine", "diffusion"])
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial", "diffusion"])
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])
 def test_copies_answer_as_the_original(kernel, duplicate):
     model = MOSAIC(6, kernel=kernel).fit(X)

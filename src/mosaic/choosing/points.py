@@ -5,9 +5,9 @@ Thresholds are applied later and can change.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -185,6 +185,24 @@ def _in_steps(distances: FloatArray) -> FloatArray:
     return np.round((distances - lowest) / (CENTRALITY_ROUNDING * spread))
 
 
+Value = TypeVar("Value")
+
+
+class once(Generic[Value]):  # noqa: N801 - used as a decorator
+    """A property that is computed on first access and kept in ``computed`` of its object, which tells what has been."""
+
+    def __init__(self, method: Callable[[Any], Value]):
+        self.method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, owner: Any, kind: type[Any] | None = None) -> Value:
+        if owner is None:
+            return self  # type: ignore[return-value]
+        name = self.method.__name__
+        if name not in owner.computed:
+            owner.computed[name] = self.method(owner)
+        return owner.computed[name]  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Solved:
     """What is known of a solved program without its matrices; a model that is saved keeps this and not the encoding.
@@ -258,6 +276,7 @@ class Material:
     absent : rows without weight, prepared
     row_numbers : of a sample, the row number in the data of each row in memory, in ascending order; None if all are in memory
     row_names : of the rows; None where they have none
+    computed : what has been computed so far
     """
 
     n_rows: int
@@ -270,29 +289,27 @@ class Material:
     absent: Any = field(repr=False)
     row_numbers: IntArray | None = field(default=None, repr=False)
     row_names: RowLabels | None = field(default=None, repr=False)
-
-    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
-    kept: ClassVar[tuple[str, ...]] = ("solved", "counts", "_paper_counts")
+    computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        known = [each.name for each in fields(self)]
-        if self.is_solved:
-            known += ["solved"]
+        """What a copy keeps; it computes the rest again when it is asked for."""
+        kept = ["solved"] if self.is_solved else []
         if self.counting is None:  # the counts come from the encoding
-            known += ["counts", "_paper_counts"]
-        return {name: getattr(self, name) for name in known}
+            kept += ["counts", "_paper_counts"]
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return state | {"computed": {name: getattr(self, name) for name in kept}}
 
     @property
     def kernel(self) -> Kernel:
         """The similarity between the points."""
         return self.geometry.kernel
 
-    @cached_property
+    @once
     def encoding(self) -> Encoding:
         """The certified encoding of the points; the first access solves the program."""
         return self.proof.encoding(self)
 
-    @cached_property
+    @once
     def solved(self) -> Solved:
         """What is known of the solved program; the first access solves it."""
         return Solved.of(self.encoding)
@@ -300,9 +317,9 @@ class Material:
     @property
     def is_solved(self) -> bool:
         """Whether the program has been solved."""
-        return "encoding" in self.__dict__ or "solved" in self.__dict__
+        return "encoding" in self.computed or "solved" in self.computed
 
-    @cached_property
+    @once
     def counts(self) -> FloatArray:
         """Effective counts of all points in memory."""
         if self.counting is None:
@@ -318,7 +335,7 @@ class Material:
         """Effective counts of prepared rows; rows of the data have the same counts as in the data."""
         return self._paper_counts.counts(Y) if self.counting is None else self.counting.at(Y)
 
-    @cached_property
+    @once
     def _paper_counts(self) -> CountModel:
         kernel = self.kernel
         X = kernel.X if isinstance(kernel, PointKernel) else kernel.block(slice(None), np.arange(kernel.n))
@@ -338,7 +355,4 @@ class Material:
 
     def with_constraints(self, constraints: Constraints) -> Material:
         """The same material with other constraints; computed values are kept."""
-        other = replace(self, constraints=constraints)
-        computed = set(self.__dict__) - set(self.__dataclass_fields__)
-        other.__dict__.update({name: self.__dict__[name] for name in computed})
-        return other
+        return replace(self, constraints=constraints)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from mosaic.choosing.certificate import SelectionCertificate
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.objectives import without_rounding
 from mosaic.choosing.outliers import CROWD_SHARE, Cut, KeptGroups, outlier_probability
-from mosaic.choosing.points import Material
+from mosaic.choosing.points import Material, once
 from mosaic.choosing.settings import Settings, is_auto
 from mosaic.kernels import DiffusionKernel, Kernel, PointKernel
 from mosaic.metrics import left_by, root_of_inverse, unexplained
@@ -56,6 +56,7 @@ class Selection:
     changes : what became of the picks of an earlier fit, None without one
     silhouette : mean silhouette that speaks for an automatic number, 0 if no number stands out; None if it was given
     certificate : what is proven; the first access solves the program
+    computed : what has been computed so far
 
     Examples
     --------
@@ -78,15 +79,15 @@ class Selection:
     changes: Changes | None = field(default=None, repr=False)
     silhouette: float | None = field(default=None, repr=False)
 
-    #: What a copy keeps of what was computed; it computes the rest again when it is asked for.
-    kept: ClassVar[tuple[str, ...]] = ("certificate", "answers", "influence")
+    computed: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
+        """What a copy keeps; it computes the rest again when it is asked for."""
         if self.is_sampled and self.is_solved and self.material.proof.is_possible:
             self.influence  # noqa: B018
         # Answers for rows that are not in memory are kept, because a copy cannot read the rows.
-        computed = [name for name in self.kept if name in self.__dict__ and (name == "certificate" or self.is_sampled)]
-        return {name: self.__dict__[name] for name in (*(each.name for each in fields(self)), *computed)}
+        kept = {name: value for name, value in self.computed.items() if name == "certificate" or self.is_sampled}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"computed": kept}
 
     @property
     def rows(self) -> IntArray:
@@ -123,7 +124,7 @@ class Selection:
         """The certificate of the program."""
         return self.material.solved.certificate
 
-    @cached_property
+    @once
     def certificate(self) -> SelectionCertificate:
         """The certificate of the program and of the choice."""
         found: SelectionCertificate = self.material.proof.certificate(self)
@@ -137,7 +138,7 @@ class Selection:
     @property
     def is_proven(self) -> bool:
         """Whether the certificate has been computed."""
-        return "certificate" in self.__dict__
+        return "certificate" in self.computed
 
     @property
     def can_be_proven(self) -> bool:
@@ -315,7 +316,7 @@ class Selection:
         diagonal = self.chosen_kernel.diagonal_at(Y)
         return np.column_stack([(1.0 - self.errors_at(Y)) * diagonal, diagonal])
 
-    @cached_property
+    @once
     def answers(self) -> Answers:
         """Answers for all rows of the data; of a sample, the first access makes a pass over the rows."""
         found: Answers = self.material.proof.answers(self) if self.is_sampled else self.answers_in_memory
@@ -350,7 +351,7 @@ class Selection:
             errors[absent] = self.errors_at(material.absent)
         return Answers(self.counts_of_rows, self.outlier_rows, labels, errors)
 
-    @cached_property
+    @once
     def influence(self) -> FloatArray:
         """For each row of the data, the norm of its row in the encoding; copies share it equally."""
         return self.material.proof.influence(self.material)

@@ -315,7 +315,8 @@ def _rows_on_device(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = points_on_device(X)
     if reset:
         estimator.n_features_in_, estimator.table_ = X.shape[1], None
-        estimator.__dict__.pop("feature_names_in_", None)
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
     elif X.shape[1] != estimator.n_features_in_:
         fault = f"has {X.shape[1]} features, the data of fit had {estimator.n_features_in_}"
         raise InvalidInputError(fault, "Pass the same columns.", parameter="X")

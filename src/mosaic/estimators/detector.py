@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
-from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked, read_rows
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes
@@ -24,7 +23,7 @@ from mosaic.program.encoding import Certificate
 
 
 @computing_in_threads
-class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMixin, BaseEstimator):
+class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator):
     """Outliers are rows that few others look like.
 
     The score of a row is the log of its effective count: the number of rows, itself included, that look like it, among 128
@@ -136,12 +135,10 @@ class MOSAICOutlierDetector(Named, FittedAttributes, ShownInNotebooks, OutlierMi
 
     @property
     def threshold_rule_(self) -> str:
-        """The rule that gave the threshold."""
         return self._found.cut.rule
 
     @property
     def certificate_(self) -> Certificate:
-        """The certificate of the program of all rows; the first access solves the program."""
         return self._found.program_certificate
 
     def score_samples(self, X: Any) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, TypeVar, overload
 
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from mosaic.arrays.blocks import BoolArray, FloatArray
@@ -132,50 +133,55 @@ class FittedAttributes:
         for sentence in self.selection_.warnings:
             warn(SelectionWarning(sentence))
 
+    # The attributes are described in the classes that have them.
+
     @property
     def row_names_(self) -> RowNames | None:
-        """The names of the rows, from the index of a data frame or a column of ids; None where they have none."""
         return self._found.material.row_names  # type: ignore[return-value]
 
     @property
     def effective_count_(self) -> FloatArray:
-        """Effective count of each row: how many of the rows that a program compares look like it; 1 if it is alone."""
         return self._given(self._found.effective_count)
 
     @property
     def outlier_probability_(self) -> FloatArray:
-        """The paper's OP of every row."""
         return self._given(self._found.outlier_probability)
 
     @property
     def is_outlier_(self) -> BoolArray:
-        """Mask of the rows that are outliers."""
         return self._given(self._found.outlier_mask)
 
     @property
     def n_iter_(self) -> int:
-        """Steps of the solver; the first access to this, alpha_ or lam_ solves the program."""
         return max(self._found.material.solved.n_iter, 1)  # checking the start counts as a step
 
     @property
     def alpha_(self) -> float:
-        """Strength of the program, as a multiple of the critical one."""
         return self._found.material.solved.alpha
 
     @property
     def lam_(self) -> float:
-        """Strength of the program."""
         return self._found.material.solved.lam
 
     @property
     def gamma_(self) -> float | None:
-        """Bandwidth."""
         return self._found.material.geometry.gamma
 
     @property
     def column_scale_(self) -> FloatArray | None:
-        """Divisors of the columns, None if columns were taken as they are."""
         return self._found.material.geometry.prepare.scale
+
+    def _html_repr(self) -> str:
+        """A fitted estimator shows its result above scikit-learn's diagram."""
+        diagram = str(estimator_html_repr(self))
+        if not hasattr(self, "selection_"):
+            return diagram
+        from mosaic.show.card import card  # it imports the estimators, and only notebooks need it
+
+        return card(self.facts_) + diagram
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> str:
+        return ""  # the diagram would read all attributes, of which some solve a program; the card has what matters
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -32,6 +32,7 @@ from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
 from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.in_memory import InMemory
+from mosaic.estimators.progress import FITTED
 from mosaic.estimators.sampler import MOSAICSampler
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError, MosaicError
@@ -52,6 +53,8 @@ from mosaic.rows.text_values import Dates, Numbers
 
 #: The format that is written and read.
 FORMAT = 4
+#: Attributes that are kept.
+KEPT = (*FITTED, "sample_indices_", "kept_rows_")
 #: Estimators that are saved, and what may be in them.
 ESTIMATORS: dict[str, type[Any]] = {kind.__name__: kind for kind in (MOSAIC, MOSAICSampler, MOSAICOutlierDetector)}
 CLASSES: dict[str, type[Any]] = {
@@ -88,7 +91,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
         )
     if not isinstance(parameters["random_state"], (int, np.integer)):  # a generator; its draw is known
         parameters["random_state"] = model.selection_.material.seed
-    fitted = {key: value for key, value in vars(model).items() if key.endswith("_") and not key.startswith("_")}
+    fitted = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
     if table is not None:
         fitted["kept_rows_"] = SavedRows.of(table, model.selection_)
     header = {"format": FORMAT, "mosaic": __version__, "estimator": name}
@@ -147,7 +150,7 @@ def load(path: str | PathLike[str]) -> Any:
             raise TypeError("it holds no selection")
         model = kind(**content["parameters"])
         for name, value in fitted.items():
-            if not name.endswith("_") or name.startswith("_") or hasattr(kind, name):
+            if name not in KEPT:
                 raise ValueError(f"{name} is no attribute of a fitted model")
             setattr(model, name, value)
     return model

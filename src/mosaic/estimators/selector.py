@@ -20,7 +20,6 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators._notebook import ShownInNotebooks
 from mosaic.estimators._reading import Asked
 from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
@@ -39,7 +38,7 @@ THRESHOLDS = (
 
 
 @computing_in_threads
-class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, BaseEstimator):
+class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
     """All of MOSAIC except the transformer methods: imbalanced-learn refuses samplers that are also transformers."""
 
     def __init__(
@@ -149,45 +148,34 @@ class Representatives(Named, FittedAttributes, ShownInNotebooks, ClusterMixin, B
 
     @property
     def representative_indices_(self) -> IntArray:
-        """Row numbers of the representatives, ranked."""
         return self._given(self._found.rows)
 
     @property
     def n_representatives_(self) -> int:
-        """Number of representatives."""
         return len(self._found.rows)
 
     @property
     def labels_(self) -> IntArray:
-        """The representative of each row, as its place in ``representative_indices_``; -1 for rejected outliers."""
         return self._given(self._found.answers.labels)
 
     @property
     def representation_error_(self) -> FloatArray:
-        """Share of each row that the representatives cannot express."""
         return self._given(self._found.answers.representation_error)
 
     @property
     def outlier_threshold_(self) -> float:
-        """Effective count below which rows are outliers."""
         return self._found.cut.count
 
     @property
     def coverage_(self) -> float:
-        """Share of the rows that belong which the representatives express."""
         return self._found.coverage
 
     @property
     def influence_(self) -> FloatArray:
-        """Norm of each row's row in the encoding; the first access solves the program."""
         return self._given(self._found.influence)
 
     @property
     def certificate_(self) -> SelectionCertificate:
-        """What is proven: the gap of the program, and how far the choice can be from the best one of its size.
-
-        The first access solves the program; of rows that are not in memory, by passes over them (the paper's Algorithm 3).
-        """
         return self._found.certificate
 
     def rethreshold(self, **changes: Any) -> Self:

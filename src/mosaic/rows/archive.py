@@ -11,7 +11,7 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from os import PathLike
 from pathlib import Path
@@ -142,20 +142,12 @@ def _value(plain: Any, classes: Classes, arrays: Mapping[str, Any]) -> Any:
         return kind[parts]
     if isinstance(parts, list):
         return kind(value(parts))
-    return built(kind, {key: value(part) for key, part in parts.items()})
+    return kind(**{key: value(part) for key, part in parts.items()})
 
 
 def state_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass or named tuple, and what it keeps of what was computed (``kept``)."""
-    if "__getstate__" in vars(type(value)):
-        return dict(value.__getstate__())
-    return {each.name: getattr(value, each.name) for each in fields(value)} if is_dataclass(value) else value._asdict()
-
-
-def built(kind: type[Any], state: Mapping[str, Any]) -> Any:
-    """The object of a class with this state; the constructor checks its fields."""
-    kept = {name: part for name, part in state.items() if name in getattr(kind, "kept", ())}
-    value = kind(**{name: part for name, part in state.items() if name not in kept})
-    if kept:
-        value.__dict__.update(kept)
-    return value
+    """The fields of a dataclass or named tuple, as a copy has them."""
+    if hasattr(type(value), "_asdict"):
+        return dict(value._asdict())
+    state = value.__getstate__()  # of a class that does not say otherwise, all that it holds
+    return {each.name: state[each.name] if each.name in state else getattr(value, each.name) for each in fields(value)}

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,10 +26,13 @@ from mosaic.text import Library, listed
 pa, pc, arrow, types = (Library(f"pyarrow{module}") for module in ("", ".compute", ".csv", ".types"))
 calamine = Library("python_calamine")
 
-#: Bytes that are parsed at a time, and the share of the budget that they are at most, since pyarrow reads some blocks ahead.
-PARSED_BYTES, PARSED_SHARE = 1 << 22, 512
+#: Bytes that are parsed at a time, at most and at least, and the share of the budget that they are between these, since pyarrow
+#: reads some blocks ahead.
+PARSED_BYTES, LEAST_PARSED, PARSED_SHARE = 1 << 22, 1 << 16, 512
 #: Bytes at the beginning of a file that show how it is written; bytes of the longest row that is read.
 INSPECTED_BYTES, LONGEST_ROW = 1 << 18, 1 << 26
+#: Cells of a column that a type is tried with first.
+TRIED = 64
 #: Line breaks within a row of the wrong length that show an open quotation mark.
 BREAKS_OF_AN_OPEN_QUOTE = 5
 #: Bytes of memory that a byte of the XML of a workbook takes while it is read, at most.
@@ -63,10 +66,12 @@ class TextTable:
     notes: list[str]
     row_bytes: float
 
-    def batches(self, told: bool = False) -> Iterator[Any]:
-        """All rows, block by block, as text. Whoever waits is told how far it is, if ``told`` says so."""
+    def batches(self, kinds: Sequence[str] | None = None) -> Iterator[Any]:
+        """All rows, block by block, as text, or as cells of these kinds, if they are known."""
         request, path = self.request, self.request.path
-        parsed = min(PARSED_BYTES, request.budget / PARSED_SHARE)
+        types = {EMPTY: pa.null(), WHOLE: pa.int64(), CODE: pa.string(), FRACTION: pa.float64(), TRUTH: pa.bool_()}
+        types[TEXT] = pa.string()
+        parsed = min(PARSED_BYTES, max(LEAST_PARSED, request.budget / PARSED_SHARE))
         options = {
             "read_options": arrow.ReadOptions(
                 block_size=int(min(max(parsed, 16 * self.row_bytes), LONGEST_ROW)),
@@ -75,81 +80,76 @@ class TextTable:
                 skip_rows_after_names=int(self.has_header),
             ),
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            "convert_options": arrow.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string())),
+            "convert_options": arrow.ConvertOptions(
+                column_types={
+                    name: types[kind] for name, kind in zip(self.names, kinds or [TEXT] * len(self.names), strict=True)
+                },
+                decimal_point=self.decimal,
+                null_values=sorted(MISSING_CELLS),
+            ),
         }
         size = path.stat().st_size
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             try:
                 for batch in arrow.open_csv(stream, **options):
                     yield batch
-                    if told and request.progress is not None:
+                    if kinds is None and request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 raise self._fault(str(error)) from error
 
-    def kinds_of(self, batch: Any) -> dict[str, str]:
-        """Of every column what its cells are."""
+    def parsed(self, batch: Any) -> list[tuple[str, Any]]:
+        """Of every column what its cells are, and the cells as such."""
         computed = {*(self.request.columns or ()), self.request.weight}
-        kinds = {}
+        found = []
         for name, column in zip(self.names, batch.columns, strict=True):
             named = name in (self.request.id, self.request.group) or looks_like_id(name)
-            kinds[name] = self._kind_of(column, as_written=named and name not in computed)
-            if name in computed and kinds[name] == CODE:
-                kinds[name] = FRACTION
-        return kinds
+            kind, cells = self._parsed(column, as_written=named and name not in computed)
+            if name in computed and kind == CODE:
+                kind, cells = FRACTION, self.cast(column, FRACTION)
+            found.append((kind, cells))
+        return found
 
-    def _kind_of(self, column: Any, as_written: bool) -> str:
+    def _parsed(self, column: Any, as_written: bool) -> tuple[str, Any]:
         """As cells are written, without a look at blanks and marks of missing cells; if that fails, with it."""
-        cells = column
-        for again in (False,) if as_written else (False, True):
-            if again:
-                cells = filled(column)
-                if cells.null_count == len(cells):
-                    return EMPTY
-            with suppress(pa.ArrowInvalid):
-                same = cells.cast(pa.int64()).cast(pa.string()).equals(cells)
-                if as_written:
-                    return WHOLE if same else TEXT
+        if as_written:
+            whole = _tried(_integers, column)
+            if whole is not None and whole.cast(pa.string()).equals(column):
+                return WHOLE, whole
+            return (TEXT, column) if pc.any(pc.not_equal(column, "")).as_py() else (EMPTY, pa.nulls(len(column)))
+        for again in (False, True):
+            cells = filled(column) if again else column
+            if again and cells.null_count == len(cells):
+                return EMPTY, pa.nulls(len(column))
+            fraction = self.decimal in (cells[0].as_py() or "")
+            if not fraction and (whole := _tried(_integers, cells)) is not None:
+                same = whole.cast(pa.string()).equals(cells)
                 zeros = not same and pc.any(pc.match_substring_regex(cells, r"^[-+]?0\d")).as_py()
-                return CODE if zeros else WHOLE
-            if as_written:
-                return EMPTY if pc.all(pc.equal(cells, "")).as_py() else TEXT
-            with suppress(pa.ArrowInvalid):
-                ends = pc.min_max(self._as_floats(cells)).as_py().values()
-                if max(abs(end or 0.0) for end in ends) < 2**63:
-                    return FRACTION
+                return (CODE, column) if zeros else (WHOLE, whole)
+            if (numbers := _tried(self._floats, cells)) is not None:
+                long = any(abs(end or 0.0) >= 2**63 for end in pc.min_max(numbers).as_py().values())
                 # Whole numbers of more digits than an integer holds.
-                return CODE if pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py() else FRACTION
-        with suppress(pa.ArrowInvalid):
-            cells.cast(pa.bool_())
-            return TRUTH
-        return TEXT
+                is_code = long and pc.all(pc.match_substring_regex(cells, r"^[-+]?\d+$")).as_py()
+                return (CODE, column) if is_code else (FRACTION, numbers)
+        truth = _tried(_booleans, cells)
+        return (TEXT, column) if truth is None else (TRUTH, truth)
 
-    def _as_floats(self, cells: Any) -> Any:
+    def _floats(self, cells: Any) -> Any:
         if self.decimal == ".":
             return cells.cast(pa.float64())
         if pc.any(pc.match_substring(cells, ".")).as_py():
             raise pa.ArrowInvalid("a point in numbers with a decimal comma")
         return pc.replace_substring(cells, ",", ".").cast(pa.float64())
 
-    def typed(self, batch: Any, kinds: dict[str, str]) -> Any:
-        """The rows of a batch with these kinds of columns."""
-        casts: dict[str, Callable[[Any], Any]] = {
-            WHOLE: lambda cells: cells.cast(pa.int64()),
-            FRACTION: self._as_floats,
-            TRUTH: lambda cells: cells.cast(pa.bool_()),
-            EMPTY: lambda cells: pa.nulls(len(cells)),
-        }
-        columns = []
-        for name, column in zip(self.names, batch.columns, strict=True):
-            cast = casts.get(kinds[name])
-            if cast is not None:
-                try:
-                    column = cast(column)
-                except pa.ArrowInvalid:
-                    column = cast(filled(column))
-            columns.append(column)
-        return pa.RecordBatch.from_arrays(columns, names=self.names)
+    def cast(self, column: Any, kind: str) -> Any:
+        """A column of text as cells of a kind that all of them are."""
+        if kind == EMPTY:
+            return pa.nulls(len(column))
+        if kind not in (WHOLE, FRACTION, TRUTH):
+            return column
+        function = {WHOLE: _integers, FRACTION: self._floats, TRUTH: _booleans}[kind]
+        cells = _tried(function, column)
+        return function(filled(column)) if cells is None else cells
 
     def line_of(self, number: int) -> int | None:
         """The line that a row begins on, counted from 1: quoted line breaks and empty lines count, and so does the header."""
@@ -209,24 +209,49 @@ def open_text_table(request: Request) -> Rows:
     with readable(path):
         text = sniff_csv(request)
     check_names(request, text.names)
-    kinds = dict.fromkeys(text.names, EMPTY)
+    kinds = [EMPTY] * len(text.names)
     notes, size, row, is_large = list(text.notes), 0, 0, False
-    kept: list[Any] = []
-    for batch in text.batches(told=True):
+    kept: list[tuple[Any, list[tuple[str, Any]]]] = []
+    for batch in text.batches():
+        parsed = text.parsed(batch)
         size += batch.nbytes
         is_large = size > budget / 6
-        kept = [] if is_large else [*kept, batch]
-        for name, kind in text.kinds_of(batch).items():
-            known, kinds[name] = kinds[name], _either(kinds[name], kind)
-            if kind == TEXT and known in (WHOLE, FRACTION) and is_large:
-                notes.append(_odd_cell(text, name, batch.column(name), row))
+        kept = [] if is_large else [*kept, (batch, parsed)]
+        for j, (kind, _) in enumerate(parsed):
+            if kind == TEXT and kinds[j] in (WHOLE, FRACTION) and is_large:
+                notes.append(_odd_cell(text, j, batch.column(j), row))
+            kinds[j] = _either(kinds[j], kind)
         row += batch.num_rows
         if request.ending.endswith(tuple(COMPRESSIONS)):
             check_unpacked(path, max(size, 8.0 * row * len(kinds)), path.stat().st_size, budget)
     if not row:
         raise no_rows(path, NO_ROWS)
-    batches = (text.typed(batch, kinds) for batch in (text.batches() if is_large else kept))
-    return rows_of_batches(request, batches, notes=notes, line=text.line_of, decimal=text.decimal)
+
+    def batches() -> Iterator[Any]:
+        for batch, found in kept:
+            known = zip(batch.columns, found, kinds, strict=True)
+            columns = [cells if was == kind else text.cast(column, kind) for column, (was, cells), kind in known]
+            yield pa.RecordBatch.from_arrays(columns, names=text.names)
+
+    found = text.batches(kinds) if is_large else batches()
+    return rows_of_batches(request, found, notes=notes, line=text.line_of, decimal=text.decimal)
+
+
+def _tried(cast: Callable[[Any], Any], cells: Any) -> Any:
+    """The cells as another type, None where one is none. Some are tried first, as a cast that fails does so for every cell."""
+    with suppress(pa.ArrowInvalid):
+        if len(cells) > TRIED:
+            cast(cells.slice(0, TRIED))
+        return cast(cells)
+    return None
+
+
+def _integers(cells: Any) -> Any:
+    return cells.cast(pa.int64())
+
+
+def _booleans(cells: Any) -> Any:
+    return cells.cast(pa.bool_())
 
 
 def _either(one: str, other: str) -> str:
@@ -240,14 +265,14 @@ def _either(one: str, other: str) -> str:
     return TEXT
 
 
-def _odd_cell(text: TextTable, name: str, column: Any, before: int) -> str:
+def _odd_cell(text: TextTable, j: int, column: Any, before: int) -> str:
     """What is said of the first cell that is no number in a column of numbers."""
     cells = filled(column)
     number = pc.match_substring_regex(pc.fill_null(cells, "0"), f"^(?:{number_pattern(text.decimal)})$")
     row = max(pc.index(number, False).as_py(), 0)
     line = text.line_of(before + row)
     place = "" if line is None else f" in line {line:,}"
-    return f"Cells of {name!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
+    return f"Cells of {text.names[j]!r} that are no numbers count as missing, the first{place}: {shown(column[row].as_py())}."
 
 
 def filled(column: Any) -> Any:
