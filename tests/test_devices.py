@@ -96,6 +96,7 @@ def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, ke
     np.testing.assert_allclose(on_host(theirs.effective_count_), ours.effective_count_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_more_points_than_are_solved_whole(other):
     """Beyond 4000 points the factor stays on the device, and only members of the working set leave it."""
     X = datasets.swiss_roll(4500)
@@ -106,6 +107,7 @@ def test_more_points_than_are_solved_whole(other):
     assert theirs.certificate_.bound <= theirs.certificate_.error
 
 
+@pytest.mark.slow
 def test_sampled_points_are_the_same(other):
     X = datasets.swiss_roll(20_000)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
