@@ -163,7 +163,7 @@ def test_a_file_that_is_large_for_the_budget_is_read_in_passes_with_the_same_ans
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     sizes = {"algorithm": Sketch(n_initial=20, n_rounds=1), "random_state": 0}
     expected = MOSAIC(2, **sizes).fit(X)
-    monkeypatch.setattr("mosaic.estimators._reading.read", lambda path, memory_budget: read(path, memory_budget=16))
+    monkeypatch.setattr("mosaic.estimators.reading.read", lambda path, memory_budget: read(path, memory_budget=16))
     found = MOSAIC(2, **sizes).fit(tmp_path / "points.csv")
     assert list(scratch.iterdir())
     np.testing.assert_array_equal(found.representative_indices_, expected.representative_indices_)

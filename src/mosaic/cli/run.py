@@ -24,7 +24,7 @@ from mosaic.exceptions import InvalidInputError, MosaicError, MosaicWarning, Wor
 from mosaic.facts import Facts
 from mosaic.rows import check_output, csv_bytes, read, write_rows
 from mosaic.rows.open import kind_of
-from mosaic.rows.saved import SavedRows
+from mosaic.rows.rows import SavedRows
 from mosaic.show import write_report
 
 #: How the names of saved models end.

@@ -14,7 +14,7 @@ from mosaic.arrays.passes import BlockResult, PerRow, TakeRows
 from mosaic.arrays.xp import on_host, rows_of
 from mosaic.choosing import Explanation, RowLabels, Selection, columns_of, explain_rows, odd_columns, oddities
 from mosaic.door import check_entries
-from mosaic.estimators._reading import read_rows, rows_of_file
+from mosaic.estimators.reading import read_rows, rows_of_file
 from mosaic.exceptions import InvalidInputError
 from mosaic.frames import cells_of, column_names
 from mosaic.rows import Rows, is_source, open_source

@@ -29,9 +29,9 @@ from mosaic.choosing.budget import (
     memory_of_proof,
     memory_on_device,
 )
-from mosaic.estimators._reading import Asked, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.by_passes import Plan, memory_by_passes, memory_of_sample, sample_size
 from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read_data, size_of
+from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.text import html_card, html_table
@@ -172,7 +172,7 @@ def estimate(X: Any, **settings: Any) -> Estimate:
     800 points, exact (rank about ...): about ... MiB, and for the certificate up to ... MiB
     """
     model = MOSAIC(**settings)
-    data = read_data(model, X, Settings.of(model), Asked())
+    data = read_data(model, X, Settings.of(model), ColumnArguments())
     checked, read, source = data.settings, data.read, data.source
     # The fit reads the file itself.
     held = 0.0 if read is None or read.file is None or read.file is X else read.file.held

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.arrays.xp import rows_of
 from mosaic.choosing import Settings, flag_only
-from mosaic.estimators._reading import Asked, read_rows
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.reading import ColumnArguments, read_rows
 from mosaic.exceptions import InvalidInputError
 from mosaic.parameters import Named
 from mosaic.program.encoding import Certificate
@@ -122,7 +122,7 @@ class MOSAICOutlierDetector(Named, FittedAttributes, OutlierMixin, BaseEstimator
             raise InvalidInputError("must be 'auto' or a share in (0, 0.5]", parameter="contamination", value=c)
         settings = Settings.of(self, outliers="report")
         with Narrator(self) as narrator:
-            data = read_data(self, X, settings, Asked(sample_weight=sample_weight), passes=False)
+            data = read_data(self, X, settings, ColumnArguments(sample_weight=sample_weight), passes=False)
             material = fit_data(self, data, narrator)
             self.selection_ = selection = flag_only(material, data.settings)
             # Without outliers in the data, only new rows that score well below all of its rows are outliers.

@@ -40,16 +40,6 @@ from mosaic.choosing.budget import (
 )
 from mosaic.choosing.outliers import EffectiveCounts
 from mosaic.door import check_entries, refuse_masked
-from mosaic.estimators._reading import (
-    Asked,
-    NamedRows,
-    prepare_for,
-    read_named,
-    read_rows,
-    seed_of,
-    with_table,
-    without_scaling,
-)
 from mosaic.estimators.by_passes import (
     FEWEST_FIRST_CANDIDATES,
     SMALLEST_SAMPLE,
@@ -60,6 +50,16 @@ from mosaic.estimators.by_passes import (
 )
 from mosaic.estimators.in_memory import InMemory
 from mosaic.estimators.progress import Narrator
+from mosaic.estimators.reading import (
+    ColumnArguments,
+    NamedRows,
+    prepare_for,
+    read_named,
+    read_rows,
+    seed_of,
+    with_table,
+    without_scaling,
+)
 from mosaic.exceptions import InvalidInputError
 from mosaic.frames import numeric_part
 from mosaic.kernels import POINT_KERNELS, PointKernel
@@ -88,12 +88,12 @@ class Data(NamedTuple):
 
     X: Any
     settings: Settings
-    asked: Asked
+    asked: ColumnArguments
     read: NamedRows | None = None
     source: Source | None = None
 
 
-def read_data(estimator: Any, X: Any, settings: Settings, asked: Asked, *, passes: bool = True) -> Data:
+def read_data(estimator: Any, X: Any, settings: Settings, asked: ColumnArguments, *, passes: bool = True) -> Data:
     """X as the fit takes it. Names and number of the columns become attributes of the estimator.
 
     Passes are for data that does not fit into memory or is on a cluster, for arrays whose certificate would not fit into the
@@ -216,7 +216,7 @@ def fit_data(
             proof=InMemory(settings, rank_for(settings, points.n, matrix)),
             absent=rows_of(matrix, np.flatnonzero(points.group < 0)),
         )
-    told = () if read is None else read.told
+    told = () if read is None else read.notes
     return replace(material, geometry=with_table(material.geometry, table, told), row_names=row_names)
 
 
@@ -264,7 +264,7 @@ def _by_passes(estimator: Any, data: Data, source: Source, found: dict[str, Any]
     if read is None:
         return material
     names = read.names_of_rows(material.row_numbers)
-    return replace(material, geometry=with_table(material.geometry, read.table, read.told), row_names=names)
+    return replace(material, geometry=with_table(material.geometry, read.table, read.notes), row_names=names)
 
 
 def _check_block(columns: tuple[str, ...] | None, rows: Any, start: int) -> None:

@@ -29,6 +29,7 @@ from mosaic.choosing import (
 )
 from mosaic.choosing.changes import Changes
 from mosaic.choosing.outliers import Cut, EffectiveCounts, KeptGroups
+from mosaic.estimators.archive import as_fault, read_archive, write_archive
 from mosaic.estimators.by_passes import ByPasses, Plan
 from mosaic.estimators.detector import MOSAICOutlierDetector
 from mosaic.estimators.in_memory import InMemory
@@ -43,12 +44,11 @@ from mosaic.parameters import BY_NAME
 from mosaic.program.bounds import Bound, Largest, Spectrum
 from mosaic.program.encoding import Certificate, CountModel
 from mosaic.program.loop import Status
-from mosaic.rows.archive import as_fault, read_archive, write_archive
 from mosaic.rows.encoder import LeftOut, SomeTexts, TableEncoder
 from mosaic.rows.faults import FileFault
 from mosaic.rows.kinds import Category, Moment, Number, Text
 from mosaic.rows.names import RowNames
-from mosaic.rows.saved import SavedRows
+from mosaic.rows.rows import SavedRows
 from mosaic.rows.text_values import Dates, Numbers
 
 #: The format that is written and read.

@@ -20,11 +20,11 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray
 from mosaic.arrays.passes import TakeRows
 from mosaic.arrays.xp import as_user_array, is_on_device, rows_of
 from mosaic.choosing import SelectionCertificate, Settings, choose
-from mosaic.estimators._reading import Asked
 from mosaic.estimators.asking import ask, with_cells
 from mosaic.estimators.fit import fit_data, read_data
 from mosaic.estimators.fitted import FittedAttributes
 from mosaic.estimators.progress import Narrator, computing_in_threads
+from mosaic.estimators.reading import ColumnArguments
 from mosaic.exceptions import InvalidInputError
 from mosaic.frames import n_rows, take_rows
 from mosaic.parameters import Named
@@ -133,7 +133,7 @@ class Representatives(Named, FittedAttributes, ClusterMixin, BaseEstimator):
             fault = "`algorithm='paper'` is Algorithm 1 as written, which knows no constraints"
             raise InvalidInputError(fault, "Leave `algorithm` at None.")
         with Narrator(self) as narrator:
-            data = read_data(self, X, settings, Asked(groups, sample_weight))
+            data = read_data(self, X, settings, ColumnArguments(groups, sample_weight))
             material = fit_data(self, data, narrator, quotas=quotas, start=start, **rows)
             narrator.say("choosing")
             self.selection_ = selection = choose(material, data.settings)

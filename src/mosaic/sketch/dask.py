@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from math import isnan
 from typing import Any
@@ -82,6 +82,9 @@ class DaskSource(Source):
         import dask
         from dask.delayed import delayed
         from dask.utils import parse_bytes
+
+        with suppress(ImportError):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
+            import distributed  # noqa: F401
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
         # The graph holds the task once, so that it survives the loss of a worker. It is sent as bytes: arrays that are sent

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
-from mosaic.arrays.blocks import FloatArray, IntArray
+from mosaic.arrays.blocks import IntArray
 from mosaic.arrays.scaling import Prepare
 from mosaic.arrays.xp import is_on_device, rows_of
 from mosaic.checks import check_seed
@@ -46,25 +46,8 @@ ROLES = {"groups": "the group of each row", "sample_weight": "how often each row
 OPTIONS = {"groups": "group", "sample_weight": "weight"}
 
 
-class NamesInFile:
-    """The names of the rows of a table, read when they are asked for."""
-
-    def __init__(self, table: Rows):
-        self.table = table
-
-    def find(self, name: str) -> int:
-        """The row that is called so."""
-        return self.table.find(name)
-
-    def of(self, rows: IntArray | None) -> RowNames:
-        """The names of all rows, or of some, which are then in ascending order."""
-        rows = None if rows is None else np.sort(rows)
-        names = self.table.names(np.arange(self.table.n) if rows is None else rows)
-        return RowNames(tuple(names), f"column {self.table.id_name!r}", rows)
-
-
 @dataclass(frozen=True)
-class Asked:
+class ColumnArguments:
     """Arguments of ``fit`` that are given for every row, or as the name of a column: groups and weights."""
 
     groups: Any = None
@@ -82,7 +65,7 @@ class Asked:
         return tuple(LeftOut(column, ROLES[name]) for name, column in self.columns.items())
 
 
-NOTHING_ASKED = Asked()
+NO_ARGUMENTS = ColumnArguments()
 
 
 class NamedRows(NamedTuple):
@@ -93,27 +76,27 @@ class NamedRows(NamedTuple):
     rows : as numbers
     names : of the columns; None where they have none
     table : how columns became numbers; None where they are numbers as they are
-    row_names : of the rows; None where they have none
+    row_names : of the rows, or the open file that has them; None where rows have none
     asked : groups and weights, as values
-    told : sentences on columns that are not compared because of their role, where ``table`` does not say so
+    notes : sentences on columns that are not compared because of their role, where ``table`` does not say so
     file : the open table that the rows are in; None for rows of a data frame
     """
 
     rows: Any
     names: list[str] | None
     table: TableEncoder | None = None
-    row_names: RowNames | NamesInFile | None = None
-    asked: Asked = NOTHING_ASKED
-    told: tuple[str, ...] = ()
+    row_names: RowNames | Rows | None = None
+    asked: ColumnArguments = NO_ARGUMENTS
+    notes: tuple[str, ...] = ()
     file: Rows | None = None
 
-    def with_roles(self, given: Asked) -> NamedRows:
+    def with_roles(self, given: ColumnArguments) -> NamedRows:
         """The same, saying which columns are not compared because of their role."""
         if not given.left_out:
             return self
         if self.table is None:
             shown = listed([f"{column.name} ({column.why})" for column in given.left_out])
-            return self._replace(told=(f"Not compared: {shown}.",))
+            return self._replace(notes=(f"Not compared: {shown}.",))
         return self._replace(table=replace(self.table, left_out=(*self.table.left_out, *given.left_out)))
 
     def rest(self, settings: Settings) -> Settings:
@@ -125,11 +108,11 @@ class NamedRows(NamedTuple):
 
     def names_of_rows(self, rows: IntArray | None = None) -> RowNames | None:
         """The names of all rows, or of some of a file."""
-        return self.row_names.of(rows) if isinstance(self.row_names, NamesInFile) else self.row_names
+        return self.row_names.row_names(rows) if isinstance(self.row_names, Rows) else self.row_names
 
 
 def rows_of_file(
-    file: Any, memory_budget: float | None = None, fitted: Any = None, asked: Asked = NOTHING_ASKED
+    file: Any, memory_budget: float | None = None, fitted: Any = None, asked: ColumnArguments = NO_ARGUMENTS
 ) -> NamedRows | None:
     """The rows of a path, an open table or AnnData; None for all else. They are a source where the file is large for the budget.
 
@@ -163,11 +146,11 @@ def rows_of_file(
             warn_of_left_out(table.encoder.left_out)
     found = {"groups": table.groups, "sample_weight": table.weights}
     values = replace(asked, **{name: found[name] for name in asked.columns})
-    names = NamesInFile(table) if table.has_names else None
+    names = table if table.has_names else None
     return NamedRows(table.X, table.feature_names, table.encoder, names, values, file=table).with_roles(asked)
 
 
-def _rows_of_anndata(X: Any, asked: Asked) -> NamedRows:
+def _rows_of_anndata(X: Any, asked: ColumnArguments) -> NamedRows:
     """The rows of X.X, in memory or in a file, called by obs_names; groups and weights are columns of obs."""
     _check_columns(asked, [str(name) for name in X.obs.columns])
     source = open_source(X)
@@ -193,7 +176,7 @@ def warn_of_left_out(left_out: Sequence[LeftOut]) -> None:
         warn(SelectionWarning(f"Not compared: {told}. table_.describe() says how columns are compared."))
 
 
-def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING_ASKED) -> NamedRows | None:
+def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: ColumnArguments = NO_ARGUMENTS) -> NamedRows | None:
     """The rows of a data frame as numbers; None where X is no data frame.
 
     Columns of numbers without missing values are taken as they are, unless there are others to compare them with. Otherwise
@@ -204,14 +187,17 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
         return None
     precomputed, table, row_names, given = getattr(estimator, "kernel", None) == "precomputed", None, None, asked
     if asked.columns:
-        X, asked = _without_roles(X, there, asked)
+        _check_columns(asked, there)
+        X, values = split_columns(X, list(asked.columns.values()))
+        asked = replace(asked, **dict(zip(asked.columns, values, strict=True)))
     if not reset:
         table = getattr(estimator, "table_", None)
     elif precomputed:
         row_names = names_of_frame(X)
     else:
         cells = cells_of(X)
-        table = encoder_of(cells, weights=_weights_that_decide(asked.sample_weight, n_rows(X)))
+        weights = None if asked.sample_weight is None else row_weights(asked.sample_weight, n_rows(X))
+        table = encoder_of(cells, weights=weights if weights is not None and weights.any() else None)
         # Without a rule for columns, those of text are not compared.
         row_names = names_of_frame(X, list(cells) if table is None else [column.name for column in table.left_out])
     if table is not None:
@@ -232,14 +218,7 @@ def rows_of_frame(estimator: Any, X: Any, *, reset: bool, asked: Asked = NOTHING
     return NamedRows(matrix, shown, None, row_names, asked).with_roles(given)
 
 
-def _without_roles(X: Any, there: list[str], asked: Asked) -> tuple[Any, Asked]:
-    """A data frame without the columns that groups and weights name, and these with the values of the columns."""
-    _check_columns(asked, there)
-    X, values = split_columns(X, list(asked.columns.values()))
-    return X, replace(asked, **dict(zip(asked.columns, values, strict=True)))
-
-
-def _check_columns(asked: Asked, there: list[str]) -> None:
+def _check_columns(asked: ColumnArguments, there: list[str]) -> None:
     """Refuse a name of a column that is not there."""
     for parameter, column in asked.columns.items():
         if column not in there:
@@ -247,13 +226,9 @@ def _check_columns(asked: Asked, there: list[str]) -> None:
             raise InvalidInputError(fault, f"{close_to(column, there)}It has {listed(there)}.", parameter=parameter)
 
 
-def _weights_that_decide(sample_weight: Any, n: int) -> FloatArray | None:
-    """How often rows count in the rules of columns; None for once each."""
-    weights = None if sample_weight is None else row_weights(sample_weight, n)
-    return weights if weights is not None and weights.any() else None
-
-
-def read_named(estimator: Any, X: Any, memory_budget: float | None, asked: Asked = NOTHING_ASKED) -> NamedRows | None:
+def read_named(
+    estimator: Any, X: Any, memory_budget: float | None, asked: ColumnArguments = NO_ARGUMENTS
+) -> NamedRows | None:
     """For fit: the rows of a file or a data frame, with groups and weights that are named as columns; None for all else."""
     read = rows_of_file(X, memory_budget, asked=asked)
     if read is None and not is_source(X):
@@ -328,10 +303,10 @@ def without_scaling(settings: Settings, table: TableEncoder | None) -> Settings:
     return settings if table is None or not is_auto(settings.scale) else replace(settings, scale=False)
 
 
-def with_table(geometry: Geometry, table: TableEncoder | None, told: Sequence[str] = ()) -> Geometry:
+def with_table(geometry: Geometry, table: TableEncoder | None, notes: Sequence[str] = ()) -> Geometry:
     """The same, with how the columns of a table are compared among the decisions, and what else is told of columns."""
     if table is None:
-        return replace(geometry, decisions=(*told, *geometry.decisions)) if told else geometry
+        return replace(geometry, decisions=(*notes, *geometry.decisions)) if notes else geometry
     first = 0 if geometry.prepare.scale is not None else 1  # "Columns are taken as they are."
     return replace(geometry, decisions=(*table.describe(), *geometry.decisions[first:]))
 
