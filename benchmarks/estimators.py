@@ -411,27 +411,21 @@ def odd_rows_table(repeats: int, sizes: Sequence[int]) -> str:
     return table(["data", "MOSAICOutlierDetector, fit and score", "IsolationForest", "ratio", "wanted, at most"], rows)
 
 
-def commands(n: int, repeats: int, source: str) -> dict[str, tuple[float, float]]:
-    """The same of ``mosaic select`` for a Parquet file, its start included."""
-    found = {}
-    environment = os.environ | {"PYTHONPATH": str(Path(source).resolve() / "src")}
+def commands(n: int, source: str) -> dict[str, tuple[float, float]]:
+    """The same of ``mosaic select`` for a Parquet file, its start included; once."""
+    found, environment = {}, os.environ | {"PYTHONPATH": str(Path(source).resolve() / "src")}
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "points.parquet")
         make = (
             f"import estimators as e, pandas as pd; pd.DataFrame(e.blobs({n})[0]).add_prefix('x').to_parquet({path!r})"
         )
         subprocess.run([sys.executable, "-c", make], check=True, cwd=Path(__file__).parent)
-        plain = [sys.executable, "-W", "ignore", "-m", "mosaic", "select", path, "-k", str(DIGITS_PICKS), "--quiet"]
-        for name, command in {
-            "`select`": plain,
-            "`select --report`": [*plain, "--report", str(Path(folder) / "r.html")],
-        }.items():
-            spent = []
-            for _ in range(repeats):
-                start = spent_by(resource.RUSAGE_CHILDREN), time.perf_counter()
-                subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, cwd=folder)
-                spent.append((spent_by(resource.RUSAGE_CHILDREN) - start[0], time.perf_counter() - start[1]))
-            found[name] = median(cpu for cpu, _ in spent), median(wall for _, wall in spent)
+        command = [sys.executable, "-W", "ignore", "-m", "mosaic", "select", path, "-k", str(DIGITS_PICKS), "--quiet"]
+        for name, more in {"`select`": [], "`select --report`": ["--report", str(Path(folder) / "r.html")]}.items():
+            start = spent_by(resource.RUSAGE_CHILDREN), time.perf_counter()
+            subprocess.run([*command, *more], check=True, env=environment, stdout=subprocess.DEVNULL, cwd=folder)
+            found[name] = spent_by(resource.RUSAGE_CHILDREN) - start[0], time.perf_counter() - start[1]
+    print("select", n, found, flush=True)
     return found
 
 
@@ -441,7 +435,7 @@ def versions_table(before: str, sizes: Sequence[int], repeats: int) -> str:
     for n in sizes:
         times = repeats if n < 50_000 else 1
         old, new = (
-            ask("version", str(n), str(times), source=source) | commands(n, times, source) for source in (before, here)
+            ask("version", str(n), str(times), source=source) | commands(n, source) for source in (before, here)
         )
         for name in new:
             cells = [f"{seconds(cpu)} ({seconds(wall)})" for cpu, wall in (old[name], new[name])]
