@@ -83,7 +83,9 @@ class DaskSource(Source):
         from dask.delayed import delayed
         from dask.utils import parse_bytes
 
-        with suppress(ImportError):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
+        with suppress(
+            ImportError
+        ):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
             import distributed  # noqa: F401
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
@@ -157,10 +159,8 @@ def _task(payload: bytes) -> Any:
 
 
 def map_chunk(rows: Any, payload: bytes, run_rows: int, block_id: tuple[int, int]) -> list[Node[BlockResult]]:
-    """Map a run."""
     return map_run(_task(payload), rows, block_id[0] * run_rows)
 
 
 def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[BlockResult]]]) -> Any:
-    """Merge several runs into one."""
     return merge(_task(payload), runs)
