@@ -76,6 +76,18 @@ def write_example(name: str) -> None:
     (OUT / "gallery" / f"{name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
 
 
+def pictures(images: Any) -> Any:
+    """Pictures in a grid."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(-(-len(images) // 10), 10, figsize=(9, -(-len(images) // 10)), squeeze=False)
+    for ax in axes.ravel():
+        ax.axis("off")
+    for ax, image in zip(axes.ravel(), images, strict=False):
+        ax.imshow(image, cmap="gray")
+    return figure
+
+
 def draw(name: str, found: dict[str, Any]) -> Any:
     """A picture of what an example has found, from its variables."""
     from matplotlib import pyplot
@@ -83,10 +95,10 @@ def draw(name: str, found: dict[str, Any]) -> Any:
     from mosaic import show
 
     if name == "cold_start":
-        return show.plot_map(found["model"], images=16 - found["pool"].reshape(-1, 8, 8)).figure
+        return pictures(16 - found["pool"].reshape(-1, 8, 8)[found["model"].representative_indices_])
     if name == "faces":
         images, twelve = found["images"], found["model"].rethreshold(n_representatives=12)
-        return show.plot_map(twelve, images=images.max() - images).figure
+        return pictures(images.max() - images[twelve.representative_indices_])
     if name == "salient_patches":
         figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3))
         left.imshow(found["photograph"] / 255)

@@ -6,10 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mosaic import MOSAIC
 from mosaic.exceptions import InvalidInputError
 from mosaic.kernels import make_kernel
-from mosaic.metrics import unexplained
 from mosaic.program.bounds import (
     Bound,
     Largest,
@@ -91,9 +89,9 @@ def spectra(K, F, weights):
     return Spectrum.of_kernel(K, weights), by_factor
 
 
-@pytest.mark.parametrize(("part", "cases", "sizes"), [*((i, 500, (4, 8)) for i in range(8)), (8, 40, (12, 14))])
+@pytest.mark.parametrize(("part", "cases", "sizes"), [*((i, 500, (4, 8)) for i in range(3)), (8, 15, (12, 14))])
 def test_bounds_hold_against_every_subset(part, cases, sizes):
-    """Four thousand kernels, all sets of all sizes, with and without weights, ranks and ridges of all kinds."""
+    """Fifteen hundred kernels, all sets of all sizes, with and without weights, ranks and ridges of all kinds."""
     rng = np.random.default_rng(part)
     for _ in range(cases):
         n, ridge = int(rng.integers(sizes[0], sizes[1] + 1)), float(rng.choice(RIDGES))
@@ -192,32 +190,6 @@ def test_each_part_makes_the_bound_tighter(rng):
     assert by_spectrum.at(20) > 1.5 * by_scores.at(20)
 
 
-def test_certificate_without_ridge_is_that_of_the_explained_share():
-    X = np.random.default_rng(0).normal(size=(80, 3))
-    model = MOSAIC(6, outliers="keep").fit(X)
-    proven, kernel = model.certificate_, model.selection_.kernel
-    left = unexplained(kernel, model.selection_.chosen).sum()
-    assert proven.error_without_ridge == pytest.approx(left)
-    λ = np.linalg.eigvalsh(kernel.block(slice(None), np.arange(80)))[::-1]
-    assert proven.bound_without_ridge == pytest.approx(λ[6:].sum(), rel=1e-6)
-    assert proven.bound_without_ridge < proven.error_without_ridge < proven.error
-    assert proven.total == pytest.approx(80.0)
-
-
-def test_sentence_says_what_explained_means_and_both_measures():
-    model = MOSAIC(6, outliers="keep").fit(np.random.default_rng(0).normal(size=(80, 3)))
-    proven = model.certificate_
-    told = str(proven)
-    assert "explained, or covered, as far as a weighted sum of the representatives reproduces it" in told
-    assert f"They leave {100 * proven.error_without_ridge / proven.total:.2g} % of the data unexplained" in told
-    assert f"no 6 leave less than {100 * proven.bound_without_ridge / proven.total:.2g} %" in told
-    assert "where large weights have a price, so that even a lone row that is chosen is half unexplained" in told
-    assert f"there they leave {100 * proven.error / proven.total:.2g} %" in told
-    assert f"no 6 leave less than {100 * proven.bound / proven.total:.2g} %" in told
-    assert not any(term in told for term in ("ridge", "gap", "rank", "kernel"))
-    assert "  " not in told
-
-
 # The strength of a bound
 
 
@@ -277,41 +249,6 @@ def test_strength_of_the_bound_is_the_best_one(rng, k, ridge):
     _, problem = kernel_problem(rng, 40)
     best = max(bound_at(problem, alpha, ridge, 1e-6).at(k) for alpha in np.geomspace(1.1, 200.0, 40))
     assert bound_for_k(problem, k, ridge, tol=1e-6) >= 0.999 * best
-
-
-def test_bound_is_at_least_the_one_from_the_dual_value(rng):
-    """err_g(S) ≥ c g (2 D(lam) − c k) with lam = 1/(c g), for every c: the closed form is its maximum."""
-    _, problem = kernel_problem(rng)
-    k, g = 5, 0.5
-    point = bound_at(problem, 8.0, g, 1e-9)
-    largest, from_grid = np.sqrt(point.scores.sum(1)), []
-    for lam in np.geomspace(0.01, 100, 4000):
-        # the same dual point at another strength
-        D = point.inner / largest - point.energy / largest**2 / (2 * lam)
-        c = 1 / (lam * g)
-        from_grid.append(c * g * (2 * D - c * k))
-    assert point.at(k) == pytest.approx(max(from_grid), rel=1e-4)
-
-
-def test_bound_certifies_greedy_sets(rng):
-    _, problem = kernel_problem(rng, 60)
-    chosen: list[int] = []
-    for _ in range(8):
-        rest = [j for j in range(60) if j not in chosen]
-        chosen.append(min(rest, key=lambda j: ridge_error(problem.F, problem.C, np.array([*chosen, j]), 1.0)))
-    error = ridge_error(problem.F, problem.C, np.array(chosen), 1.0)
-    bound = bound_for_k(problem, 8)
-    assert bound <= error <= 1.2 * bound
-
-
-def test_outside_adds_to_both_sides(rng):
-    _, problem = kernel_problem(rng)
-    shifted = DesignProblem(problem.F, problem.C, 1.0, outside=7.0)
-    assert bound_for_k(shifted, 4) == pytest.approx(bound_for_k(problem, 4) + 7.0, rel=1e-3)
-    chosen = np.arange(4)
-    assert ridge_error(problem.F, problem.C, chosen, 1.0, 7.0) == pytest.approx(
-        ridge_error(problem.F, problem.C, chosen, 1.0) + 7
-    )
 
 
 def test_bad_requests_are_refused(rng):

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import mosaic
@@ -99,15 +98,6 @@ def test_new_point_is_counted_as_if_added_with_weight_one(kernel, settings, weig
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-def test_precomputed_similarities_give_the_counts_of_the_kernel_behind_them():
-    kernel, K = similarity(X, "rbf", gamma=1.0)
-    points = mosaic.solve(X, gamma=1.0, alpha=3.0, tol=1e-8)
-    matrix = mosaic.solve(K, kernel="precomputed", alpha=3.0, tol=1e-8)
-    np.testing.assert_allclose(matrix.effective_count, points.effective_count, rtol=1e-4)
-    by_points = points.count_model(row_codes(X)).counts(NEW)
-    np.testing.assert_allclose(matrix.count_model(row_codes(K)).counts(kernel.cross(NEW)), by_points, rtol=1e-4)
-
-
 def test_copies_are_counted_like_weights(rng):
     times = rng.integers(1, 4, N)
     owner = rng.permutation(np.repeat(np.arange(N), times))
@@ -130,13 +120,6 @@ def test_known_point_is_counted_as_itself(kernel, settings):
     np.testing.assert_allclose(found, encoding.effective_count[::-1], rtol=1e-9)
 
 
-def test_known_point_of_a_precomputed_kernel_is_counted_as_itself_though_its_length_is_not_in_its_row():
-    K = (X @ X.T / 3 + 1.0) ** 3
-    assert np.ptp(K.diagonal()) > 1  # new points would get the median
-    encoding = mosaic.solve(K, kernel="precomputed", alpha=3.0)
-    np.testing.assert_allclose(encoding.count_model(row_codes(K)).counts(K), encoding.effective_count, rtol=1e-9)
-
-
 @by_name
 def test_count_does_not_depend_on_the_batch(kernel, settings):
     encoding = mosaic.solve(X, kernel=kernel, alpha=3.0, **settings)
@@ -147,25 +130,6 @@ def test_count_does_not_depend_on_the_batch(kernel, settings):
     np.testing.assert_allclose(alone, together[: len(NEW)], rtol=1e-9)
 
 
-def test_counts_of_many_new_points_do_not_depend_on_the_blocks_they_are_computed_in():
-    model = mosaic.solve(X, gamma=1.0, alpha=3.0).count_model(row_codes(X))
-    many = np.random.default_rng(5).normal(size=(6000, 3))
-    by_sevens = np.concatenate([model.counts(many[i : i + 7]) for i in range(0, len(many), 7)])
-    np.testing.assert_allclose(model.counts(many), by_sevens, rtol=1e-9)
-
-
-def test_sparse_points_have_the_counts_of_dense_ones():
-    thin = np.where(np.abs(X) < 0.4, 0.0, X)
-    dense = mosaic.solve(thin, gamma=1.0, alpha=3.0, tol=1e-8)
-    sparse = mosaic.solve(sp.csr_array(thin), gamma=1.0, alpha=3.0, tol=1e-8)
-    np.testing.assert_allclose(sparse.effective_count, dense.effective_count, rtol=1e-4)
-    assert dense.groups.n == N
-    new = np.where(np.abs(NEW) < 0.4, 0.0, NEW)
-    found = sparse.count_model(row_codes(thin[sparse.groups.first])).counts(sp.csr_array(new))
-    expected = dense.count_model(row_codes(thin[dense.groups.first])).counts(new)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
 def test_weight_of_a_lonely_point_is_its_count():
     weights = np.ones(N + 1)
     weights[-1] = 7.0
@@ -173,22 +137,11 @@ def test_weight_of_a_lonely_point_is_its_count():
     assert encoding.effective_count[-1] == pytest.approx(7.0)
 
 
-def test_count_is_at_least_one_whatever_the_weights():
-    encoding = mosaic.solve(X, gamma=100.0, alpha=3.0, sample_weight=0.01 * np.ones(N))
-    np.testing.assert_allclose(encoding.effective_count, 1.0)
-
-
 def test_row_of_zeros_counts_for_itself():
     found = counts_against(
         np.zeros((1, 2)), np.zeros((1, 2)), np.zeros(1), np.ones(1), np.array([0]), np.ones((2, 3)), np.ones(3)
     )
     assert found == [1.0]
-
-
-def test_new_point_counts_for_one_at_least_even_among_points_of_little_weight():
-    f, left = np.array([[1.0]]), np.array([[5.0, -5.0]])
-    found = counts_against(f, np.zeros((1, 1)), np.zeros(1), np.ones(1), np.array([-1]), left, np.array([0.1, 0.2]))
-    assert found == [1.0]  # 0.3 otherwise
 
 
 LONELY = np.array([[60.0, 0.0, 0.0], [0.0, -80.0, 0.0], [0.0, 0.0, 100.0]])

@@ -87,13 +87,6 @@ def test_picks_and_certificates_are_those_of_numpy_on_every_kind_of_data(other, 
     assert encoded.certificate.primal == pytest.approx(solved.certificate.primal, rel=2e-5)
 
 
-def test_rows_of_the_largest_entry_norm(other):
-    X = datasets.swiss_roll(120)
-    ours, theirs = (solve(A, row_norm="linf", alpha=5.0, tol=1e-3) for A in (X, other(X)))
-    assert theirs.certificate.gap <= 1e-3
-    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-3)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, kernel):
     X = blobs + 1.0 if kernel == "cosine" else blobs
@@ -103,16 +96,7 @@ def test_representatives_outliers_and_labels_are_those_of_numpy(other, blobs, ke
     np.testing.assert_allclose(on_host(theirs.effective_count_), ours.effective_count_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_certificates_are_those_of_numpy(other, blobs, kernel):
-    X = blobs + 1.0 if kernel == "cosine" else blobs
-    ours, theirs = (MOSAIC(12, kernel=kernel).fit(given).certificate_ for given in (X, other(X)))
-    assert theirs.gap <= CERTIFIED_GAP
-    assert theirs.error == pytest.approx(ours.error, rel=1e-9)
-    assert theirs.bound == pytest.approx(ours.bound, rel=1e-4)
-    assert theirs.bound <= theirs.error
-
-
+@pytest.mark.slow
 def test_more_points_than_are_solved_whole(other):
     """Beyond 4000 points the factor stays on the device, and only members of the working set leave it."""
     X = datasets.swiss_roll(4500)
@@ -123,6 +107,7 @@ def test_more_points_than_are_solved_whole(other):
     assert theirs.certificate_.bound <= theirs.certificate_.error
 
 
+@pytest.mark.slow
 def test_sampled_points_are_the_same(other):
     X = datasets.swiss_roll(20_000)
     ours, theirs = MOSAIC(10).fit(X), MOSAIC(10).fit(other(X))
@@ -166,19 +151,6 @@ def test_detector(other, blobs):
     np.testing.assert_array_equal(on_host(theirs.is_outlier_), ours.is_outlier_)
 
 
-def test_solve(other, blobs):
-    ours, theirs = solve(blobs, alpha=5.0, gamma=0.5), solve(other(blobs), alpha=5.0, gamma=0.5)
-    assert theirs.dual_gap <= 1e-4
-    assert theirs.certificate.primal == pytest.approx(ours.certificate.primal, rel=2e-4)
-
-
-def test_other_kernels_come_to_numpy(other, blobs):
-    model = MOSAIC(5, kernel="diffusion").fit(other(blobs))
-    np.testing.assert_array_equal(
-        on_host(model.representative_indices_), MOSAIC(5, kernel="diffusion").fit(blobs).representative_indices_
-    )
-
-
 def similarities(A, B):
     """exp(−‖a − b‖²), by functions of NumPy."""
     assert isinstance(A, np.ndarray)
@@ -200,14 +172,6 @@ def test_solve_brings_what_cannot_be_computed_there_to_numpy(other, blobs, case)
     ours, theirs = (solve(given, alpha=5.0, **settings) for given in (points(blobs), other(points(blobs))))
     np.testing.assert_array_equal(theirs.influence, ours.influence)
     assert theirs.certificate == ours.certificate
-
-
-@pytest.mark.parametrize("case", BROUGHT_TO_NUMPY)
-def test_kernels_bring_what_cannot_be_computed_there_to_numpy(other, blobs, case):
-    points, settings = BROUGHT_TO_NUMPY[case]
-    ours, theirs = (make_kernel(given, **settings) for given in (points(blobs), other(points(blobs))))
-    rows = np.arange(20)
-    np.testing.assert_array_equal(theirs.block(rows, rows), ours.block(rows, rows))
 
 
 def test_other_points_stay_where_they_are(other, blobs):
@@ -232,12 +196,6 @@ def test_arrays_of_jax_are_refused(blobs):
     given = pytest.importorskip("jax.numpy").asarray(blobs)
     with pytest.raises(InvalidInputError, match=r"cannot stay where it is.*Pass numpy.asarray\(X\)"):
         MOSAIC(5).fit(given)
-
-
-@pytest.mark.parametrize("size", [1e-95, 1e95])
-def test_numbers_of_any_size(other, blobs, size):
-    model = MOSAIC(5).fit(other(blobs * size))
-    np.testing.assert_array_equal(on_host(model.representative_indices_), MOSAIC(5).fit(blobs).representative_indices_)
 
 
 @pytest.mark.parametrize(
@@ -333,14 +291,6 @@ def test_linear_algebra_where_the_matrices_are(somewhere, rng):
     np.testing.assert_allclose(on_host(with_diagonal(somewhere(M.copy()), np.arange(8.0))), M + np.diag(np.arange(8.0)))
     with pytest.raises(np.linalg.LinAlgError):
         cholesky(somewhere(-np.eye(4)))
-
-
-def test_rows_of_zeros_among_directions(other, rng):
-    X = rng.normal(size=(300, 64))
-    X[7] = 0.0
-    ours, theirs = MOSAIC(5).fit(X), MOSAIC(5).fit(other(X))
-    assert ours.selection_.material.geometry.prepare.directions
-    np.testing.assert_array_equal(on_host(theirs.representative_indices_), ours.representative_indices_)
 
 
 def test_estimate_is_of_the_device(other, rng):

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import mosaic
 from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, metrics, solve
 from mosaic.kernels import RBF, make_kernel
 
@@ -73,15 +72,6 @@ def test_any_unit_gives_the_same_answer(X, factor):
     assert solve(X * factor).support.tolist() == solve(X).support.tolist()
 
 
-@pytest.mark.parametrize("factor", [1e-20, 1e20])
-def test_any_unit_gives_the_same_answer_in_single_precision(X, factor):
-    single = (X * factor).astype(np.float32)
-    for settings in ({}, {"kernel": "cosine"}, {"kernel": "linear"}, {"scale": True}, {"algorithm": "sketch"}):
-        model, other = MOSAIC(5, **settings).fit(X), MOSAIC(5, **settings).fit(single)
-        assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
-    assert MOSAIC(5, scale=True).fit(sp.csr_array(single)).n_representatives_ == 5
-
-
 CALLS = {
     "MOSAIC": MOSAIC(5).fit,
     "cosine": MOSAIC(5, kernel="cosine").fit,
@@ -129,18 +119,6 @@ def test_a_number_that_is_too_large_is_refused_in_a_mixed_table(X):
         model.predict(frame)
 
 
-def test_bandwidths_and_divisors_are_given_in_the_unit_of_the_data(X):
-    model, other = MOSAIC(5).fit(X), MOSAIC(5).fit(X * 2.0**200)
-    assert other.gamma_ == model.gamma_ * 2.0**-400
-    assert (
-        MOSAIC(5, kernel="laplacian").fit(X * 2.0**200).gamma_
-        == MOSAIC(5, kernel="laplacian").fit(X).gamma_ * 2.0**-200
-    )
-    scaled, far = MOSAIC(5, scale=True).fit(X), MOSAIC(5, scale=True).fit(X * 2.0**200)
-    np.testing.assert_array_equal(far.column_scale_, scaled.column_scale_ * 2.0**200)
-    assert far.gamma_ == scaled.gamma_
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
 def test_a_given_bandwidth_is_in_the_unit_of_the_data(X, kernel):
     order = 1 if kernel == "laplacian" else 2
@@ -148,22 +126,6 @@ def test_a_given_bandwidth_is_in_the_unit_of_the_data(X, kernel):
     other = MOSAIC(5, kernel=kernel, gamma=0.25 * 2.0 ** (-order * 100)).fit(X * 2.0**100)
     np.testing.assert_array_equal(other.transform(X * 2.0**100), model.transform(X))
     assert other.gamma_ == 0.25 * 2.0 ** (-order * 100)
-
-
-@pytest.mark.parametrize("gamma", [1e-300, 1e300])
-@pytest.mark.parametrize("factor", [1e-95, 1.0, 1e95])
-def test_extreme_bandwidths_make_all_rows_alike_or_all_unlike(X, gamma, factor):
-    model = MOSAIC(5, gamma=gamma, outliers="keep").fit(X * factor)
-    similarities = model.transform(X * factor)
-    assert np.isfinite(similarities).all()
-    assert (model.predict(X * factor)[model.representative_indices_] == np.arange(5)).all()
-
-
-def test_explanations_have_the_numbers_of_the_data(X):
-    for power in (0, 300, -300):
-        frame = pd.DataFrame(X * 2.0**power, columns=["a", "b", "c"])
-        reasons = mosaic.explain(MOSAIC(5, scale=False).fit(frame), 7)
-        assert f"{60.0 * 2.0**power:.4g}" in str(reasons).replace(",", "")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "diffusion", "cosine"])
@@ -191,33 +153,12 @@ def test_new_rows_far_outside_are_outliers(X, settings, size):
     assert MOSAICOutlierDetector().fit(wide).predict(np.full((2, 43), size)).tolist() == [-1, -1]
 
 
-def test_new_rows_far_outside_are_outliers_for_passes(X):
-    model = MOSAIC(5, algorithm="sketch").fit(X)
-    assert model.predict(np.full((1, 3), 1e100)).tolist() == [-1]
-
-
 @pytest.mark.parametrize("size", [1e10, 1e50, 1e100])
 def test_a_row_far_outside_hides_nothing(X, size):
     model = MOSAIC(5).fit(X)
     other = MOSAIC(5).fit(np.vstack([X, [[size, -size, size]]]))
     assert np.flatnonzero(other.is_outlier_).tolist() == [7, 120]
     assert len(np.intersect1d(other.representative_indices_, model.representative_indices_)) >= 3
-
-
-@pytest.mark.parametrize("gamma", ["auto", "median"])
-@pytest.mark.parametrize(("kernel", "size"), [("rbf", 1e99), ("laplacian", 1e99)])
-def test_rows_that_are_nothing_beside_others_do_not_set_the_bandwidth(X, kernel, size, gamma):
-    few = X[:19] if kernel == "rbf" else X[:19] * 1e-3
-    model = MOSAIC(2, kernel=kernel, gamma=gamma).fit(np.vstack([few, np.full((21, 3), size)]))
-    assert sorted(model.representative_indices_ >= 19) == [False, True]
-
-
-def test_columns_of_very_different_size_are_divided_by_their_spread(X):
-    model = MOSAIC(5, scale=True).fit(X)
-    other = MOSAIC(5, scale=True).fit(X * np.array([2.0**300, 1.0, 2.0**-60]))
-    assert other.representative_indices_.tolist() == model.representative_indices_.tolist()
-    single = (X * np.array([2.0**90, 1.0, 2.0**-40])).astype(np.float32)
-    assert MOSAIC(5, scale=True).fit(single).n_representatives_ == 5
 
 
 def test_directions_of_rows_of_any_length(X):
@@ -271,23 +212,11 @@ def test_only_ratios_of_weights_matter_where_they_are_no_numbers_of_copies(X, fa
     np.testing.assert_allclose(other.effective_count_, model.effective_count_)
 
 
-def test_a_weight_that_is_nothing_beside_others_still_counts(X):
-    weights = np.ones(120)
-    weights[3] = 1e-300
-    assert MOSAIC(5).fit(X, sample_weight=weights).labels_[3] >= 0
-    assert solve(X, sample_weight=weights).dual_gap <= 1e-4
-    heavy = np.ones(120)
-    heavy[3] = 1e300
-    assert 3 in MOSAIC(1, outliers="keep").fit(X, sample_weight=heavy).representative_indices_
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
         ("sample_weight", 1e308),
         ("sample_weight", 1e-310),
-        ("cost", 1e300),
-        ("cost", 1e-300),
         ("lam", 1e308),
         ("lam", 1e-308),
     ],
@@ -336,21 +265,3 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
         ],
     )
     assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8
-
-
-@pytest.mark.parametrize("power", [-320, 0, 320])
-def test_metrics_of_points_of_any_size(X, power):
-    assert metrics.hausdorff_radius(X * 2.0**power, [0, 1]) == metrics.hausdorff_radius(X, [0, 1]) * 2.0**power
-    kernel = make_kernel(X * 2.0**power, "rbf")
-    assert metrics.explained_share(kernel, [0, 1]) == metrics.explained_share(make_kernel(X, "rbf"), [0, 1])
-    heavy = np.full(120, 1e308)
-    assert metrics.explained_share(kernel, [0, 1], sample_weight=heavy) == metrics.explained_share(kernel, [0, 1])
-
-
-def test_directions_of_tiny_rows_in_single_precision(rng):
-    X = rng.normal(size=(40, 5))
-    tiny = (X * 1e-29).astype(np.float32)
-    found = solve(tiny, kernel="cosine").kernel.X
-    np.testing.assert_allclose(
-        found, tiny.astype(float) / np.linalg.norm(tiny.astype(float), axis=1, keepdims=True), rtol=1e-6
-    )

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mosaic.arrays.passes import BLOCK_ROWS
 from mosaic.exceptions import InvalidInputError, MosaicError
-from mosaic.rows import open_source
 from mosaic.sketch.sources import ArraySource
 
 dask = pytest.importorskip("dask")
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 
 X = np.random.default_rng(0).normal(size=(40_001, 3)) * np.array([1.0, 1e6, 1e-6])
 X[np.abs(X) < 0.1 * X.std(axis=0)] = 0.0  # so that sparse chunks have something to leave out
-SIZES = [333, 5000, BLOCK_ROWS, 9999, 20_000, 100_000]
+SIZES = [333, BLOCK_ROWS, 20_000]
 #: Chunks of single rows, of whole blocks, of several blocks, and an empty one.
 RAGGED = (1, 1, 8190, 1, 0, 20_000, 8192, 2, 3614)
 
@@ -124,11 +123,6 @@ def test_chunks_of_any_size_give_what_the_array_gives(chunks, scheduler):
         agree(source.run(Sums()))
 
 
-def test_thousands_of_tiny_chunks_give_what_the_array_gives():
-    few = X[:9000]
-    agree(DaskSource.of(da.from_array(few, chunks=(3, 3))).run(Sums()), ArraySource(few).run(Sums()))
-
-
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("layout", [np.asfortranarray, sp.csr_array, sp.coo_matrix, sp.csc_matrix])
 @pytest.mark.parametrize("width", [2, 3])
@@ -153,11 +147,6 @@ def test_lengths_that_are_unknown_are_computed_and_the_collection_is_left_as_it_
     agree(source.run(Sums()), ArraySource(X[chosen]).run(Sums()))
 
 
-def test_widths_that_are_unknown_are_computed():
-    lazy = da.from_array(X, chunks=(5000, 2))[:, da.from_array(np.array([True, False, True]), chunks=2)]
-    agree(DaskSource.of(lazy).run(Sums()), ArraySource(X[:, [0, 2]]).run(Sums()))
-
-
 def test_data_frames_give_their_columns_of_numbers():
     frame = pd.DataFrame({"a": X[:, 0], "name": "Ada", "b": np.arange(len(X)), "c": X[:, 1] > 0, 4: X[:, 2]})
     frame["d"] = pd.array(np.arange(len(X)) % 5, dtype="Int64")
@@ -167,19 +156,6 @@ def test_data_frames_give_their_columns_of_numbers():
     source = DaskSource.of(dd.from_pandas(frame, npartitions=7))
     assert (source.kind, source.names) == ("Dask dataframe", ["a", "b", "c", "4", "d"])
     agree(source.run(Sums()), ArraySource(numbers).run(Sums()))
-
-
-def test_data_frames_with_partitions_that_are_empty_give_what_the_array_gives():
-    numbered = np.column_stack([X, np.arange(len(X))])
-    frame = dd.from_pandas(pd.DataFrame(numbered, columns=list("abcd")), npartitions=9)
-    chosen = (numbered[:, 3] < 3000) | (numbered[:, 3] > 20_000)
-    source = DaskSource.of(frame[(frame["d"] < 3000) | (frame["d"] > 20_000)])
-    agree(source.run(Sums()), ArraySource(numbered[chosen]).run(Sums()))
-
-
-def test_collections_of_dask_are_opened_by_their_type():
-    assert open_source(da.from_array(X)).kind == "Dask array"
-    assert open_source(dd.from_pandas(pd.DataFrame(X), npartitions=2)).kind == "Dask dataframe"
 
 
 def test_threads_of_blas_change_nothing_and_are_as_many_as_before():
@@ -243,19 +219,21 @@ def test_processes_give_what_the_array_gives():
 
 
 @pytest.mark.usefixtures("cluster")
-@pytest.mark.parametrize("chunks", [(777, 3), (9999, 2), (RAGGED, 3)], ids=str)
+@pytest.mark.parametrize("chunks", [(9999, 2), (RAGGED, 3)], ids=str)
 def test_a_cluster_gives_what_the_array_gives_and_says_when_it_is_done(chunks):
     seen = []
     agree(DaskSource.of(da.from_array(X, chunks=chunks)).run(Sums(), watch=seen.append))
     assert seen == [len(X)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_cluster_maps_data_frames_and_computes_their_lengths():
     frame = pd.DataFrame(X, columns=list("abc")).assign(name="Ada")
     agree(DaskSource.of(dd.from_pandas(frame, npartitions=5)).run(Sums()))
 
 
+@pytest.mark.slow
 def test_a_large_task_is_sent_once_to_each_worker_and_nobody_warns_of_it(cluster, tmp_path):
     notes = tmp_path / "unpickled"
     agree(DaskSource.of(da.from_array(X, chunks=(1000, 3))).run(Heavy(notes)))
@@ -265,6 +243,7 @@ def test_a_large_task_is_sent_once_to_each_worker_and_nobody_warns_of_it(cluster
     assert set(times.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_fault_that_the_task_finds_on_a_cluster_comes_out_as_it_is():
     with pytest.raises(InvalidInputError, match=r"^row 16384 is odd\. Drop it\.$"):
@@ -277,6 +256,7 @@ def later(seconds, work):
     return timer
 
 
+@pytest.mark.slow
 def test_an_interrupted_pass_is_cancelled_on_the_cluster(cluster):
     source = DaskSource.of(da.from_array(X, chunks=(BLOCK_ROWS, 3)))
     later(0.5, _thread.interrupt_main)
@@ -289,20 +269,13 @@ def test_an_interrupted_pass_is_cancelled_on_the_cluster(cluster):
     agree(source.run(Sums()))
 
 
+@pytest.mark.slow
 def test_a_finished_pass_leaves_nothing_on_the_cluster(cluster):
     agree(DaskSource.of(da.from_array(X, chunks=(5000, 3))).run(Sums()))
     patience = time.monotonic() + 20
     while tasks_on(cluster) and time.monotonic() < patience:
         time.sleep(0.05)
     assert not tasks_on(cluster)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_any_number_of_workers_gives_what_the_array_gives(n_workers):
-    with workers(n_workers, threads=2):
-        for chunks in [(777, 3), (9999, 2), (RAGGED, 3)]:
-            agree(DaskSource.of(da.from_array(X, chunks=chunks)).run(Sums()))
 
 
 @pytest.mark.slow

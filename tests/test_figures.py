@@ -103,24 +103,6 @@ def test_maps_of_a_detector_of_other_units_and_without_outliers(detector):
     assert "outlier" not in drawn(show.plot_map(MOSAIC(8).fit(datasets.swiss_roll(300))))
 
 
-@pytest.mark.parametrize("channels", [(), (3,)])
-def test_pictures_of_representatives_and_outliers_stand_beside_the_map(model, channels):
-    images = np.random.default_rng(0).uniform(size=(400, 4, 6, *channels))
-    _, chosen, odd = show.plot_map(model, images=images).figure.axes
-    assert (len(chosen.images), len(odd.images)) == (12, 8)
-    for shown, row in zip(chosen.images, model.representative_indices_, strict=True):
-        np.testing.assert_allclose(shown.get_array(), images[row])
-    assert [text.get_text() for text in chosen.texts] == [str(rank) for rank in range(1, 13)]
-
-
-def test_images_of_another_shape_or_in_others_axes_are_refused(model):
-    for shape in ((400, 64), (399, 8, 8), (400, 8, 8, 2)):
-        with pytest.raises(InvalidInputError, match="images must be 400 pictures"):
-            show.plot_map(model, images=np.zeros(shape))
-    with pytest.raises(InvalidInputError, match="need a figure of their own"):
-        show.plot_map(model, images=np.zeros((400, 8, 8)), ax=plt.subplots()[1])
-
-
 def test_coverage_marks_the_choice_and_the_suggestion(model, detector):
     _, ax = plt.subplots()
     assert show.plot_coverage(model, ax=ax) is ax

@@ -49,13 +49,6 @@ def test_effective_count_on_a_subsample_is_close_and_repeatable():
     assert np.median(counts) == pytest.approx(200.0, rel=0.15)
 
 
-def test_bandwidth_rules_do_not_look_at_order(rng):
-    X = rng.normal(size=(80, 2))
-    for gamma in ("scale", "median", EffectiveCount(9.0)):
-        a = make_kernel(X, "rbf", gamma=gamma).gamma
-        assert make_kernel(X[::-1].copy(), "rbf", gamma=gamma).gamma == pytest.approx(a, rel=1e-9)
-
-
 @pytest.mark.parametrize("tiny", [1e-8, 1e-30, 1e-150])
 def test_effective_count_among_points_that_are_nearly_equal_is_met_or_refused(rng, tiny):
     """A third of the points resemble one another at any bandwidth that single precision holds."""
@@ -86,11 +79,6 @@ def test_heat_kernel_approximates_the_matrix_exponential(rng):
     H = expm(-time * (np.eye(60) - S))
     H /= np.sqrt(np.outer(np.diagonal(H), np.diagonal(H)))
     np.testing.assert_allclose((G @ G.T).toarray(), H, atol=0.02)
-
-
-def test_heat_kernel_is_sparse_for_short_times():
-    X = make_swiss_roll(2000, random_state=0)[0]
-    assert heat_features(X, n_neighbors=5, time=1).nnz < 2000 * 20
 
 
 @pytest.mark.parametrize("of", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
 from mosaic import InvalidInputError, NotPositiveSemidefiniteError
-from mosaic.kernels import FEW_FEATURES, Cosine, DiffusionKernel, Linear, Precomputed, heat_features, make_kernel
+from mosaic.kernels import FEW_FEATURES, DiffusionKernel, Precomputed, heat_features, make_kernel
 from mosaic.parameters import Diffusion
 
 GAMMA = 0.05
@@ -46,24 +45,6 @@ def test_new_points_equal_scikit_learn(rng, name, of_X, of_Y, d):
     np.testing.assert_allclose(kernel.diagonal_at(new), np.diagonal(ORACLES[name](Y, Y)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ORACLES)
-def test_precision_of_either_side_may_be_single(rng, name):
-    X, Y = rng.normal(size=(12, 4)).astype(np.float32), rng.normal(size=(5, 4)).astype(np.float32)
-    expected = ORACLES[name](Y.astype(np.float64), X.astype(np.float64))
-    for own, new in ((X, Y), (X, Y.astype(np.float64)), (X.astype(np.float64), Y)):
-        found = make_kernel(own, name, gamma=GAMMA).cross(new)
-        assert found.dtype == np.float64
-        rounding = 1e-6 if name == "cosine" else 1e-12  # its rows are kept in the precision of X
-        np.testing.assert_allclose(found, expected, rtol=rounding, atol=rounding)
-
-
-def test_rbf_of_new_points_does_not_cancel_far_from_the_origin(rng):
-    X, Y = rng.normal(size=(30, 40)), rng.normal(size=(6, 40))
-    near = make_kernel(X, "rbf", gamma=0.01).cross(Y)
-    far = make_kernel(X + 1e5, "rbf", gamma=0.01).cross(Y + 1e5)
-    np.testing.assert_allclose(far, near, rtol=1e-6)
-
-
 def test_laplacian_of_many_sparse_points_is_put_together_from_blocks(rng):
     X = sp.random_array((150, 5000), density=0.002, rng=rng, format="csr")
     Y = sp.random_array((3, 5000), density=0.002, rng=rng, format="csr")
@@ -90,31 +71,6 @@ def test_a_part_holds_copies_of_its_rows_and_nothing_else(rng, name, kind):
     values, whole = (part.X.data, kernel.X.data) if kind == "csr" else (part.X, kernel.X)
     assert values.base is None or values.base.size == values.size
     assert not np.shares_memory(values, whole)
-
-
-def test_a_part_keeps_the_bandwidth_of_the_whole(rng):
-    X = rng.normal(size=(40, 2))
-    kernel = make_kernel(X, "rbf", gamma="median")
-    part = kernel.take(np.array([0, 3]))
-    assert part.gamma == kernel.gamma
-    assert part.gamma != make_kernel(X[[0, 3]], "rbf", gamma="median").gamma
-
-
-@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "linear", "cosine"])
-def test_replacing_the_points_is_taking_them(rng, name):
-    kernel, rows = make_kernel(rng.normal(size=(15, 3)), name), np.array([8, 2, 2, 0])
-    replaced = replace(kernel, X=kernel.X[rows])
-    np.testing.assert_array_equal(
-        replaced.block(slice(None), np.arange(4)), kernel.take(rows).block(slice(None), np.arange(4))
-    )
-
-
-def test_cosine_does_not_look_at_lengths_of_new_points(rng):
-    X, Y = rng.normal(size=(10, 3)), rng.normal(size=(4, 3))
-    kernel = make_kernel(X, "cosine")
-    assert isinstance(kernel, Cosine)
-    np.testing.assert_allclose(kernel.cross(1e3 * Y), kernel.cross(Y), rtol=1e-12)
-    np.testing.assert_allclose(kernel.diagonal_at(1e3 * Y), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -160,12 +116,6 @@ def test_precomputed_picks_columns_of_the_whole_matrix(rng):
         part = kernel.take(np.array([9, 1, 4]))
         np.testing.assert_allclose(part.cross(new), Y[:, [9, 1, 4]], rtol=tolerance)
         np.testing.assert_allclose(part.take(np.array([2, 0])).cross(new), Y[:, [4, 9]], rtol=tolerance)
-
-
-def test_precomputed_answers_do_not_share_memory_with_the_question():
-    kernel, Y = Precomputed(np.eye(3)), np.full((2, 3), 0.5)
-    kernel.cross(Y)[:] = 0.0
-    assert (Y == 0.5).all()
 
 
 def test_precomputed_refuses_a_wrong_number_of_similarities():
@@ -246,19 +196,6 @@ def test_diffusion_with_fewer_points_than_neighbours_uses_all_of_them(kind):
     np.testing.assert_allclose(found, mean_of_neighbours(G, X, Y, 3) @ G.T, rtol=1e-12)
     alone = make_kernel(FORMATS[kind](X[1:2]), "diffusion")
     np.testing.assert_array_equal(alone.cross(FORMATS[kind](Y)), [[1.0]])
-
-
-def test_features_stay_explicit(rng):
-    X = rng.normal(size=(30, 3))
-    assert make_kernel(X, "linear").explicit_factor() is not None
-    for name in ("cosine", "diffusion"):
-        kernel = make_kernel(X, name)
-        assert isinstance(kernel, Linear)
-        factor = kernel.explicit_factor()
-        np.testing.assert_allclose((factor @ factor.T).diagonal(), 1.0, rtol=1e-12)
-    assert sp.issparse(make_kernel(X, "diffusion").explicit_factor())
-    for name in ("rbf", "laplacian", "polynomial"):
-        assert make_kernel(X, name).explicit_factor() is None
 
 
 @pytest.mark.parametrize("of", FORMATS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosaic.arrays.passes import BLOCK_ROWS, PerRow, TakeRows, Together, merge_all, merge_nodes, part_of
+from mosaic.arrays.passes import BLOCK_ROWS, TakeRows, Together, merge_all, part_of
 from mosaic.arrays.threads import using_threads
 from mosaic.exceptions import InvalidInputError
 from mosaic.rows import open_source
@@ -67,15 +67,6 @@ def test_runs_of_any_length_and_trees_of_any_width_merge_in_the_same_order(n_blo
     while len(runs) > fan_in:
         runs = [merge_runs(task, runs[i : i + fan_in]) for i in range(0, len(runs), fan_in)]
     assert merge_last(task, runs) == merge_all(task.merge, ((0, {"text": str(i)}) for i in range(n_blocks)))
-
-
-def test_few_nodes_are_held_however_many_blocks_there_are():
-    held = merge_nodes(lambda left, right: left + right, ((0, 1) for _ in range(700)))
-    assert held == [(9, 512), (7, 128), (5, 32), (4, 16), (3, 8), (2, 4)]
-
-
-def test_one_row_is_a_block():
-    np.testing.assert_array_equal(open_source(X[:1]).run(Sums())["gram"], X[:1].T @ X[:1])
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -161,12 +152,6 @@ def test_pieces_that_rows_are_read_in_do_not_matter(cuts, n_jobs):
 def test_rows_that_are_gone_are_noticed(n_jobs):
     with pytest.raises(InvalidInputError, match=r"rows 5000 … 25809 of the test are 20809 now; .* Open it again"):
         Pieces([5000, N - 5000], rows=X[:-1], n_jobs=n_jobs).run(Sums())
-
-
-def test_answers_for_rows_come_in_their_order():
-    found = open_source(X).run(PerRow(lambda rows, _: {"first": rows[:, 0], "sum": rows.sum(axis=1)}))
-    np.testing.assert_array_equal(found["first"], X[:, 0])
-    np.testing.assert_array_equal(found["sum"], X.sum(axis=1))
 
 
 def test_rows_are_taken_by_their_numbers():

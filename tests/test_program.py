@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +12,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 
 import mosaic
 from mosaic import ConvergenceWarning, InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
-from mosaic.kernels import EffectiveCount, make_kernel
+from mosaic.kernels import EffectiveCount
 from mosaic.program.loop import Status
 
 X = np.random.default_rng(5).normal(size=(40, 3))
@@ -61,13 +59,6 @@ def test_bad_similarities_are_refused(K, error, message):
         mosaic.solve(K, kernel="precomputed")
 
 
-def test_missing_and_infinite_values_are_located():
-    bad = X.copy()
-    bad[7, 2] = np.nan
-    with pytest.raises(InvalidInputError, match=r"X\[7, 2\] = nan"):
-        mosaic.solve(bad)
-
-
 def test_memory_budgets_are_refused_with_the_numbers():
     with pytest.raises(MemoryBudgetError, match="memory_budget of 100 bytes holds no factor of 40 points"):
         mosaic.solve(X, memory_budget=100)
@@ -90,12 +81,6 @@ def test_running_out_of_iterations_is_admitted():
         encoding = mosaic.solve(X, solver="fista", max_iter=3, tol=1e-8)
     assert encoding.status is Status.MAX_ITER
     assert encoding.dual_gap > 1e-8
-
-
-def test_a_warning_is_filtered_by_the_text_that_it_shows():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*raise max_iter, loosen tol")
-        mosaic.solve(X, solver="fista", max_iter=3, tol=1e-8)
 
 
 def test_a_strength_below_the_critical_one_selects_nothing():
@@ -126,22 +111,6 @@ def test_all_points_equal_are_one_point():
     # One point of weight n: r = 1 − 1/(lam √n k), shared by all copies.
     total = 1 - 1 / 4.0
     np.testing.assert_allclose(encoding.rows([0]), total / 1000, rtol=1e-5)
-
-
-def test_thousands_of_copies_cost_nothing():
-    rng = np.random.default_rng(0)
-    copies = np.repeat(rng.normal(size=(30, 2)), 3000, axis=0)
-    encoding = mosaic.solve(rng.permutation(copies), alpha=5.0, tol=1e-6)
-    assert encoding.factor.F.shape[0] == 30
-    assert encoding.dual_gap <= 1e-6
-
-
-def test_duplicated_similarity_matrices_are_solved_once(rng):
-    owner = np.repeat(np.arange(10), 4)
-    K = np.exp(-((X[:10, None] - X[None, :10]) ** 2).sum(-1))[np.ix_(owner, owner)]
-    encoding = mosaic.solve(K, kernel="precomputed", tol=1e-6)
-    assert encoding.factor.F.shape[0] == 10
-    np.testing.assert_allclose(encoding.influence.reshape(10, 4), encoding.influence[::4, None] * np.ones(4))
 
 
 @settings(deadline=None, max_examples=60)
@@ -234,19 +203,6 @@ def test_sparse_input_gives_the_same_answer(kernel):
     assert b.certificate.primal == pytest.approx(a.certificate.primal, rel=1e-6)
 
 
-def test_precomputed_equals_the_kernel_it_came_from():
-    K = make_kernel(X, "rbf").block(slice(None), np.arange(40))
-    a = mosaic.solve(X, tol=1e-9)
-    b = mosaic.solve(K, kernel="precomputed", tol=1e-9)
-    np.testing.assert_allclose(a.influence, b.influence, atol=1e-5)
-
-
-def test_no_warning_on_ordinary_data():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mosaic.solve(load_digits().data[:300], gamma=EffectiveCount(15.0))
-
-
 @pytest.mark.slow
 def test_narrow_kernel_of_high_rank_reaches_1e_4():
     rng = np.random.default_rng(0)
@@ -271,9 +227,3 @@ def test_the_papers_admm_solves_the_same_program_with_copies_and_weights(roles):
     square = mosaic.solve(copies, alpha=5.0, tol=1e-6, solver="admm-paper", **roles)
     assert square.dual_gap <= 1e-6
     np.testing.assert_allclose(square.influence, exact.influence, atol=0.02 * exact.influence.max())
-
-
-def test_rows_that_must_be_chosen_are_no_part_of_the_program():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'must_include'"):
-        mosaic.solve(X, must_include=[3])
-    assert "MOSAIC.fit(X, must_include=…)" in mosaic.solve.__doc__

@@ -11,7 +11,7 @@ from mosaic.arrays.codes import row_codes
 from mosaic.arrays.linalg import times_triangle
 from mosaic.arrays.scaling import Prepare
 from mosaic.choosing import draw_by_passes
-from mosaic.kernels import RBF, Cosine, FromCallable, Laplacian, Linear, PolynomialKernel, make_kernel
+from mosaic.kernels import RBF, Laplacian, Linear, PolynomialKernel, make_kernel
 from mosaic.program.encoding import DesignRows
 from mosaic.program.solve import encode
 from mosaic.rows import open_source
@@ -22,7 +22,6 @@ from mosaic.sketch import (
     Sample,
     Scores,
     counted,
-    first_candidates,
     run_sketch,
     triangle,
     with_rows,
@@ -103,28 +102,6 @@ def test_products_with_triangles_are_those_of_whole_matrices(rng, n, p):
     A, T = rng.normal(size=(n, p)), np.tril(rng.normal(size=(p, p)))
     np.testing.assert_allclose(times_triangle(A, T, lower=True), A @ T, atol=1e-12)
     np.testing.assert_allclose(times_triangle(A, T.T, lower=False), A @ T.T, atol=1e-12)
-
-
-def test_sums_of_a_function_that_returns_what_it_may_not_lose():
-    K = np.exp(-0.01 * ((X[:, None] - X[None, ::10]) ** 2).sum(axis=2))
-    K.flags.writeable = False
-
-    def similarity(A, B):
-        return K if (len(A), len(B)) == K.shape else KERNELS["rbf"].over(A).cross(B).T
-
-    basis = Basis.of(FromCallable(X, similarity), np.arange(0, 700, 10))[0]
-    scores = open_source(X).run(LargestScores(basis, np.eye(basis.kernel.n, order="F"), 5))
-    assert scores["longest"] <= 1 + 1e-9
-    np.testing.assert_allclose(np.diagonal(open_source(X).run(GramSum(basis))["G"]), (K**2).sum(axis=0))
-
-
-def test_columns_are_divided_before_the_kernel_sees_them():
-    scale = np.array([2.0, 3.0, 0.5])
-    kernel = RBF(X / scale, 0.3)
-    basis, pivots, _ = Basis.of(kernel, np.arange(0, 700, 20))
-    sums = open_source(X).run(GramSum(basis, Prepare(scale)))
-    K = kernel.block(slice(None), pivots)
-    np.testing.assert_allclose(np.tril(sums["G"]), np.tril(K.T @ K), rtol=1e-12)
 
 
 def test_points_that_are_equal_once_they_are_prepared_are_one():
@@ -271,23 +248,6 @@ def test_the_paper_adds_the_points_that_are_represented_worst():
     assert two.certificate.primal <= one.certificate.primal * (1 + 1e-3)
 
 
-def test_sketch_explains_nearly_as_much_as_the_whole_program_at_the_same_strength():
-    rows = datasets.swiss_roll(6000, random_state=3)
-    kernel = RBF(rows, 0.03)
-    sample = drawn(rows, 2000)
-    found = run_sketch(runner(rows), kernel.over, sample, n_initial=150, n_added=30, alpha=50.0)
-    whole = encode(kernel, lam=found.problem.lam, tol=1e-3)
-
-    def explained(certificate, norms, lam):
-        return 1.0 - 2.0 * (certificate.primal - norms) / lam / 6000
-
-    ours = explained(found.certificate, found.solution.row_norms.sum(), found.problem.lam)
-    best = explained(whole.certificate, whole.influence.sum(), whole.lam)
-    assert ours >= 0.98 * best
-    assert found.certificate.dual <= whole.certificate.primal
-    assert whole.certificate.dual <= found.certificate.primal
-
-
 # --- copies
 
 
@@ -302,11 +262,3 @@ def test_copies_weigh_in_the_program_as_often_as_they_are_there():
     assert found.certificate.dual <= optimum.primal
     assert optimum.dual <= found.certificate.primal
     assert found.certificate.gap < 1.5 * found.certificate.kernel_error + 0.02
-
-
-def test_first_candidates_are_distinct_and_as_many_as_are_asked_for():
-    kernel = KERNELS["rbf"]
-    chosen = first_candidates(kernel, np.ones(700), 120, 100.0, None, 0)
-    assert len(chosen) == len(np.unique(chosen)) == 120
-    assert isinstance(KERNELS["cosine"], Cosine)
-    assert len(np.unique(first_candidates(KERNELS["cosine"], np.ones(700), 50, 100.0, None, 0))) == 50

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mosaic import MOSAIC, InvalidInputError, MOSAICOutlierDetector, Sketch, datasets, solve
+from mosaic import MOSAIC, InvalidInputError, Sketch, datasets
 from mosaic.arrays.threads import available_threads, one_thread, thread_imap, thread_map, using_threads
 from mosaic.facts import Facts
 from mosaic.metrics import unexplained
@@ -48,15 +48,6 @@ def test_passes_use_the_threads_of_a_fit_and_the_answer_does_not_depend_on_their
             assert getattr(one.certificate_, name) == getattr(other.certificate_, name)
 
 
-def test_scores_of_a_detector_do_not_depend_on_the_number_of_threads():
-    X = datasets.swiss_roll(4000)
-    detector = MOSAICOutlierDetector().fit(X)
-    with using_threads(1):
-        one = detector.score_samples(X)
-    with using_threads(4):
-        np.testing.assert_array_equal(detector.score_samples(X), one)
-
-
 def test_every_part_is_done_once_and_in_several_threads():
     done, seen, arrived = [], set(), threading.Barrier(3)
 
@@ -83,25 +74,6 @@ def test_parts_in_order_are_held_one_for_each_thread_and_one_more(threads):
             assert found == -(number + 1)
             assert len(taken) - number <= threads + 1
     assert number == 39
-
-
-def test_parts_in_order_are_worked_on_at_the_same_time_but_by_no_more_threads_than_are_allowed():
-    at_work, most, lock = [0], [0], threading.Lock()
-
-    def work(_):
-        with lock:
-            at_work[0] += 1
-            most[0] = max(most[0], at_work[0])
-        threading.Event().wait(0.01)
-        with lock:
-            at_work[0] -= 1
-
-    with using_threads(4):
-        list(thread_imap(work, range(12)))
-        assert most[0] > 1
-        most[0] = 0
-        list(thread_imap(work, range(12), 2))
-    assert most[0] == 2
 
 
 @pytest.mark.parametrize("bad", [0, 5, 39])
@@ -176,15 +148,6 @@ def test_by_default_as_many_threads_as_the_library_would_use():
 def test_wrong_numbers_of_jobs_are_refused(n_jobs):
     with pytest.raises(InvalidInputError, match="n_jobs"):
         MOSAIC(n_jobs=n_jobs).fit(np.eye(5))
-
-
-def test_solve_uses_threads_too():
-    X = datasets.swiss_roll(6000)
-    with using_threads(1):
-        one = solve(X, tol=1e-2)
-    with using_threads(3):
-        three = solve(X, tol=1e-2)
-    assert three.certificate.primal == one.certificate.primal
 
 
 def test_a_forked_process_has_threads_of_its_own():

@@ -24,22 +24,18 @@ class EqualRows(NamedTuple):
 
     @classmethod
     def trivial(cls, n: int) -> EqualRows:
-        """Groups of one row each, for n rows."""
         numbers = np.arange(n)
         return cls(numbers, numbers)
 
     @property
     def n(self) -> int:
-        """Number of rows."""
         return len(self.group)
 
     @property
     def is_trivial(self) -> bool:
-        """Whether all rows differ."""
         return len(self.first) == len(self.group)
 
     def sums(self, values: FloatArray | BoolArray) -> FloatArray:
-        """The sum of a value over the rows of each group."""
         if self.is_trivial:
             return np.asarray(values, np.float64)
         return np.asarray(np.bincount(self.group, weights=values, minlength=len(self.first)), np.float64)
@@ -80,7 +76,6 @@ class KnownRows(NamedTuple):
 
     @classmethod
     def of(cls, codes: Codes) -> KnownRows:
-        """Build from the codes of rows, in row order."""
         order = np.argsort(codes)
         return cls(codes[order], order)
 
@@ -147,7 +142,6 @@ def _bits(values: FloatArray) -> Codes:
 
 
 def _bits_on_device(values: Any) -> Any:
-    """The same as signed integers."""
     values = as_double(values) + 0.0
     has_view = hasattr(values, "view")
     found = values.view(namespace(values).int64) if has_view else to_device_of(values, on_host(values).view(np.int64))

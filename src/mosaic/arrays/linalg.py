@@ -110,7 +110,6 @@ def with_diagonal(A: Any, values: Any) -> Any:
 
 
 def sum_of_squares(A: Any) -> float:
-    """‖A‖²."""
     return float(np.vdot(A, A)) if isinstance(A, np.ndarray) else float(namespace(A).sum(A * A))
 
 

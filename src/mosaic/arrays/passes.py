@@ -108,5 +108,4 @@ class Together:
 
 
 def part_of(small: BlockResult, name: str) -> BlockResult:
-    """The result of one of several tasks."""
     return {key.removeprefix(f"{name}:"): value for key, value in small.items() if key.startswith(f"{name}:")}

@@ -77,14 +77,7 @@ NAMED_COLUMNS = 3
 
 @dataclass(frozen=True)
 class Geometry:
-    """How rows become points of a kernel.
-
-    Attributes
-    ----------
-    prepare : preparation of rows before they are compared
-    kernel : the similarity, over the distinct points
-    decisions : the decisions, in sentences
-    """
+    """How rows become points of a kernel: their preparation, the similarity over the distinct points, and what was decided."""
 
     prepare: Prepare
     kernel: Kernel
@@ -108,14 +101,7 @@ def preparation_of(X: Any, weights: FloatArray | None, settings: Settings) -> Pr
 
 
 def column_scale(X: Any, weights: FloatArray | None, scale: Any, *, ours: bool) -> FloatArray | None:
-    """The divisors of the columns; None to leave columns as they are.
-
-    Parameters
-    ----------
-    X : points × features, dense or CSR
-    weights : how often each point counts, if not once
-    scale : True, False or "auto"
-    ours : whether kernel and bandwidth are left to the library
+    """The divisors of the columns; None to leave columns as they are. ``ours``: kernel and bandwidth are left to the library.
 
     Notes
     -----
@@ -153,48 +139,32 @@ def unequal(spreads: FloatArray) -> bool:
 
 def _deviations(X: Any, weights: FloatArray | None) -> FloatArray:
     """Standard deviations of the columns; 0 where they are rounding errors."""
+    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
     if sp.issparse(X):
-        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
         largest = np.asarray(abs(X).max(axis=0).todense(), np.float64).ravel()
-        unit = np.where(largest > 0, largest, 1.0)  # squares of values divided by it neither overflow nor vanish
-        Y = X.astype(np.float64) @ sp.diags_array(1.0 / unit)
-        mean = np.asarray(share @ Y).ravel()
-        apart = sp.csr_array(Y).copy()
+        mean = np.asarray(share @ X).ravel()
+        apart = sp.csr_array(X, dtype=np.float64, copy=True)
         apart.data = (apart.data - mean[apart.indices]) ** 2
         stored = sp.csr_array((np.ones(len(apart.data)), apart.indices, apart.indptr), shape=apart.shape)
         full = np.bincount(apart.indices, minlength=apart.shape[1]) == apart.shape[0]
         # Where every entry is stored, the share of zeros is exactly 0: a rounding error would matter if the mean is large.
         zeros = np.where(full, 0.0, 1.0 - np.asarray(share @ stored).ravel())
-        variance = unit**2 * (np.asarray(share @ apart).ravel() + zeros * mean**2)
-        found = np.sqrt(np.maximum(np.asarray(variance), 0.0))
-        return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
+        variance = np.asarray(share @ apart).ravel() + zeros * mean**2
+    else:
+        xp = namespace(X)
 
-    def over_rows(of: Callable[[Any, slice], Any]) -> NDArray[Any]:
-        """What a function finds for each block of rows, in their order."""
+        def over_rows(of: Callable[[Any, Any], Any]) -> NDArray[Any]:
+            def call(part: slice) -> Any:
+                Y = as_double(rows_of(X, part))
+                return on_host(of(Y, to_device_of(Y, share[part])))
 
-        def call(part: slice) -> Any:
-            return on_host(of(as_double(rows_of(X, part)), part))
+            return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
 
-        return np.array(in_blocks(call, X.shape[0], X.shape[1], on=X))
-
-    xp, total = namespace(X), float(X.shape[0] if weights is None else weights.sum())
-    ends = over_rows(lambda Y, _: xp.stack([xp.min(Y, axis=0), xp.max(Y, axis=0)]))
-    lowest, highest = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
-    span = highest - lowest
-    unit = np.where(span > 0, span, 1.0)  # squares of values divided by it neither overflow nor vanish
-
-    def sums(centre: FloatArray, power: int) -> FloatArray:
-        """Σ_i ω_i ((x_ij − lowest_j) / unit_j − centre_j)^power, of every column j."""
-
-        def of(Y: Any, part: slice) -> Any:
-            Y = ((Y - to_device_of(Y, lowest)) / to_device_of(Y, unit) - to_device_of(Y, centre)) ** power
-            return xp.sum(Y, axis=0) if weights is None else to_device_of(Y, weights[part]) @ Y
-
-        return np.asarray(over_rows(of).sum(axis=0))
-
-    mean = sums(np.zeros(X.shape[1]), 1) / total
-    found = span * np.sqrt(sums(mean, 2) / total)
-    return np.where(found > DEVIATION_ROUNDING * np.maximum(-lowest, highest), found, 0.0)
+        found = over_rows(lambda Y, w: xp.stack([w @ Y, xp.max(xp.abs(Y), axis=0)]))
+        mean, largest = found[:, 0].sum(axis=0), found[:, 1].max(axis=0)
+        variance = over_rows(lambda Y, w: w @ (Y - to_device_of(Y, mean)) ** 2).sum(axis=0)
+    found = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(found > DEVIATION_ROUNDING * largest, found, 0.0)
 
 
 def _quantiles(X: Any, shares: list[float], weights: FloatArray | None) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import textwrap
+from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from mosaic import __version__
@@ -43,28 +44,14 @@ _FIT = ("outliers", "how", "file", "constraints")
 
 
 class Command(NamedTuple):
-    """A command.
-
-    Attributes
-    ----------
-    line : one line in the list of commands
-    about : description
-    examples : commands that run in a folder with points.csv and points.npy
-    run : module and function that run it
-    takes : arguments after the name of the command
-    output : name and description of the file of ``-o``; None without ``-o``
-    groups : groups of options, in the order of the help
-    known : options of these groups that the command has
-    """
-
-    line: str
+    line: str  # in the list of commands
     about: str
-    examples: tuple[str, ...]
-    run: str
+    examples: tuple[str, ...]  # which run in a folder with points.csv and points.npy
+    run: str  # module and function
     takes: str = "FILE"
-    output: tuple[str, str] | None = None
-    groups: tuple[str, ...] = (OUTPUT,)
-    known: tuple[str, ...] = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)
+    output: tuple[str, str] | None = None  # name and description of the file of -o
+    groups: tuple[str, ...] = (OUTPUT,)  # of options, in the order of the help
+    known: tuple[str, ...] = (*SETTINGS, *FILE_OPTIONS, *CONSTRAINTS)  # options of these groups that the command has
 
 
 COMMANDS = {
@@ -84,7 +71,6 @@ COMMANDS = {
         (
             "mosaic select points.csv -k 10 -o picks.csv --report report.html",
             "mosaic select points.csv --coverage 0.9 --must-include p7 --group kind --quotas equal",
-            "mosaic select points.npy -k 0.05 --labels labels.csv --json",
             "mosaic select points.csv -k 10 --save model.mosaic",
         ),
         "mosaic.cli.select:select",
@@ -99,7 +85,6 @@ COMMANDS = {
         (
             "mosaic outliers points.csv -o outliers.csv --report outliers.html",
             "mosaic outliers points.csv --contamination 0.02 --all",
-            "mosaic outliers points.npy --json",
         ),
         "mosaic.cli.others:outliers",
         output=("outliers.csv", f"the rows: {ENDINGS}"),
@@ -115,7 +100,6 @@ COMMANDS = {
         "and reason.",
         (
             "mosaic predict model.mosaic points.csv",
-            "mosaic predict model.mosaic points.csv -o placed.csv",
             "mosaic predict model.mosaic points.csv --json",
         ),
         "mosaic.cli.others:predict",
@@ -145,7 +129,6 @@ COMMANDS = {
         "and the settings. It needs no network and no server. FILE may be a saved model, which is not fitted again.",
         (
             "mosaic report points.csv -k 10",
-            "mosaic report points.npy -o points.html --title 'Ten points' -k 10 --force",
             "mosaic report model.mosaic -o model.html",
         ),
         "mosaic.cli.select:report",
@@ -160,7 +143,6 @@ COMMANDS = {
         (
             "mosaic explain points.csv p7 p11 -k 10",
             "mosaic explain points.csv --row 0 --row 399",
-            "mosaic explain points.npy --json",
             "mosaic explain model.mosaic p7",
         ),
         "mosaic.cli.others:explain",
@@ -210,7 +192,6 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=Formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the fault."""
         raise UsageError(message, self.prog, self.format_usage())
 
 
@@ -228,20 +209,15 @@ def parse(words: list[str]) -> argparse.Namespace | None:
         args.rows.extend(rest)
         rest = []
     if rest:
-        raise UsageError(_unknown(rest[0], args.parser), args.parser.prog, args.parser.format_usage())
+        fault = f"{rest[0]!r} is one word too many. Put names with spaces in quotes"
+        if rest[0].startswith("-"):
+            known = [option for action in args.parser._actions for option in action.option_strings]
+            close = get_close_matches(rest[0].partition("=")[0], known, 2)
+            hint = f"Did you mean {' or '.join(close)}?" if close else f"See {args.parser.prog} --help"
+            fault = f"there is no option {rest[0]}. {hint}"
+        raise UsageError(fault, args.parser.prog, args.parser.format_usage())
     args.words = words
     return args
-
-
-def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
-    if not word.startswith("-"):
-        return f"{word!r} is one word too many. Put names with spaces in quotes"
-    import difflib
-
-    known = [option for action in parser._actions for option in action.option_strings]
-    close = difflib.get_close_matches(word.partition("=")[0], known, 2)
-    hint = f"Did you mean {' or '.join(close)}?" if close else f"See {parser.prog} --help"
-    return f"there is no option {word}. {hint}"
 
 
 def build_parser(only: str | None = None) -> Parser:

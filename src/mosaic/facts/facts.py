@@ -353,6 +353,7 @@ class Facts:
 
     __repr__ = __str__
 
+    @one_thread()
     def to_dict(self) -> dict[str, Any]:
         """All of it as dicts and lists of plain values, for ``json.dumps``; the certificate is computed."""
         parts = ("picks", "outliers", "certificate", "curve", "map", "settings")

@@ -79,7 +79,6 @@ class DiffusionKernel(Linear):
 
     @classmethod
     def of(cls, X: Any, n_neighbors: int = 10, time: int = 2) -> Self:
-        """The heat kernel between all rows of X."""
         features = heat_features(X, n_neighbors, time)
         return cls(features, X, features, n_neighbors)
 

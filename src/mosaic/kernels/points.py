@@ -82,7 +82,6 @@ class Kernel(ABC):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Precision of the data."""
         return numpy_dtype(self.points)
 
     @abstractmethod
@@ -106,11 +105,9 @@ class Kernel(ABC):
         """The same similarity over these points only, renumbered; it holds copies of their rows and no others."""
 
     def block(self, rows: Rows, columns: IntArray) -> FloatArray:
-        """K[rows][:, columns]."""
         return on_host(self.device_block(rows, columns))
 
     def cross(self, Y: Any, columns: Rows = ALL_POINTS) -> FloatArray:
-        """k(y_i, x_j), len(Y) × len(columns), for new points Y and own points j."""
         return on_host(self.device_cross(Y, columns))
 
     def distances(self, rows: Rows, columns: IntArray) -> FloatArray:
@@ -121,7 +118,6 @@ class Kernel(ABC):
         return on_host(self.device_distances(rows, columns))
 
     def device_distances(self, rows: Rows, columns: IntArray) -> Any:
-        """The same on the device of the points."""
         diagonal, K = self.diagonal(), self.device_block(rows, columns)
         lengths, others = to_device_of(K, diagonal[rows]), to_device_of(K, diagonal[columns])
         return _certain(at_least_zero((lengths[:, None] + others) - 2.0 * K), lengths, others)
@@ -181,7 +177,6 @@ class PointKernel(Kernel):
         return replace(self, X=rows_of(self.X, np.arange(self.n)[indices]))
 
     def over(self, Y: Any) -> Self:
-        """The same similarity over other points."""
         return replace(self, X=self.prepared(Y))
 
 

@@ -61,7 +61,6 @@ class Largest:
 
     @classmethod
     def of(cls, values: Any, most: int = MOST_KEPT_SCORES) -> Self:
-        """Keep the ``most`` largest values."""
         values = np.asarray(values, np.float64)
         if len(values) > most:
             values = np.partition(values, len(values) - most)[len(values) - most :]

@@ -110,7 +110,6 @@ class CertifiedRun:
         return replace(other, certificate=replace(other.certificate, dual=proven), status=encoding.status)
 
     def _nothing(self, problem: DesignProblem, status: Status, dual: float) -> Solution:
-        """The solution R = 0 with a lower bound for the optimum."""
         value = np.zeros((problem.n, self.factor.F.shape[0]) if self.row_norm == "linf" else problem.n)
         gap = (problem.scale - dual) / problem.scale if problem.scale > 0 else 0.0
         return Solution(value, np.zeros(problem.n), status, problem.scale, dual, gap, 0, ())

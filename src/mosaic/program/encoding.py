@@ -124,13 +124,11 @@ class DesignRows:
 
     @cached_property
     def maps(self) -> FloatArray:
-        """The b_j, one per row."""
         if not len(self.eta):
             return np.zeros((0, self.F.shape[1]))
         return np.asarray(self.eta[:, None] * self.design.solve_M(self.eta, self.design.F.T).T)
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
-        """Some rows at some distinct points."""
         return np.asarray(self.maps[places] @ on_host(rows_of(self.F, targets)).T)
 
     def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
@@ -143,7 +141,6 @@ class DesignRows:
         return max(float(np.einsum("ij,ij->", left @ self.design.C, left)), 0.0)
 
     def norms(self) -> FloatArray:
-        """(Σ_i ω_i r_ji²)^½ of every row."""
         return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->i", self.maps @ self.design.C, self.maps), 0.0)))
 
     def quadratic(self, A: Any, weights: FloatArray, places: IntArray) -> float:
@@ -159,7 +156,6 @@ class GivenRows:
     R: FloatArray
 
     def part(self, places: IntArray | slice, targets: IntArray | slice) -> FloatArray:
-        """Some rows at some points."""
         return self.R[places][:, targets]
 
     def device_columns(self, F: Any, places: IntArray, targets: slice) -> Any:
@@ -205,7 +201,6 @@ class Encoding:
 
     @property
     def total(self) -> float:
-        """Total weight of all points."""
         return float((self.weights if self.stands_for is None else self.stands_for).sum())
 
     @cached_property
@@ -234,7 +229,6 @@ class Encoding:
 
     @cached_property
     def _share(self) -> FloatArray:
-        """Each point's share of the row of its group."""
         copies = self.groups.sums(self.influence > 0)
         return np.where(self.influence > 0, 1.0 / np.maximum(copies[self.groups.group], 1), 0.0)
 
@@ -389,7 +383,6 @@ class CountModel:
         return f, np.maximum(self.pivots.diagonal_at(Y) - row_norms_squared(f), 0.0)
 
     def counts(self, Y: Any) -> FloatArray:
-        """m_y for every row of Y."""
         found = self.known.find(row_codes(Y))
         result = self.known_counts[found]
         new = np.flatnonzero(found < 0)

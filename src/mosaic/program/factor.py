@@ -40,7 +40,6 @@ class Factor:
 
     @property
     def rank(self) -> int:
-        """Number of columns of F."""
         return int(self.F.shape[1])
 
     @property
@@ -151,7 +150,6 @@ def _rank_limit(n: int, itemsize: int, max_rank: int | None, memory_budget: floa
 
 
 def _residual_gram(kernel: Kernel, Ft: Any, drawn: IntArray) -> FloatArray:
-    """Δ between some points."""
     chosen = host_rows(Ft.T, drawn)
     return np.asarray(kernel.block(drawn, drawn) - chosen @ chosen.T)
 

@@ -46,11 +46,9 @@ class _OnRows:
     patience: int = 300
 
     def bounds(self, problem: RowProgram, state: AdmmState | FistaState) -> Bounds:
-        """Primal and dual value at W."""
         return problem.bounds(state.W)
 
     def result(self, problem: RowProgram, state: AdmmState | FistaState) -> tuple[FloatArray, FloatArray]:
-        """W and its row norms."""
         return state.W, problem.row_norms(state.W)
 
 
@@ -67,13 +65,11 @@ class ADMM(_OnRows):
     """
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> AdmmState:
-        """Start from zero, as in the paper, or from ``start``."""
         R = np.zeros(problem.shape) if start is None else start
         rho = problem.lam * float(np.vdot(problem.F, problem.F)) / problem.F.shape[0]
         return AdmmState(R, np.zeros(problem.shape), rho, _inverse(problem, rho), 0)
 
     def step(self, problem: RowProgram, state: AdmmState) -> AdmmState:
-        """One round of the three updates; then balance the residuals by adapting ρ."""
         R, Q, rho, inverse, steps = state
         B = problem.lam * problem.FT + rho * (R - Q)
         # With a narrow F, (lam K + ρI)⁻¹ B = (B − F (FᵀF + ρ/lam I)⁻¹ Fᵀ B) / ρ.
@@ -90,7 +86,6 @@ class ADMM(_OnRows):
 
 
 def _inverse(problem: RowProgram, rho: float) -> FloatArray:
-    """(lam K + ρI)⁻¹, or (FᵀF + ρ/lam · I)⁻¹ where F is narrow (Woodbury)."""
     if problem.K is not None:
         return np.asarray(np.linalg.inv(problem.lam * problem.K + rho * np.eye(len(problem.K))))
     gram = problem.F.T @ problem.F
@@ -105,14 +100,12 @@ class FISTA(_OnRows):
     """
 
     def init(self, problem: RowProgram, start: FloatArray | None) -> FistaState:
-        """Start from zero or ``start``, with step 1 / (lam · λ_max(K))."""
         gram = problem.K if problem.K is not None else problem.F.T @ problem.F
         W = np.zeros(problem.shape) if start is None else start
         largest = float(eigh(gram, eigvals_only=True, subset_by_index=[len(gram) - 1] * 2)[0])
         return FistaState(W, W, 1.0, 1.0 / (problem.lam * largest))
 
     def step(self, problem: RowProgram, state: FistaState) -> FistaState:
-        """One proximal gradient step."""
         W, Y, t, step = state
         gradient = problem.lam * (problem.apply_K(Y) - problem.FT)
         new = problem.prox(Y - step * gradient, step)

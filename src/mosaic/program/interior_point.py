@@ -67,7 +67,6 @@ class InteriorPoint:
         return State(eta, np.maximum(1.0 - at.v, 0.1), at)
 
     def step(self, problem: DesignProblem, state: State) -> State:
-        """One predictor and corrector step with a single factorisation."""
         eta, zeta, at = state
         newton = at.curvature()
         newton *= 2.0
@@ -90,13 +89,11 @@ class InteriorPoint:
         return State(eta, zeta, problem.evaluate(eta))
 
     def bounds(self, problem: DesignProblem, state: State) -> Bounds:
-        """Primal and dual value, from the evaluation in the state."""
         at = state.at
         z = np.sqrt(at.v)
         return problem.bounds(at.inner, at.fit, float(state.eta @ z), float(z.max()))
 
     def result(self, problem: DesignProblem, state: State) -> tuple[FloatArray, FloatArray]:
-        """η, and ‖w_j‖ = η_j z_j."""
         return state.eta, np.asarray(state.eta * np.sqrt(state.at.v))
 
 

@@ -100,17 +100,14 @@ class DesignProblem:
 
     @property
     def n(self) -> int:
-        """Number of candidates."""
         return int(self.F.shape[0])
 
     @property
     def p(self) -> int:
-        """Number of features."""
         return int(self.F.shape[1])
 
     @property
     def constant(self) -> float:
-        """lam/2 · outside, the constant part of P."""
         return 0.5 * self.lam * self.outside
 
     @property
@@ -127,7 +124,6 @@ class DesignProblem:
 
     @property
     def device_T(self) -> Any:
-        """T on the device of F."""
         if self.computed.on_device is None:
             self.computed.on_device = to_device_of(self.F, self.T)
         return self.computed.on_device
@@ -159,7 +155,6 @@ class DesignProblem:
         return small
 
     def with_lam(self, lam: float) -> DesignProblem:
-        """The same data at another strength."""
         return replace(self, lam=lam)
 
     @cached_property
@@ -369,7 +364,6 @@ class RowProgram:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of W."""
         return int(self.F.shape[0]), int(self.T.shape[1])
 
     @property
@@ -388,11 +382,9 @@ class RowProgram:
         return self.F @ self.F.T if 2 * self.F.shape[1] > self.F.shape[0] else None
 
     def apply_K(self, W: FloatArray) -> FloatArray:
-        """F Fᵀ W."""
         return np.asarray(self.K @ W if self.K is not None else self.F @ (self.F.T @ W))
 
     def row_norms(self, W: FloatArray) -> FloatArray:
-        """‖w_j‖ for every row."""
         return np.sqrt(row_norms_squared(W)) if self.norm == "l2" else np.abs(W).max(axis=1)
 
     def bounds(self, W: FloatArray) -> Bounds:

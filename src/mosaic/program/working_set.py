@@ -178,7 +178,6 @@ class _WorkingSet:
         self.members, self.eta = members, eta
 
     def grow(self) -> None:
-        """Add violators to the members."""
         room = max(100, len(self.members), self.size // 2)
         most = max(MOST_MEMBERS, 4 * self.problem.p)
         new = self._violators(room=max(100, min(room, most - len(self.members))))
@@ -191,7 +190,6 @@ class _WorkingSet:
         self.members, self.eta = members[order], eta[order]
 
     def _outside(self) -> BoolArray:
-        """Mask of the candidates left that are no members."""
         outside = np.ones(self.problem.n, dtype=bool)
         outside[self.members] = False
         return outside[self.left]

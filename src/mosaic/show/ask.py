@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,14 +22,6 @@ def facts_of(model: Any) -> Facts:
         )
     check_is_fitted(model)
     return model.facts_
-
-
-@overload
-def explain(estimator: Any, i: None = None) -> Decisions: ...
-
-
-@overload
-def explain(estimator: Any, i: int | str) -> Explanation: ...
 
 
 def explain(estimator: Any, i: int | str | None = None) -> Explanation | Decisions:

@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from mosaic.arrays.blocks import FloatArray, IntArray
 from mosaic.choosing import counted
 from mosaic.exceptions import InvalidInputError, MissingDependencyError
-from mosaic.facts import Facts, Map
+from mosaic.facts import Map
 from mosaic.facts.map import framed, thinned
-from mosaic.frames import n_rows
 from mosaic.show.ask import facts_of
 
 #: Paul Tol's light scheme, which stays distinct for colour-blind readers; grey marks points without a colour.
@@ -29,8 +27,6 @@ NUMBER_PLACES = ((1, 1), (1, -1), (-1, 1), (-1, -1), (0, 1), (1, 0), (0, -1), (-
 MOST_UNEQUAL_SIDES = 5.0
 #: With more representatives than this, their markers and numbers are smaller.
 MANY_REPRESENTATIVES = 60
-#: Largest number of pictures of representatives, and of outliers; pictures side by side.
-MOST_PICTURES, MOST_OUTLIER_PICTURES, PICTURE_COLUMNS = 40, 10, 5
 #: Bars have a logarithmic scale if the highest bar is this many times as high as the highest bar of outliers.
 MOST_UNEQUAL_BARS = 50
 #: Where the outlier threshold comes from.
@@ -42,7 +38,7 @@ THRESHOLD_RULES = {
 }
 
 
-def plot_map(model: Any, *, images: ArrayLike | None = None, image_cmap: str = "gray", ax: Any = None) -> Any:
+def plot_map(model: Any, *, ax: Any = None) -> Any:
     """Draw the data in the plane, coloured by representative; representatives are numbered by rank, outliers are crosses.
 
     Outliers that are too far away for one frame are drawn at its edge. Neighbouring representatives have different colours;
@@ -51,14 +47,11 @@ def plot_map(model: Any, *, images: ArrayLike | None = None, image_cmap: str = "
     Parameters
     ----------
     model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    images : one picture for each row of the data, n × height × width or n × height × width × 3 or 4; those of the
-        representatives are shown beside the map, and those of the lowest outliers below them
-    image_cmap : colour map of pictures without colours; "gray_r" for dark ink on white
-    ax : axes to draw on, by default those of a new figure; pictures need a new one
+    ax : axes to draw on, by default those of a new figure
 
     Returns
     -------
-    The axes of the map.
+    The axes.
 
     Examples
     --------
@@ -70,23 +63,8 @@ def plot_map(model: Any, *, images: ArrayLike | None = None, image_cmap: str = "
     '20 representatives of 400 points, 8 outliers'
     >>> matplotlib.pyplot.close(ax.figure)
     """
-    facts, plt = facts_of(model), _pyplot()
-    blocks = [] if images is None else _picture_blocks(facts, _checked(images, facts.n_rows, ax))
-    if ax is None:
-        figure = plt.figure(figsize=(11.0 if blocks else 8.0, 6.0), layout="constrained")
-        grid = figure.add_gridspec(1, 2 if blocks else 1, width_ratios=[1.8, 1.0] if blocks else None)
-        ax = figure.add_subplot(grid[0, 0])
-        if blocks:
-            beside = grid[0, 1].subgridspec(
-                len(blocks), 1, height_ratios=[-(-len(b[1]) // PICTURE_COLUMNS) for b in blocks]
-            )
-            for i, (title, pictures, texts) in enumerate(blocks):
-                _draw_pictures(figure.add_subplot(beside[i, 0]), title, pictures, texts, image_cmap)
-    _draw_map(ax, facts)
-    return ax
-
-
-def _draw_map(ax: Any, facts: Facts) -> None:
+    facts = facts_of(model)
+    ax = _new_axes() if ax is None else ax
     chart = facts.map
     status = np.array(chart.status)
     place = {int(row): i for i, row in enumerate(chart.row)}
@@ -119,6 +97,7 @@ def _draw_map(ax: Any, facts: Facts) -> None:
         handles[text] = ax.scatter(*xy[odd].T, s=26, c=ALARM, marker="x", linewidths=1.1, zorder=3)
     _head(ax, facts.title, handles)
     _number(ax, xy[chosen], size=8.0 if few else 6.5, reach=5.0 if few else 3.5)
+    return ax
 
 
 def _colours(chart: Map, chosen: FloatArray, points: IntArray) -> list[str]:
@@ -156,45 +135,6 @@ def _number(ax: Any, points: FloatArray, *, size: float, reach: float) -> None:
                 }
                 ax.annotate(text, points[i], shift / unit, textcoords="offset points", **style)
                 break
-
-
-def _checked(images: Any, n: int, ax: Any) -> Any:
-    images = images if hasattr(images, "shape") else np.asarray(images)
-    shape = tuple(images.shape)
-    if n_rows(images) != n or not (len(shape) == 3 or (len(shape) == 4 and shape[3] in (3, 4))):
-        raise InvalidInputError(
-            f"must be {n} pictures, with shape ({n}, height, width) or ({n}, height, width, 3 or 4); got shape {shape}",
-            "Reshape rows of pixels to pictures.",
-            parameter="images",
-        )
-    if ax is not None:
-        raise InvalidInputError("need a figure of their own", "Leave out `ax`.", parameter="images")
-    return images
-
-
-def _picture_blocks(facts: Facts, images: Any) -> list[tuple[str, list[Any], list[str]]]:
-    """Titles, pictures and texts above them, of the first representatives and of the lowest outliers."""
-    chosen, odd, n = facts.picks[:MOST_PICTURES], facts.outliers.lowest[:MOST_OUTLIER_PICTURES], facts.outliers.n
-    first = "Representatives" if len(chosen) == len(facts.picks) else f"The first {MOST_PICTURES} representatives"
-    second = "Outliers" if len(odd) == n else f"{len(odd)} of {n:,} outliers"
-    blocks = [(first, chosen, [str(pick.rank) for pick in chosen]), (second, odd, [""] * len(odd))]
-    return [(title, [np.asarray(images[one.row]) for one in rows], texts) for title, rows, texts in blocks if rows]
-
-
-def _draw_pictures(ax: Any, title: str, pictures: list[Any], texts: list[str], cmap: str) -> None:
-    """Draw pictures in a grid, from the left and from the top, each with width 1."""
-    low, high = min(float(image.min()) for image in pictures), max(float(image.max()) for image in pictures)
-    above, tall = 0.42 if any(texts) else 0.14, pictures[0].shape[0] / pictures[0].shape[1]
-    for i, (image, text) in enumerate(zip(pictures, texts, strict=True)):
-        left, top = 1.14 * (i % PICTURE_COLUMNS), -(tall + above) * (i // PICTURE_COLUMNS) - above
-        place = {"extent": (left, left + 1.0, top - tall, top), "interpolation": "nearest"}
-        ax.imshow(image, cmap=cmap, vmin=low, vmax=high, **place)
-        ax.text(left + 0.5, top + 0.04, text, ha="center", va="bottom", fontsize=7.5, fontweight="bold", color=INK)
-    height = (tall + above) * -(-len(pictures) // PICTURE_COLUMNS)
-    ax.set(xlim=(-0.05, 1.14 * PICTURE_COLUMNS - 0.09), ylim=(-height - 0.02, 0.0), xticks=[], yticks=[])
-    ax.set_aspect("equal", anchor="NW")
-    ax.spines[:].set_visible(False)
-    ax.set_title(title, loc="left", fontsize="medium", pad=2)
 
 
 def plot_coverage(model: Any, *, ax: Any = None) -> Any:
@@ -313,17 +253,13 @@ def _count_axis(ax: Any, low: float, high: float) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _pyplot() -> Any:
+def _new_axes() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         remedy = "Use: pip install 'mosaic-select[plots]'"
         raise MissingDependencyError("figures need matplotlib, which is not installed", remedy) from error
-    return plt
-
-
-def _new_axes() -> Any:
-    return _pyplot().figure(figsize=(8.0, 5.0), layout="constrained").add_subplot()
+    return plt.figure(figsize=(8.0, 5.5), layout="constrained").add_subplot()
 
 
 def _head(ax: Any, title: str, handles: dict[str, Any], *, columns: int = 3) -> None:

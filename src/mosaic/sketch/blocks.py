@@ -35,7 +35,6 @@ class Basis:
 
     @cached_property
     def inverse(self) -> FloatArray:
-        """L⁻¹."""
         return np.asarray(dtrtri(self.L, lower=1)[0])
 
     @classmethod

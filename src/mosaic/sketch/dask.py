@@ -159,10 +159,8 @@ def _task(payload: bytes) -> Any:
 
 
 def map_chunk(rows: Any, payload: bytes, run_rows: int, block_id: tuple[int, int]) -> list[Node[BlockResult]]:
-    """Map a run."""
     return map_run(_task(payload), rows, block_id[0] * run_rows)
 
 
 def merge_parts(merge: Callable[[Task, Any], Any], payload: bytes, runs: list[list[Node[BlockResult]]]) -> Any:
-    """Merge several runs into one."""
     return merge(_task(payload), runs)

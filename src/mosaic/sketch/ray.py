@@ -150,7 +150,6 @@ def map_block(task: Task, start: int, *parts: Any) -> tuple[None, BlockResult]:
 
 
 def merge(task: Task, left: BlockResult, right: BlockResult) -> BlockResult:
-    """Merge the results of two neighbours."""
     with one_thread():
         return task.merge(left, right)
 

@@ -35,7 +35,6 @@ class Sample:
         return len(self.codes)
 
     def take(self, places: Any) -> Sample:
-        """The points at these places."""
         return Sample(*(part[places] for part in vars(self).values()))
 
     def standing_for(self, n: int) -> FloatArray:

@@ -172,7 +172,6 @@ class ArraySource(LocalSource):
         self._released = 0
 
     def read(self, start: int, stop: int) -> Any:
-        """A slice of the array."""
         return as_rows(self.X[start:stop])
 
     def release(self, n_rows: int) -> None:
@@ -207,12 +206,10 @@ def map_run(task: Task, rows: Any, start: int) -> list[Node[BlockResult]]:
 
 
 def merge_runs(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> list[Node[BlockResult]]:
-    """Merge the nodes of neighbouring runs into those of one run."""
     with one_thread():
         return merge_nodes(task.merge, chain.from_iterable(runs))
 
 
 def merge_last(task: Task, runs: Iterable[list[Node[BlockResult]]]) -> BlockResult:
-    """The result of the pass, from the nodes of all runs."""
     with one_thread():
         return merge_all(task.merge, chain.from_iterable(runs))
