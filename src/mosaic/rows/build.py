@@ -442,10 +442,7 @@ def matrix_of(data: Any) -> FloatArray:
         batch = data if isinstance(data, pa.RecordBatch) else data.combine_chunks().to_batches()[0]
         return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy())
     return row_major(
-        data.num_rows,
-        data.columns,
-        lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False),
-        dtype,
+        data.num_rows, data.columns, lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False), dtype
     )
 
 

@@ -240,11 +240,7 @@ def column_is_gone(request: Request, name: str) -> FileFault:
 
 
 def _choose_id(
-    roles: Roles,
-    free: list[str],
-    kinds: dict[str, Any],
-    names_rows: Callable[[str], bool] | None,
-    index: Sequence[str],
+    roles: Roles, free: list[str], kinds: dict[str, Any], names_rows: Callable[[str], bool] | None, index: Sequence[str]
 ) -> None:
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]
