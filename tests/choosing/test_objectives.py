@@ -61,6 +61,13 @@ def test_columns_of_similarities_are_contiguous_and_many_are_kept_in_single_prec
     np.testing.assert_allclose(many[:, :200], few, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_similarities_in_single_precision_do_not_depend_on_the_unit(rng, name):
+    X, everyone = rng.normal(size=(300, 3)), np.arange(300)
+    here, there = (Cover(make_kernel(unit * X, name), unit).between(everyone, everyone) for unit in (1.0, 1e20))
+    np.testing.assert_allclose(there, here, atol=1e-6)
+
+
 # Similar
 
 
