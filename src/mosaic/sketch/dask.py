@@ -86,7 +86,7 @@ class DaskSource(Source):
         with suppress(
             ImportError
         ):  # before its setting is changed: Dask would forget defaults that are loaded meanwhile
-            import distributed  # noqa: F401
+            import distributed
 
         name, payload = f"mosaic-map-{uuid4().hex}", cloudpickle.dumps(task)
         # The graph holds the task once, so that it survives the loss of a worker. It is sent as bytes: arrays that are sent
@@ -99,6 +99,8 @@ class DaskSource(Source):
         while len(runs) > FAN_IN:
             runs = [merged(merge_runs, shared, runs[i : i + FAN_IN]) for i in range(0, len(runs), FAN_IN)]
         part = readable_size(self._run_rows * self.n_features * self._runs.dtype.itemsize)
+        with suppress(ImportError):  # loads the settings of which one is changed; else they would be taken back with it
+            import distributed  # noqa: F401
         # Clients warn of large graphs. Raise the limit by the size of the task: a large task is fine, rows in the graph are not.
         allowed = parse_bytes(dask.config.get(LARGE_GRAPH, "10MB")) + len(payload)
         with (
