@@ -15,6 +15,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from statistics import median
 from typing import Any
 
 SIZES = (10_000, 100_000, 1_000_000)
+#: Sizes at which two versions are compared.
+VERSION_SIZES = (300, 1000, 3000, 10_000, 100_000, 1_000_000)
 #: The data: blobs, features, gross outliers.
 BLOBS, FEATURES, OUTLIERS = 20, 10, 50
 PICKS = 50
@@ -204,16 +207,26 @@ def odd_rows(n: int, d: int, repeats: int) -> dict[str, float]:
     return in_turn(contestants, repeats)
 
 
-def both_versions(repeats: int) -> dict[str, float]:
-    """Digits, and a million points, with whichever version of the library is first on the path."""
-    from sklearn.datasets import load_digits
+def one_version(n: int, repeats: int) -> dict[str, tuple[float, float]]:
+    """Seconds of the processor and of the clock, with whichever version of the library is first on the path."""
+    from mosaic import MOSAIC, MOSAICOutlierDetector
 
-    from mosaic import MOSAIC
+    X = blobs(n)[0]
+    _ = MOSAIC(5).fit(X[:200]).certificate_  # load everything
+    MOSAICOutlierDetector().fit(X[:200])
+    spent: dict[str, list[tuple[float, float]]] = {}
 
-    X, many = load_digits().data, blobs(1_000_000)[0]
-    MOSAIC(5).fit(X[:100])
-    found = in_turn({"digits": lambda: MOSAIC(DIGITS_PICKS).fit(X)}, repeats)
-    return found | in_turn({"a million": lambda: MOSAIC(PICKS).fit(many)}, 1)
+    def take(name: str, work: Callable[[], Any]) -> Any:
+        start = time.process_time(), time.perf_counter()
+        result = work()
+        spent.setdefault(name, []).append((time.process_time() - start[0], time.perf_counter() - start[1]))
+        return result
+
+    for _ in range(repeats):
+        model = take("fit", lambda: MOSAIC(DIGITS_PICKS).fit(X))
+        take("certificate", lambda model=model: model.certificate_)
+        take("detector", lambda: MOSAICOutlierDetector().fit(X))
+    return {name: (median(cpu for cpu, _ in each), median(wall for _, wall in each)) for name, each in spent.items()}
 
 
 def proofs(repeats: int) -> dict[str, dict[str, float]]:
@@ -267,9 +280,9 @@ def child(task: str, arguments_: list[str]) -> None:
                 result = everyday(*map(int, arguments_))
             case "odd rows":
                 result = odd_rows(*map(int, arguments_))
-            case "versions":
+            case "version":
                 warnings.simplefilter("ignore")
-                result = both_versions(int(arguments_[0]))
+                result = one_version(*map(int, arguments_))
             case _:
                 warnings.simplefilter("ignore")  # that the rank was the limit; the table has the gaps
                 result = proofs(int(arguments_[0]))
@@ -398,11 +411,36 @@ def odd_rows_table(repeats: int, sizes: Sequence[int]) -> str:
     return table(["data", "MOSAICOutlierDetector, fit and score", "IsolationForest", "ratio", "wanted, at most"], rows)
 
 
-def versions_table(before: str, repeats: int) -> str:
-    """This version against an earlier one."""
-    old, new = ask("versions", str(repeats), source=before), ask("versions", str(repeats))
-    rows = [[name, seconds(old[name]), seconds(new[name]), f"{new[name] / old[name]:.3f}"] for name in new]
-    return table(["fit", "earlier", "now", "ratio"], rows)
+def commands(n: int, source: str) -> dict[str, tuple[float, float]]:
+    """The same of ``mosaic select`` for a Parquet file, its start included; once."""
+    found, environment = {}, os.environ | {"PYTHONPATH": str(Path(source).resolve() / "src")}
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "points.parquet")
+        make = (
+            f"import estimators as e, pandas as pd; pd.DataFrame(e.blobs({n})[0]).add_prefix('x').to_parquet({path!r})"
+        )
+        subprocess.run([sys.executable, "-c", make], check=True, cwd=Path(__file__).parent)
+        command = [sys.executable, "-W", "ignore", "-m", "mosaic", "select", path, "-k", str(DIGITS_PICKS), "--quiet"]
+        for name, more in {"`select`": [], "`select --report`": ["--report", str(Path(folder) / "r.html")]}.items():
+            start = spent_by(resource.RUSAGE_CHILDREN), time.perf_counter()
+            subprocess.run([*command, *more], check=True, env=environment, stdout=subprocess.DEVNULL, cwd=folder)
+            found[name] = spent_by(resource.RUSAGE_CHILDREN) - start[0], time.perf_counter() - start[1]
+    print("select", n, found, flush=True)
+    return found
+
+
+def versions_table(before: str, sizes: Sequence[int], repeats: int) -> str:
+    """This version against an earlier one: seconds of the processor, and of the clock in parentheses."""
+    here, rows = str(Path(__file__).parents[1]), []
+    for n in sizes:
+        times = repeats if n < 50_000 else 1
+        old, new = (
+            ask("version", str(n), str(times), source=source) | commands(n, source) for source in (before, here)
+        )
+        for name in new:
+            cells = [f"{seconds(cpu)} ({seconds(wall)})" for cpu, wall in (old[name], new[name])]
+            rows.append([f"{n:,} × {FEATURES}", name, *cells, f"{new[name][0] / old[name][0]:.2f}"])
+    return table(["rows × columns", "", "earlier", "now", "ratio"], rows)
 
 
 def proofs_table(results: dict[str, dict[str, float]]) -> str:
@@ -445,7 +483,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--quick", action="store_true", help="small sizes, one run each: only to see that it runs")
     parser.add_argument(
-        "--before", metavar="FOLDER", help="a checkout of an earlier version to compare with in the same run"
+        "--before", metavar="FOLDER", help="only compare with a checkout of an earlier version, in versions.md"
     )
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -458,6 +496,15 @@ def main() -> None:
         child(options.child[0], options.child[1:])
         return
     repeats, imports = (1, 1) if options.quick else (REPEATS, IMPORTS)
+    if options.before:
+        told = (
+            f"`MOSAIC({DIGITS_PICKS})`, its certificate, `MOSAICOutlierDetector()`, and `mosaic select` of a Parquet file, start "
+            "included: seconds of the processor, one thread of the linear algebra library, and of the clock in parentheses."
+        )
+        sizes = options.sizes if options.sizes != list(SIZES) else VERSION_SIZES
+        compared = versions_table(options.before, sizes[:1] if options.quick else sizes, repeats)
+        write("versions.md", f"{header('Before and after', ['numpy', 'scipy', 'scikit-learn'])}\n{told}\n\n{compared}")
+        return
     sizes = [2000, 5000] if options.quick else sorted(options.sizes)
     growing = growth_results(sizes, repeats)
     foretold = estimate_table(growing, repeats)
@@ -472,7 +519,6 @@ def main() -> None:
         everyday_table(repeats, [1000, 2000] if options.quick else [500, *EVERYDAY]),
         "## Against isolation forests\n",
         odd_rows_table(repeats, FOREST_SIZES[: 1 if options.quick else None]),
-        *(["## Against an earlier version\n", versions_table(options.before, repeats)] if options.before else []),
         "## Growing n\n",
         f"{BLOBS} Gaussian blobs in {FEATURES} dimensions, {OUTLIERS} of the points gross outliers, float64.\n",
         growth_table(growing),

@@ -57,16 +57,16 @@ def _targets(tree: ast.AST) -> list[str]:
 
 
 def reduced(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The edges that no longer path replaces."""
-
-    def reached(start: str, without: str) -> set[str]:
-        seen, new = set(), {start}
+    """Without the edges that a longer path replaces; one by one, so that packages that import one another keep theirs."""
+    kept = set(edges)
+    for a, b in sorted(edges):
+        seen, new = set(), {a}
         while new:
             seen |= new
-            new = {b for a, b in edges if a in new and b != without} - seen
-        return seen
-
-    return {(a, b) for a, b in edges if not any(b in reached(step, a) for x, step in edges if x == a and step != b)}
+            new = {y for x, y in kept - {(a, b)} if x in new} - seen
+        if b in seen:
+            kept.remove((a, b))
+    return kept
 
 
 def picture() -> str:

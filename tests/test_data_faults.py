@@ -249,8 +249,7 @@ def test_columns_of_lists_are_nothing_to_compare_rows_by(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["x.npy", "x.npz", "x.parquet", "x.feather", "x.zip", "x.h5ad", "x.csv.gz", "x.jsonl.gz", "x.txt.gz"],
+    "name", ["x.npy", "x.npz", "x.parquet", "x.feather", "x.zip", "x.h5ad", "x.csv.gz", "x.jsonl.gz", "x.txt.gz"]
 )
 def test_files_that_are_cut_off_or_not_what_their_ending_says_are_refused(name, tmp_path):
     if name == "x.npy":

@@ -250,10 +250,7 @@ def test_rows_of_a_large_file_are_found_by_name_wherever_they_are(tmp_path):
 
 def test_rows_of_one_name_are_not_guessed_between(tmp_path):
     path = write_csv(tmp_path, "id,x\na,1\nb,2\na,3\n")
-    with (
-        read(path, memory_budget=TINY) as table,
-        pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"),
-    ):
+    with read(path, memory_budget=TINY) as table, pytest.raises(InvalidInputError, match="the rows 0 and 2 among them"):
         table.find("a")
 
 

@@ -11,7 +11,6 @@ from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import mosaic
 from mosaic import MOSAIC, MOSAICOutlierDetector, MOSAICSampler, Sketch, datasets
 from mosaic.estimators import listening
 from mosaic.show.card import card as card_of
@@ -133,7 +132,6 @@ def shown_things(frame):
         "represented": model.explain(int(np.flatnonzero(model.labels_ == 0)[-1])),
         "decisions": model.explain(),
         "certificate": model.certificate_,
-        "path": mosaic.path(frame),
         "detected": detector.explain(odd),
         "program": detector.certificate_,
     }
@@ -152,7 +150,6 @@ WORDS = {
     "represented": "Not chosen",
     "decisions": "Bandwidth",
     "certificate": "best possible 8 would",
-    "path": "Suggested: 5 representatives cover",
     "detected": "An outlier",
     "program": "Provably within",
 }

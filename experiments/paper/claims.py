@@ -128,7 +128,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Mean over the ratios 0.1 to 1: at most half of the share of every other method of the paper.",
         partial(rules.fewer_outliers, name="frey"),
         "robustness",
-        "from one photograph to four faces on it takes the photographs for a sparse group, which it cannot tell from noise, and "
+        "from one photograph to four faces on, it takes the photographs for a sparse group, which it cannot tell from noise, and "
         "rejects none; told their share (`contamination`), 0 to 5 % of its picks are photographs",
     ),
     Claim(

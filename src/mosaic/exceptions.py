@@ -56,17 +56,13 @@ class MosaicError(Exception):
     parameter : the parameter or argument that the fault is about
     value : what was given for it
 
-    Notes
-    -----
-    1. Texts mention other parameters and rows between backticks, so that a front end can use other names:
-       ```tol```, ```kernel='rbf'```, ```row 7```. ``str`` uses the names of Python.
+    Texts mention other parameters and rows between backticks, so that a front end can use other names: ```tol```,
+    ```kernel='rbf'```, ```row 7```. ``str`` uses the names of Python.
 
     Examples
     --------
     >>> print(MosaicError("must be > 0", "Leave `tol` at 1e-4.", parameter="tol", value=-1))
     tol must be > 0; got -1. Leave tol at 1e-4.
-    >>> print(MosaicError("there is nothing to choose from", "Give more rows."))
-    there is nothing to choose from. Give more rows.
     """
 
     def __init__(
@@ -109,16 +105,9 @@ class MissingDependencyError(MosaicError, ImportError):
 
 
 class MosaicWarning(UserWarning):
-    """Base class of all warnings of this library. Texts mention parameters and rows as those of errors do.
-
-    Examples
-    --------
-    >>> print(MosaicWarning("the gap is 0.1. Raise `max_iter`."))
-    the gap is 0.1. Raise max_iter.
-    """
+    """Base class of all warnings of this library. Texts mention parameters and rows as those of errors do."""
 
     def message(self, wording: Wording = PYTHON) -> str:
-        """The text, with names in this wording."""
         return wording(super().__str__())
 
     def __str__(self) -> str:
@@ -134,16 +123,7 @@ class SelectionWarning(MosaicWarning):
 
 
 def warn(warning: MosaicWarning) -> None:
-    """Give a warning at the line of the user: that of the first caller that is not part of this package.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn(SelectionWarning("5 of 10 rows are taken for outliers."))
-    >>> print(caught[0].message)
-    5 of 10 rows are taken for outliers.
-    """
+    """Give a warning at the line of the user: that of the first caller that is not part of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
         frame, level = frame.f_back, level + 1

@@ -34,16 +34,7 @@ DROPPED_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning
 
 
 class Run:
-    """An open file, and the options of the command.
-
-    Attributes
-    ----------
-    args : the options
-    bar : the progress bar
-    table : ``mosaic.rows.Rows``
-    notes : assumptions about the file, then warnings of the library, as sentences
-    outputs : paths of written files, by what they are
-    """
+    """An open file (``table``, a ``mosaic.rows.Rows``), the options of the command, its notes, and the paths of its outputs."""
 
     def __init__(self, args: Namespace, bar: ProgressBar):
         self.args, self.bar = args, bar

@@ -13,13 +13,11 @@ from mosaic.arrays.xp import is_on_device, numpy_dtype
 from mosaic.checks import whole_number
 from mosaic.choosing import (
     CERTIFIED_GAP,
-    EXPLAINED,
     Constraints,
     Points,
     Settings,
     draw_in_memory,
     geometry_of,
-    percent,
     rank,
 )
 from mosaic.choosing.budget import (
@@ -34,7 +32,6 @@ from mosaic.estimators.fit import geometry_of_sample, is_sampled, rank_for, read
 from mosaic.estimators.reading import ColumnArguments, prepare_for, read_rows, seed_of, without_scaling
 from mosaic.estimators.selector import MOSAIC
 from mosaic.exceptions import InvalidInputError
-from mosaic.text import html_card, html_table
 
 
 @dataclass(frozen=True)
@@ -77,29 +74,6 @@ class CoverageCurve:
             f"CoverageCurve up to {len(self.indices)} representatives: coverage {self.coverage[0]:.3f} … "
             f"{self.coverage[-1]:.3f}, {self.suggested} suggested"
         )
-
-    def _repr_html_(self) -> str:
-        k, n = self.suggested, len(self.indices)
-        shown = sorted({min(number, n) for number in (1, 2, 5, 10, 20, 50, 100, k, n)})
-        rows = [(m, percent(self.similarity[m - 1]), percent(self.coverage[m - 1])) for m in shown]
-        many = "representative covers" if k == 1 else "representatives cover"
-        title = f"Suggested: {k} {many} {percent(self.coverage[k - 1])}."
-        head = ["k", "mean similarity to the nearest", "coverage"]
-        return html_card(title, _curve(self.coverage, k), html_table(head, rows), text=[EXPLAINED])
-
-
-def _curve(coverage: FloatArray, suggested: int, width: int = 300, height: int = 140) -> str:
-    """The curve as a small picture, with a dot at the suggested number."""
-    x = np.linspace(0, width, len(coverage) + 1)
-    y = height * (1 - np.concatenate([[0.0], coverage]))
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="-6 -6 {width + 12} {height + 12}" role="img" '
-        f'aria-label="Coverage for 1 to {len(coverage)} representatives">'
-        f'<path d="M0 0V{height}H{width}" fill="none" stroke="currentColor" stroke-opacity=".25"/>'
-        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-        f'<circle cx="{x[suggested]:.1f}" cy="{y[suggested]:.1f}" r="4.5" fill="#0b6e99" stroke="#fff"/></svg>'
-    )
 
 
 @one_thread()

@@ -160,7 +160,6 @@ def _rows_of_anndata(X: Any, asked: ColumnArguments) -> NamedRows:
 
 
 def warn_of_ids(names: list[str], remedy: str) -> None:
-    """Warn of columns of numbers that are not computed with, because they are called as ids are."""
     if names:
         shown = ", ".join(map(repr, names))
         left_out = f"Column {shown} was" if len(names) == 1 else f"Columns {shown} were"

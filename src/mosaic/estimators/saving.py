@@ -69,15 +69,7 @@ CLASSES: dict[str, type[Any]] = {
 
 
 def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: bool = False) -> None:
-    """Write a fitted estimator to a file; ``mosaic.load`` reads it.
-
-    Parameters
-    ----------
-    model : fitted MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-    path : of the file, by custom ending in .mosaic
-    table : table of the fitted rows, from ``mosaic.read``: names of rows and cells of picks and outliers are kept
-    force : replace what is there
-    """
+    """See ``FittedAttributes.save``."""
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
         raise InvalidInputError(f"only {', '.join(ESTIMATORS)} are saved; this is a {name}", "Save its parts yourself.")
@@ -108,20 +100,7 @@ def save(model: Any, path: str | PathLike[str], *, table: Any = None, force: boo
 def load(path: str | PathLike[str]) -> Any:
     """Read a fitted estimator that ``save`` wrote. It answers as it did before, bit for bit on the same machine.
 
-    Reading runs no code of the file.
-
-    Parameters
-    ----------
-    path : of the file
-
-    Returns
-    -------
-    MOSAIC, MOSAICSampler or MOSAICOutlierDetector
-
-    Raises
-    ------
-    mosaic.InvalidInputError
-        if the file is damaged, no saved model, or written by a newer version.
+    Reading runs no code of the file. One that is damaged, no saved model, or of another version is refused.
 
     Examples
     --------
@@ -139,12 +118,11 @@ def load(path: str | PathLike[str]) -> Any:
     target = Path(path)
     content = read_archive(target, CLASSES)
     with as_fault(target):
-        if content["format"] > FORMAT:
-            raise FileFault(
-                target,
-                f"was written by a newer version of MOSAIC ({content['mosaic']}); this one is {__version__}",
-                "Upgrade: pip install -U mosaic-select",
-            )
+        if content["format"] != FORMAT:
+            newer = content["format"] > FORMAT
+            fault = f"was written by {'a newer' if newer else 'an older'} version of MOSAIC ({content['mosaic']})"
+            remedy = "Upgrade: pip install -U mosaic-select" if newer else "Fit and save it again."
+            raise FileFault(target, f"{fault}; this one is {__version__}", remedy)
         kind, fitted = ESTIMATORS[content["estimator"]], content["fitted"]
         if not isinstance(fitted["selection_"], Selection):
             raise TypeError("it holds no selection")

@@ -344,18 +344,12 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
     1. The paper leaves bandwidth, strength and thresholds open. The defaults are ours; ``docs/constants.md`` gives reasons.
     2. The paper ranks by influence. At a large strength, the most influential rows are isolated points, so the ranking here
        is that of a greedy cover of the rows that belong, with exchanges (see ``mosaic.choosing.objectives``).
-    3. Every number or share that is given has its own set: the picks of the cover are exchanged while that makes the rows
-       that belong more similar to their nearest pick, then ranked by their gain.
-       So the set for m need not be part of the set for k > m. If no number is given ("auto", coverage,
-       min_support), nothing is exchanged; ``mosaic.path`` has nested sets.
-    4. Equal rows are one point and never chosen twice. Of more than 16 384 rows, a random sample of so many distinct rows, and
-       rows with very many copies, decide on everything but the certificate. Who is in it depends on the rows themselves and not
-       on a seed, their order, or where they are; 10 000 of its points are to be covered.
-    5. The program of all rows that ``influence_``, ``alpha_``, ``lam_`` and ``n_iter_`` tell of is solved once, on first access
-       to one of them; ``algorithm="paper"``, which chooses by it, solves it in ``fit``. ``certificate_`` solves one of its own,
-       at the strength for k.
-    6. Of sampled rows, ``labels_``, ``is_outlier_``, ``effective_count_``, ``outlier_probability_`` and
-       ``representation_error_`` are computed on first access to one of them, by a pass over all rows.
+    3. A number or share that is given has its own set, since picks are exchanged while that makes rows more similar to their
+       nearest pick: the set for m need not be part of that for k > m. ``mosaic.path`` has nested sets.
+    4. Equal rows are one point and never chosen twice. Of more than 16 384 distinct rows a random sample decides, which depends
+       on the rows and not on a seed, their order, or where they are.
+    5. What is not needed to choose is computed on first access: ``certificate_``; ``influence_``, ``alpha_``, ``lam_`` and
+       ``n_iter_``; and, of sampled rows, by a pass over all of them, ``labels_`` and others with an entry for every row.
 
     Examples
     --------

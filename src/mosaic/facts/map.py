@@ -61,15 +61,9 @@ def thinned(always: IntArray, others: IntArray, counts: FloatArray, limit: int, 
 def plane_of(
     selection: Selection, points: IntArray, belongs: BoolArray, names: list[str] | None, rng: np.random.Generator
 ) -> Plane:
-    """Coordinates of points of a selection; two features keep the units of the data.
+    """Coordinates of points of a selection; two features, called so, keep the units of the data.
 
-    Parameters
-    ----------
-    selection : gives the kernel, and the representatives as first landmarks
-    points : numbers of the points
-    belongs : which of ``points`` are not outliers
-    names : names of the features
-    rng : draws further landmarks
+    ``belongs`` says which of them are not outliers; the representatives are the first landmarks, ``rng`` draws others.
     """
     kernel, chosen = selection.kernel, selection.chosen
     if isinstance(kernel, StationaryKernel | DiffusionKernel):
@@ -145,15 +139,9 @@ def principal_axes(A: FloatArray, belongs: BoolArray) -> tuple[FloatArray, Float
 def plane_of_neighbours(
     kernel: Kernel, points: IntArray, first: IntArray, start: FloatArray, rng: np.random.Generator
 ) -> Plane:
-    """The points moved from where they start, so that points that are similar lie together.
+    """The points moved from where they start, between 0 and 1, so that points that are similar lie together.
 
-    Parameters
-    ----------
-    kernel : similarity of the points
-    points : numbers of the points
-    first : places among them that are moved in any case, if there are too many for all
-    start : coordinates between 0 and 1
-    rng : draws the points that are moved, and in each step those that push
+    If there are too many for all, those at the places ``first`` are moved in any case, and others that ``rng`` draws.
     """
     Y = HALF_WIDTH * (2.0 * start - 1.0)
     moved = np.arange(len(points))

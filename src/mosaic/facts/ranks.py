@@ -174,14 +174,7 @@ def changes_of(
 ) -> Changes:
     """Follow all points along the ranking, by the distance k_jj − 2 k_ij that also defines labels.
 
-    Parameters
-    ----------
-    kernel : kernel between points
-    ranked : points in the order of their rank
-    copies : number of rows that each point stands for
-    shown : points whose changes are kept
-    k : number of representatives
-    aside : points without a representative
+    Changes of the ``shown`` points are kept. Points stand for so many ``copies``; those ``aside`` have no representative.
     """
     n_ranks, place = len(ranked), np.full(kernel.n, -1, np.intp)
     if not n_ranks:

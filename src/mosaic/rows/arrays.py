@@ -108,21 +108,10 @@ def _array_rows(
     notes: Sequence[str] = (),
     close: Callable[[], None] | None = None,
 ) -> Rows:
-    """Rows of an array. They have no names, unless columns beside it give them.
+    """Rows of an array, memory map, sparse matrix or source; a picture is a row of as many numbers as it has pixels.
 
-    Pictures in an array are rows of as many numbers as they have pixels.
-
-    Parameters
-    ----------
-    request : what the user asks for
-    X : array, memory map, sparse matrix, or source
-    kind : what it is; that of the request, if None
-    names : of the features
-    beside : ``pyarrow.Table`` of columns with a value for each row
-    annotated : whether these are all that is known of a row, so that features are not shown as columns
-    id_name : the column among these that names the rows
-    notes : what was assumed so far
-    close : lets go of the file
+    ``beside`` is a ``pyarrow.Table`` of columns with a value for each row, one of which (``id_name``) may name the rows. If rows
+    are ``annotated``, these are all that is known of them, and features are not shown as columns.
     """
     stack, shown = None, X
     if not isinstance(X, StoredArray):

@@ -54,13 +54,7 @@ def table_rows(
 ) -> Rows:
     """Rows of columns in memory or in Parquet files. Of the latter, a part of the rows decides how columns become numbers.
 
-    Parameters
-    ----------
-    request : what the user asks for
-    store : ``InMemory`` or ``InParquet``
-    notes : what was assumed so far
-    line : of a row number, the line in a text file
-    decimal : of a text table, the sign before fractions
+    ``store`` is ``InMemory`` or ``InParquet``; ``decimal`` is, of a text table, the sign before fractions.
     """
     in_memory = isinstance(store, InMemory)
     roles = assign_roles(request, store.schema, (lambda name: _names_rows(store, name)) if in_memory else None)
@@ -234,12 +228,7 @@ class TableCells(Cells):
 class TableSource(LocalSource):
     """Columns in memory or in Parquet files as rows of numbers, made block by block; missing values are NaN.
 
-    Parameters
-    ----------
-    kind : what it is, as a person would say it
-    store : ``InMemory`` or ``InParquet``
-    roles, encoder : what columns are for and how they become numbers; without an encoder, features are numbers as they are
-    width : length of the lists of an embedding
+    Without an encoder, features are numbers as they are, or lists of an embedding, ``width`` numbers long.
     """
 
     def __init__(self, kind: str, store: Any, roles: Roles, encoder: TableEncoder | None, width: int | None = None):
@@ -442,10 +431,7 @@ def matrix_of(data: Any) -> FloatArray:
         batch = data if isinstance(data, pa.RecordBatch) else data.combine_chunks().to_batches()[0]
         return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy())
     return row_major(
-        data.num_rows,
-        data.columns,
-        lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False),
-        dtype,
+        data.num_rows, data.columns, lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False), dtype
     )
 
 

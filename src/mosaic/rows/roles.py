@@ -128,13 +128,8 @@ def assign_roles(request: Request, schema: Any, names_rows: Callable[[str], bool
 
     Columns are compared, except those that are called as ids are, that mosaic itself has added, that pandas has stored as the
     index of a frame, and those that the request gives another role or leaves out. A column that ``columns`` names outright is
-    compared anyway.
-
-    Parameters
-    ----------
-    request : what the user says of the columns
-    schema : ``pyarrow.Schema``
-    names_rows : whether all values of a column are there and different; None where not all rows can be looked at
+    compared anyway. ``names_rows`` says whether all values of a column are there and different; None where not all rows can be
+    looked at.
     """
     names = list(schema.names)
     check_names(request, names)
@@ -240,11 +235,7 @@ def column_is_gone(request: Request, name: str) -> FileFault:
 
 
 def _choose_id(
-    roles: Roles,
-    free: list[str],
-    kinds: dict[str, Any],
-    names_rows: Callable[[str], bool] | None,
-    index: Sequence[str],
+    roles: Roles, free: list[str], kinds: dict[str, Any], names_rows: Callable[[str], bool] | None, index: Sequence[str]
 ) -> None:
     """Take a column of different values that is called as ids are, or else any other text of different values."""
     single = [name for name in free if is_text(kinds[name]) or is_number(kinds[name])]

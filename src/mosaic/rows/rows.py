@@ -52,14 +52,7 @@ class InMemory:
 
 
 class InArray:
-    """An array or a source: its features are the columns, unless there are too many to look at.
-
-    Parameters
-    ----------
-    X : array, CSR matrix, or source of rows that stay in their file
-    names : of its columns
-    beside : ``pyarrow.Table`` of further columns, which come first
-    """
+    """An array or source: its features are the columns, unless they are too many to look at; those ``beside`` it come first."""
 
     def __init__(self, X: Any, names: Sequence[str] | None, beside: Any = None):
         self._X, self._beside = X, beside

@@ -102,15 +102,9 @@ def open_source(X: Any, n_jobs: int | None = None) -> Source:
 
 
 class StoredArray(ArraySource):
-    """An array that is stored in chunks of rows: pieces are whole chunks, small ones several at a time.
+    """An array that is stored in chunks of rows, or whatever has slices of them: pieces are whole chunks, small ones several.
 
-    Parameters
-    ----------
-    X : anything of two dimensions with slices of rows
-    kind : what it is, as a person would say it
-    where : what it is called in messages, or the file that it is in
-    n_jobs : threads that read and map
-    names : of its columns
+    ``where`` is what it is called in messages, or the file that it is in.
     """
 
     def __init__(

@@ -209,6 +209,12 @@ def open_text_table(request: Request) -> Rows:
     with readable(path):
         text = sniff_csv(request)
     check_names(request, text.names)
+    if request.ending.endswith(tuple(COMPRESSIONS)):
+        stored = path.stat().st_size
+        with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
+            known = len(stream.read(1 << 24))
+            unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
+        check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, budget)
     kinds = [EMPTY] * len(text.names)
     notes, size, row, is_large = list(text.notes), 0, 0, False
     kept: list[tuple[Any, list[tuple[str, Any]]]] = []
@@ -222,8 +228,6 @@ def open_text_table(request: Request) -> Rows:
                 notes.append(_odd_cell(text, j, batch.column(j), row))
             kinds[j] = _either(kinds[j], kind)
         row += batch.num_rows
-        if request.ending.endswith(tuple(COMPRESSIONS)):
-            check_unpacked(path, max(size, 8.0 * row * len(kinds)), path.stat().st_size, budget)
     if not row:
         raise no_rows(path, NO_ROWS)
 

@@ -48,12 +48,7 @@ STATIC_CELL_BYTES = 100_000
 def page_facts(facts: Facts, rows_of: Any, title: str | None, command: str | None, certificate: bool) -> dict[str, Any]:
     """Everything on the page as lists, numbers and strings; many integers as base64 of little-endian bytes.
 
-    Parameters
-    ----------
-    facts : of the fit
-    rows_of : names, cells, pictures and groups of the rows: an open table, or ``GivenRows``
-    title, command : of the page, and that writes it again
-    certificate : whether to compute the certificate
+    ``rows_of`` has names, cells, pictures and groups of the rows: an open file, or ``GivenRows``.
     """
     selection, bins, copies, n = facts.selection, facts.bins, facts.rows.copies, facts.rows.n
     k, notes = 0 if facts.detects else len(selection.rows), list(rows_of.notes)
