@@ -23,6 +23,8 @@ from mosaic.metrics import (
     shared_information_distance,
     unexplained,
 )
+from mosaic.program.problem import DesignProblem
+from mosaic.program.working_set import solve_design
 from oracles import gauge, hull_coverage, ridge_error
 
 #: Four points, all of them extreme, of which the ℓ_∞ program drops the first as its strength grows.
@@ -315,6 +317,17 @@ def test_an_extreme_point_may_stay_without_a_row():
     encoding = certified(FOUR, "linf", tol=1e-9, lam=10.0)
     assert sorted(encoding.support) == [1, 2, 3]
     np.testing.assert_allclose(scores(FOUR, encoding), [6 / 7, 1, 1, 1], atol=1e-4)
+
+
+def test_euclidean_rows_need_few_of_many_corners():
+    """At most p(p + 1)/2 rows: four corners of a regular twelve-gon do for all, although they leave much uncovered."""
+    angles = 2 * np.pi * np.arange(12) / 12
+    Y = np.column_stack([np.cos(angles), np.sin(angles), np.ones(12)])
+    every_third, problem = np.arange(0, 12, 3), DesignProblem(Y, Y.T @ Y, 10.0)
+    few, all_of_them = (solve_design(each, tol=1e-6) for each in (problem.restrict(every_third), problem))
+    assert few.primal == pytest.approx(all_of_them.primal, rel=1e-5)
+    assert hull_coverage(Y, every_third) < 0.99
+    assert hull_coverage(Y, np.arange(12)) == pytest.approx(1.0)
 
 
 # --- the paper's theorems: coverage

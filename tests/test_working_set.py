@@ -146,3 +146,10 @@ def test_a_target_below_the_optimum_is_given_up_early():
         reached = solve(problem=problem, tol=1e-8, target=1.1 * best.primal)
         assert reached.status is Status.CONVERGED
         assert problem.certify(reached.value).primal <= 1.1 * best.primal * (1 + 1e-9)
+
+
+def test_nobody_is_thinned_where_the_rank_says_that_hardly_anyone_can_be_replaced():
+    problem, pivots = make_problem(800, EffectiveCount(5.0), 1e-5)
+    assert 0.9 * problem.n < problem.p < problem.n
+    steps = run(InteriorPoint(), problem, tol=5e-5, max_iter=50).iterations
+    assert solve_design(problem, tol=1e-4, initial=pivots).iterations <= steps + 1

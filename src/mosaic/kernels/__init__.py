@@ -13,20 +13,17 @@ from mosaic.kernels.points import (
     RBF,
     STATIONARY_KERNELS,
     Cosine,
-    FromCallable,
     Kernel,
     Laplacian,
     Linear,
     PointKernel,
     PolynomialKernel,
-    Rows,
     StationaryKernel,
     check_similarities,
 )
-from mosaic.kernels.precomputed import DEFINITENESS_TEST_SIZE, Precomputed
+from mosaic.kernels.precomputed import Precomputed
 
 __all__ = [
-    "DEFINITENESS_TEST_SIZE",
     "FEW_FEATURES",
     "KERNELS",
     "POINT_KERNELS",
@@ -35,7 +32,6 @@ __all__ = [
     "Cosine",
     "DiffusionKernel",
     "EffectiveCount",
-    "FromCallable",
     "Gamma",
     "Kernel",
     "Laplacian",
@@ -43,7 +39,6 @@ __all__ = [
     "PointKernel",
     "PolynomialKernel",
     "Precomputed",
-    "Rows",
     "StationaryKernel",
     "check_similarities",
     "decay_rate",

@@ -15,7 +15,15 @@ from mosaic.program.encoding import ALLOWED_ROUNDINGS, Certificate, DesignRows, 
 from mosaic.program.factor import Factor
 from mosaic.program.first_order import FIRST_ORDER
 from mosaic.program.loop import Solution, Status, run
-from mosaic.program.problem import DesignProblem, RowNorm, RowProgram, critical_lam, critical_strength, weighted_gram
+from mosaic.program.problem import (
+    PRODUCT_ENTRIES,
+    DesignProblem,
+    RowNorm,
+    RowProgram,
+    critical_lam,
+    critical_strength,
+    weighted_gram,
+)
 from mosaic.program.working_set import solve_design
 
 #: Share of the tolerance for the gap of the solver; the rest is for the error of the kernel's factor.
@@ -246,5 +254,5 @@ def _kernel_excess(
         products = Δ * rows.device_columns(F, exposed, targets)
         return float(weights[targets] @ on_host(namespace(products).sum(products, axis=1)))
 
-    cross = sum(in_blocks(across, kernel.n, len(exposed), on=kernel.points))
+    cross = sum(in_blocks(across, kernel.n, len(exposed), PRODUCT_ENTRIES, on=kernel.points))
     return min(bound, max(factor.error - 2.0 * cross + inside, 0.0))

@@ -17,6 +17,7 @@ from mosaic.arrays.xp import asarray_like, astype_like, empty_on_device_of, host
 from mosaic.checks import one_of, whole_number
 from mosaic.exceptions import InvalidInputError, MemoryBudgetError, NotPositiveSemidefiniteError
 from mosaic.kernels import Kernel, check_similarities
+from mosaic.program.problem import PRODUCT_ENTRIES
 
 Method: TypeAlias = Literal["random", "greedy"]
 Stop: TypeAlias = Literal["tolerance", "rank", "memory", "exact"]
@@ -198,5 +199,5 @@ def _extended(kernel: Kernel, Ft: Any, pivots: IntArray, gram: FloatArray, left:
         Ft[rank:, rows] = new
         left[rows] -= row_norms_squared(new.T).astype(np.float64)
 
-    in_blocks(extend, n, max(len(pivots), rank), on=kernel.points)
+    in_blocks(extend, n, max(len(pivots), rank), PRODUCT_ENTRIES, on=kernel.points)
     return Ft

@@ -73,27 +73,25 @@ class Solution:
 
 
 class Solver(Protocol[P_contra, S]):
-    """An algorithm: how to start, how to step, which bounds a state gives; how often the gap is checked, and after how many
-    checks without progress the run counts as stalled.
+    """An algorithm: how to start, near ``start`` if it is given, how to step, and which bounds a state gives.
+
+    ``result`` is the unknown of a state and its ‖w_j‖. The gap is checked at every ``check_every``-th step, and a run counts as
+    stalled after ``patience`` checks without progress.
     """
-
-    def init(self, problem: P_contra, start: FloatArray | None) -> S:
-        """The initial state, near ``start`` if it is given."""
-
-    def step(self, problem: P_contra, state: S) -> S:
-        """The next state."""
-
-    def bounds(self, problem: P_contra, state: S) -> Bounds:
-        """Primal and dual value of a state."""
-
-    def result(self, problem: P_contra, state: S) -> tuple[FloatArray, FloatArray]:
-        """The unknown in a state, and ‖w_j‖ there."""
 
     @property
     def check_every(self) -> int: ...
 
     @property
     def patience(self) -> int: ...
+
+    def init(self, problem: P_contra, start: FloatArray | None) -> S: ...
+
+    def step(self, problem: P_contra, state: S) -> S: ...
+
+    def bounds(self, problem: P_contra, state: S) -> Bounds: ...
+
+    def result(self, problem: P_contra, state: S) -> tuple[FloatArray, FloatArray]: ...
 
 
 def run(

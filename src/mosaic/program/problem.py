@@ -39,8 +39,8 @@ SQUARE_SPACE_RATIO = 2.0
 #: Candidates per feature up to which candidate-space formulas are used otherwise: about 4.3 n³ operations against
 #: 2n²p + 4np² + n³/3 + 4p³/3. By this count the limit would be higher, but products in feature space run faster.
 CANDIDATE_SPACE_RATIO = 1.25
-#: Entries of the blocks of rows whose products with themselves are added up.
-GRAM_ENTRIES = 1 << 21
+#: Entries of the blocks of rows that are multiplied with a matrix, and of those whose products with themselves are added up.
+PRODUCT_ENTRIES, GRAM_ENTRIES = 1 << 18, 1 << 21
 #: Problems of up to this many candidates are solved whole (``working_set``) if their rank is at least a quarter of the number of
 #: candidates: the support is then large, and a few steps on all candidates cost less than many rounds. Square ones keep K = F Fᵀ.
 MOST_SOLVED_WHOLE = 4000
@@ -264,7 +264,7 @@ class DesignProblem:
             Y = Et @ rows_of(F, rows).T  # this order is fast for a factor stored by columns
             z[rows] = np.sqrt(row_norms_squared(Y.T).astype(np.float64))
 
-        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), on=F)
+        in_blocks(score, F.shape[0], max(F.shape[1], E.shape[1]), PRODUCT_ENTRIES, on=F)
         return z
 
     def bounds(self, inner: float, fit: float, penalty: float, largest_score: float) -> Bounds:

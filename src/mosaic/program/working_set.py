@@ -23,7 +23,7 @@ from mosaic.arrays.blocks import BoolArray, FloatArray, IntArray, in_blocks, row
 from mosaic.arrays.xp import asarray_like, host_rows, namespace, on_host, rows_of
 from mosaic.program.interior_point import run_interior_point
 from mosaic.program.loop import Record, Solution, Status
-from mosaic.program.problem import MOST_SOLVED_WHOLE, DesignProblem, feasible_scale, screen
+from mosaic.program.problem import MOST_SOLVED_WHOLE, PRODUCT_ENTRIES, DesignProblem, feasible_scale, screen
 
 #: Problems of up to this many candidates are solved whole, as are those of high rank up to ``MOST_SOLVED_WHOLE``. Larger ones
 #: start from as many candidates as the rank, between 60 and this, or from √(n·rank)/10 if that is more: steps on such a working
@@ -216,7 +216,7 @@ class _WorkingSet:
             rows = rows_of(self.rows, places[part])
             cell[part] = on_host(namespace(rows).argmax(abs(rows @ asarray_like(rows, centres.T)), axis=1))
 
-        in_blocks(find, len(places), len(centres), on=self.rows)
+        in_blocks(find, len(places), len(centres), PRODUCT_ENTRIES, on=self.rows)
         # Rank within the cell: places are sorted by z, so a stable sort by cell keeps that order inside each.
         order = np.argsort(cell, kind="stable")
         starts = np.concatenate([[True], cell[order[1:]] != cell[order[:-1]]])
