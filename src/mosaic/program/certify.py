@@ -180,7 +180,8 @@ class CertifiedRun:
                 primal = half * rows.misfit() + float(norms.sum())
         scale = half * factor.trace
         slack = ALLOWED_ROUNDINGS * (float(np.finfo(numpy_dtype(factor.F)).eps) + lost) * scale
-        room = (self.tol * scale - (primal - dual)) / half
+        # Bounds for k are read off the dual value: for them the quick upper bound will do.
+        room = (self.tol * scale - (primal - dual)) / half if self.thin else np.inf
         primal += half * _kernel_excess(self.kernel, factor, members, rows, self.weights, room)
         if dual > primal + slack:
             dual, status = 0.0, Status.STALLED
