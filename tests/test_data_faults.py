@@ -393,3 +393,18 @@ def test_faults_travel_between_processes():
     assert str(same) == str(fault) == "people.csv, page 2, line 1,234, column 'age': is odd. Mend it."
     assert (same.file, same.where, same.fault, same.remedy) == (fault.file, fault.where, fault.fault, fault.remedy)
     assert (same.line, same.column) == (1234, "age")
+
+
+def test_packed_pictures_that_are_locked_or_huge_are_refused(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (4, 4)).save(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.png", "a.png")
+    packed = bytearray((tmp_path / "a.zip").read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        packed[packed.index(mark) + offset] |= 1  # the flag of an encrypted member
+    fault = fault_of(write(tmp_path, bytes(packed), "locked.zip"))
+    assert fault.file.endswith("locked.zip/a.png")
+    assert "is encrypted" in fault.fault
+    monkeypatch.setattr("mosaic.rows.images.LARGEST_PICTURE", 10)
+    assert "unpacks to" in fault_of(tmp_path / "a.zip").fault
