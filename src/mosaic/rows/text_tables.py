@@ -32,6 +32,8 @@ calamine = Library("python_calamine")
 PARSED_BYTES, LEAST_PARSED, PARSED_SHARE = 1 << 22, 1 << 16, 512
 #: Rows that are parsed at a time, at least.
 ROWS_AT_ONCE = 64
+#: Columns from which on threads that share them take longer than one.
+MANY_COLUMNS = 1000
 #: Bytes at the beginning of a file that show how it is written; bytes of the longest row that is read.
 INSPECTED_BYTES, LONGEST_ROW = 1 << 18, 1 << 26
 #: Cells of a column that a type is tried with first.
@@ -83,6 +85,7 @@ class TextTable:
                 column_names=self.names,
                 skip_rows=self.skipped,
                 skip_rows_after_names=int(self.has_header),
+                use_threads=len(names) < MANY_COLUMNS,
             ),
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(
@@ -204,7 +207,7 @@ class TextTable:
 
 
 def open_text_table(request: Request) -> Rows:
-    """A .csv or .tsv file, compressed or not. It is read once to find the kinds of its columns, and again if it is large."""
+    """A .csv or .tsv file, compressed or not. A large one is read twice, unless its first lines tell the kinds of all columns."""
     path, budget = request.path, request.budget
     with readable(path):
         text = sniff_csv(request)
@@ -234,7 +237,7 @@ def _rows_of(text: TextTable, is_large: bool, in_python: bool = False) -> Rows:
     kept: list[tuple[Any, dict[int, tuple[str, Any]]]] = []
     looked_at = asked if is_large else every
     for batch in text.batches(known, looked_at, told=True) if looked_at else ():
-        columns = dict(zip(looked_at, batch.columns, strict=True))
+        columns = dict(zip(looked_at, batch.columns, strict=True)) if asked else {}
         parsed = {j: text.parsed(names[j], columns[j]) for j in asked}
         size += batch.nbytes
         is_large = is_large or size > request.budget / 6
@@ -249,7 +252,7 @@ def _rows_of(text: TextTable, is_large: bool, in_python: bool = False) -> Rows:
 
     def converted(batches: Iterable[tuple[Any, dict[int, tuple[str, Any]]]]) -> Iterator[Any]:
         for batch, parsed in batches:
-            columns = batch.columns
+            columns = batch.columns if asked else []
             for j in asked:
                 was, cells = parsed.get(j, (None, None))
                 columns[j] = cells if was == kinds[j] else text.cast(columns[j], kinds[j])
