@@ -46,7 +46,7 @@ RANGES = {
 #: Largest number of group names that a message lists.
 MOST_LISTED_GROUPS = 8
 #: Relative gap to certify by default: of the program for k, for a sentence; of programs whose rows are read, where P* is small.
-CERTIFIED_GAP, SOLVED_GAP = 2e-2, 1e-3
+CERTIFIED_GAP, SOLVED_GAP = 3e-2, 1e-3
 
 
 def is_auto(value: Any) -> bool:

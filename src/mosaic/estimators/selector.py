@@ -307,7 +307,7 @@ class MOSAIC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Representatives)
         by default with rows that do not fit into memory (see ``docs/scale.md``); the picks do not depend on it. The names stand
         for their default settings.
     tol : float, optional
-        Relative gap to certify: by default 0.02 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
+        Relative gap to certify: by default 0.03 for the certificate, which ``rethreshold(tol=…)`` refines after the fit, and
         0.001 for ``influence_`` and for the program of the paper's algorithm.
     memory_budget : float or str, optional
         Bytes that a fit may use, as a number or as "2G", "500MB"; by default a quarter of the memory that is free, limits of a
