@@ -30,10 +30,8 @@ calamine = Library("python_calamine")
 #: Bytes that are parsed at a time, at most and at least, and the share of the budget that they are between these, since pyarrow
 #: reads some blocks ahead.
 PARSED_BYTES, LEAST_PARSED, PARSED_SHARE = 1 << 22, 1 << 16, 512
-#: Rows that are parsed at a time, at least.
-ROWS_AT_ONCE = 64
-#: Columns from which on threads that share them take longer than one.
-MANY_COLUMNS = 1000
+#: Rows that are parsed at a time, at least; columns from which on threads that share them take longer than one.
+ROWS_AT_ONCE, MANY_COLUMNS = 64, 1000
 #: Bytes at the beginning of a file that show how it is written; bytes of the longest row that is read.
 INSPECTED_BYTES, LONGEST_ROW = 1 << 18, 1 << 26
 #: Cells of a column that a type is tried with first.
@@ -107,9 +105,8 @@ class TextTable:
                     raise OtherCellError from error
                 raise self._fault(str(error)) from error
 
-    def parsed(self, name: str, column: Any) -> tuple[str, Any]:
-        """What the cells of a column are, and the cells as such."""
-        computed = name in (self.request.columns or ()) or name == self.request.weight
+    def parsed(self, name: str, column: Any, computed: bool) -> tuple[str, Any]:
+        """What the cells of a column are, and the cells as such; ``computed``: numbers are what the user wants."""
         kind, cells = self._parsed(column, as_written=not computed and _is_named(self.request, name))
         return (FRACTION, self.cast(column, FRACTION)) if computed and kind == CODE else (kind, cells)
 
@@ -211,24 +208,23 @@ def open_text_table(request: Request) -> Rows:
     path, budget = request.path, request.budget
     with readable(path):
         text = sniff_csv(request)
-        unpacked = float(path.stat().st_size)
+        stored = unpacked = float(path.stat().st_size)
     check_names(request, text.names)
     if request.ending.endswith(tuple(COMPRESSIONS)):
-        stored = path.stat().st_size
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             known = len(stream.read(1 << 24))
             unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
         check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, budget)
-    is_large = unpacked > budget / 6
     try:
-        return _rows_of(text, is_large)
+        return _rows_of(text, unpacked > budget / 6)
     except OtherCellError:
-        return _rows_of(text, is_large, in_python=True)
+        return _rows_of(text, unpacked > budget / 6, in_python=True)
 
 
 def _rows_of(text: TextTable, is_large: bool, in_python: bool = False) -> Rows:
     """Rows whose cells pyarrow converts where their kinds are known. If it cannot, all are converted here, which takes longer."""
     request, names = text.request, text.names
+    computed = {*(request.columns or ()), request.weight}
     every, as_text = range(len(names)), [None] * len(names)
     known = as_text if in_python else text.known
     asked = [j for j in every if known[j] is None]
@@ -238,7 +234,7 @@ def _rows_of(text: TextTable, is_large: bool, in_python: bool = False) -> Rows:
     looked_at = asked if is_large else every
     for batch in text.batches(known, looked_at, told=True) if looked_at else ():
         columns = dict(zip(looked_at, batch.columns, strict=True)) if asked else {}
-        parsed = {j: text.parsed(names[j], columns[j]) for j in asked}
+        parsed = {j: text.parsed(names[j], columns[j], names[j] in computed) for j in asked}
         size += batch.nbytes
         is_large = is_large or size > request.budget / 6
         kept = [] if is_large else [*kept, (batch, parsed)]
