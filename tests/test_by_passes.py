@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 from itertools import pairwise
 
@@ -493,3 +494,16 @@ def test_a_void_certificate_is_warned_of_with_what_helps_by_passes():
     noise = np.random.default_rng(0).normal(size=(4000, 12))
     with pytest.warns(mosaic.ConvergenceWarning, match="Raise n_initial or n_rounds, or widen the kernel"):
         MOSAIC(5, **(PLAIN | {"algorithm": Sketch(20), "gamma": 1.0})).fit(noise).certificate_  # noqa: B018
+
+
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch):
+    np.save(tmp_path / "x.npy", X)
+    model, task = MOSAIC(20, **SETTINGS), by_passes.Passes.run
+
+    def run(self, name, *rest):
+        os.utime(tmp_path / "x.npy", ns=(0, 0))  # as if somebody had written to it
+        return task(self, name, *rest)
+
+    monkeypatch.setattr(by_passes.Passes, "run", run)
+    with pytest.raises(InvalidInputError, match=r"x\.npy has changed while it was read in passes"):
+        model.fit(np.load(tmp_path / "x.npy", mmap_mode="r"))

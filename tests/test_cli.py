@@ -293,6 +293,13 @@ def test_a_terminal_gets_a_short_answer(folder, capsys, monkeypatch):
     assert lines[-1] == "picks: picks.csv"
 
 
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_a_terminal_gets_nothing_but_the_answer_where_that_is_asked_for(folder, capsys, monkeypatch, option):
+    ran = run_on_terminal(capsys, monkeypatch, "select", "points.csv", "-k", "5", option)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith('{"schema"' if option == "--json" else "5 representatives cover ")
+
+
 def test_names_cannot_steer_the_terminal(folder, capsys, monkeypatch):
     text = (folder / "points.csv").read_text()
     (folder / "hostile.csv").write_text(re.sub(r"^p(\d+),", "\x1b[2Jp\\1,", text, flags=re.MULTILINE))

@@ -189,3 +189,8 @@ def test_encoding_for_the_largest_entries_of_rows_has_no_counts_for_new_points()
     encoding = mosaic.solve(X[:30], row_norm="linf", alpha=2.0, tol=1e-2)
     with pytest.raises(InvalidInputError, match="row_norm='l2'"):
         encoding.count_model(row_codes(X[:30]))
+
+
+def test_count_is_at_least_one_whatever_the_weights():
+    encoding = mosaic.solve(X, gamma=100.0, alpha=3.0, sample_weight=np.full(N, 0.01))
+    np.testing.assert_allclose(encoding.effective_count, 1.0)

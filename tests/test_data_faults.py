@@ -138,9 +138,10 @@ def test_ids_that_are_named_must_tell_rows_apart(tmp_path):
 def test_a_number_far_down_that_is_none_is_found_in_a_stream(tmp_path, monkeypatch):
     monkeypatch.setattr("mosaic.rows.text_tables.PARSED_BYTES", 1 << 16)
     many = "a,b\n" + "1,2\n3,5\n4,1.5\n" * 33_333 + "1.5,2\n"
-    with read(write(tmp_path, many + "1,2\n,4\n"), memory_budget=TINY) as table:
-        assert table.encoder.names == ["a", "b"]
-        assert (numbers(table)[:, 1] > 0).nonzero()[0].tolist() == [100_001]  # says what is missing of a
+    for gap in ("", " NA "):
+        with read(write(tmp_path, many + f"1,2\n{gap},4\n"), memory_budget=TINY) as table:
+            assert table.encoder.names == ["a", "b"]
+            assert (numbers(table)[:, 1] > 0).nonzero()[0].tolist() == [100_001]  # says what is missing of a
     with read(write(tmp_path, many + "twelve,4\n"), memory_budget=TINY) as table:
         said = "Cells of 'a' that are no numbers count as missing, the first in line 100,002: 'twelve'."
         assert said in table.notes
@@ -393,3 +394,18 @@ def test_faults_travel_between_processes():
     assert str(same) == str(fault) == "people.csv, page 2, line 1,234, column 'age': is odd. Mend it."
     assert (same.file, same.where, same.fault, same.remedy) == (fault.file, fault.where, fault.fault, fault.remedy)
     assert (same.line, same.column) == (1234, "age")
+
+
+def test_packed_pictures_that_are_locked_or_huge_are_refused(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (4, 4)).save(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(tmp_path / "a.png", "a.png")
+    packed = bytearray((tmp_path / "a.zip").read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        packed[packed.index(mark) + offset] |= 1  # the flag of an encrypted member
+    fault = fault_of(write(tmp_path, bytes(packed), "locked.zip"))
+    assert fault.file.endswith("locked.zip/a.png")
+    assert "is encrypted" in fault.fault
+    monkeypatch.setattr("mosaic.rows.images.LARGEST_PICTURE", 10)
+    assert "unpacks to" in fault_of(tmp_path / "a.zip").fault

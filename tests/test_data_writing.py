@@ -194,3 +194,10 @@ class TestSpreadsheets:
         write_rows(tmp_path / name, self.TABLE, as_written=name == "a.csv")
         with read(tmp_path / name, columns="x") as table:
             assert table.cells([0, 1]).column("id").to_pylist() == ["=1+1", "@x"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path = tmp_path / "rows.csv"
+    with pytest.raises(FileFault, match="exists already"), replacing(path):
+        path.write_text("theirs")
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"rows.csv": "theirs"}

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic import MOSAIC, EffectiveCount, InvalidInputError, MOSAICOutlierDetector, Polynomial, metrics, solve
+from mosaic.door import as_points
 from mosaic.kernels import RBF, make_kernel
 
 UNIT_FREE = [
@@ -265,3 +266,13 @@ def test_rounding_of_distances_does_not_make_a_similarity_indefinite(form, gamma
         ],
     )
     assert np.linalg.eigvalsh(0.5 * (K + K.T))[0] > -1e-8
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_array, sp.coo_array])
+@pytest.mark.parametrize("n", [6, 300_000], ids=["one block", "many blocks"])
+def test_entries_that_are_not_finite_are_counted_and_the_first_is_found(form, n):
+    rows = np.zeros((n, 2))  # of a sparse matrix only these are stored:
+    rows[0, 0], rows[n - 1, 1], rows[n // 2, 0], rows[n - 1, 0] = 1.0, np.inf, -np.inf, np.nan
+    said = rf"1 NaN, 2 inf\. The first is X\[{n // 2}, 0\] = -inf, in row {n // 2}, column 0, .*SimpleImputer.* Replace inf"
+    with pytest.raises(InvalidInputError, match=said):
+        as_points(form(rows))

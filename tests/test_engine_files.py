@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from mosaic.arrays.passes import BLOCK_ROWS
-from mosaic.exceptions import InvalidInputError
+from mosaic.exceptions import InvalidInputError, MissingDependencyError
 from mosaic.rows import FileFault, open_source, read
 from mosaic.sketch.sources import ArraySource
 
@@ -251,6 +252,13 @@ def test_annotated_data_in_memory_gives_its_rows_and_names(matrix):
 
 
 @pytest.mark.parametrize("matrix", ["dense", "CSR"])
+def test_views_of_annotated_data_give_their_rows(matrix):
+    view = annotated(MATRICES[matrix](X))[10:20, ["b", "c"]]
+    assert open_source(view).names == ["b", "c"]
+    np.testing.assert_array_equal(open_source(view).read(2, 5), X[12:15, [2, 0]])
+
+
+@pytest.mark.parametrize("matrix", ["dense", "CSR"])
 def test_annotated_data_that_stays_in_its_file_gives_its_rows_and_names(matrix, tmp_path):
     annotated(MATRICES[matrix](X)).write_h5ad(tmp_path / "points.h5ad")
     source = open_source(anndata.read_h5ad(tmp_path / "points.h5ad", backed="r"))
@@ -306,3 +314,15 @@ def test_threads_of_an_open_source_are_those_that_are_asked_for(tmp_path):
     again = open_source(source, 2)
     assert (again.n_jobs, source.n_jobs) == (2, 1)  # the one of the user stays as it is
     assert open_source(source) is source
+
+
+@pytest.mark.parametrize(
+    ("store", "module"), [(parquet, "pyarrow.parquet"), (zarr_path, "zarr"), (h5ad, "h5py"), (h5ad, "anndata.io")]
+)
+def test_library_that_is_not_installed_is_named(store, module, tmp_path, monkeypatch):
+    path, package = store(X[:50], tmp_path, 10), module.partition(".")[0]
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        MissingDependencyError, match=rf"{package}, which is not installed\. Use: pip install {package}"
+    ):
+        open_file(path)

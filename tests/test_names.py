@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -208,3 +209,11 @@ def test_warnings_of_fit_are_at_the_line_of_the_user():
     with pytest.warns(SelectionWarning, match="are a sparse crowd, noise or a group") as caught:
         MOSAIC(5).fit(crowd)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_pickled_model_keeps_names_columns_and_reasons():
+    frame = by_index(people()[["height", "age", "segment"]])
+    model = MOSAIC(5).fit(frame)
+    again = pickle.loads(pickle.dumps(model))
+    assert str(again.explain("C9")) == str(model.explain(9))
+    np.testing.assert_array_equal(again.predict(frame), model.labels_)

@@ -390,3 +390,23 @@ def test_a_first_fit_that_is_refused_sets_nothing():
     with pytest.raises(InvalidInputError):
         model.fit(CLOUD, sample_weight=-np.ones(200))
     assert vars(model) == vars(MOSAIC(5))
+
+
+@pytest.mark.parametrize(("share", "k"), [(0.05, 20), (0.0001, 1), (np.float32(0.5), 200)])
+def test_share_of_the_points_is_a_number_of_them(share, k):
+    assert MOSAIC(share).fit(GROSS.X).n_representatives_ == k
+
+
+def test_nobody_is_an_outlier_where_outliers_are_kept():
+    model = MOSAIC(5, outliers="keep", contamination=0.3).fit(GROSS.X)
+    assert not model.is_outlier_.any()
+    assert (model.labels_ >= 0).all()
+    assert (model.predict(100.0 * GROSS.X) >= 0).all()
+
+
+def test_as_many_are_chosen_as_have_the_support_which_is_weight():
+    X, _ = make_blobs([30, 30, 30], centers=[[0, 0], [50, 0], [0, 50]], random_state=0)
+    for support, weight, k in ((30, 1, 3), (31, 1, 1), (60, 2, 3), (61, 2, 1)):
+        model = MOSAIC(min_support=support, outliers="keep").fit(X, sample_weight=np.full(90, weight))
+        assert model.n_representatives_ == k, (support, weight)
+        assert np.bincount(model.labels_, minlength=k).min() * weight >= support

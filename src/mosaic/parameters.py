@@ -56,7 +56,7 @@ class Named:
             if name.partition("__")[0] in known:
                 continue
             there = ELSEWHERE.get(name, "")
-            close = get_close_matches(name, known, n=1)
+            close = get_close_matches(name, known, n=1, cutoff=0.65)
             if there.partition("=")[0] in known:
                 remedy = f"Did you mean {cls.__name__}({there})?"
             else:

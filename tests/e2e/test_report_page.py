@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import Any
 
 import numpy as np
@@ -260,3 +261,58 @@ def test_pick_below_the_threshold_is_struck_out_and_leaves_the_selection(visit: 
     name, text = saved(page, "#save-picks")
     assert name == "representatives-11.csv"
     assert facts["ranking"][2]["name"] not in text
+
+
+def test_sentence_does_not_mention_outliers_where_they_were_not_looked_for(visit: Any) -> None:
+    invention = world()
+    facts = reported(invention) | {"outliers": "keep", "n_outliers": 0}
+    facts["bins"]["threshold"] = 0
+    expected = (
+        "12 representatives cover 88.0 % of 600 points; provably at most 2.8 % more unexplained than by the best 12."
+    )
+    assert text_of(visit(facts, java_script_enabled=False), "h1") == expected
+    page = visit(facts)
+    assert text_of(page, "h1") == expected
+    assert "Outliers were not looked for." in text_of(page, "#outliers")
+    set_range(page, "#t-range", 9)
+    assert text_of(page, "h1") == expected
+    assert stands_for(page) == [str(number) for number in invention.stands_for(12, 0)]
+
+
+def test_first_view_has_the_numbers_of_the_fit(visit: Any) -> None:
+    facts = invented()
+    for pick in facts["ranking"]:
+        pick["stands_for"] += 100  # as if the map could not tell
+    page = visit(facts)
+    assert stands_for(page) == [str(pick["stands_for"]) for pick in facts["ranking"][:12]]
+    set_range(page, "#k-range", 11)
+    assert sum(int(number) for number in stands_for(page)) == 580
+
+
+@pytest.mark.parametrize(("excess", "text"), [(0.00123456, "0.12 %"), (4e-6, "less than 0.001 %"), (1.2, None)])
+def test_proof_has_two_digits_and_is_left_out_above_a_hundred_percent(visit: Any, excess: Any, text: Any) -> None:
+    facts = invented()
+    facts["certificate"] |= {"excess": excess, "excesses": [excess] * 30}
+    proof = f"provably at most {text} more unexplained than by the best" if text else "20 outliers set aside."
+    for options in ({}, {"java_script_enabled": False}):
+        assert text_of(visit(facts, **options), "h1").endswith(f"{proof} 12." if text else proof), options
+    page = visit(facts)
+    set_range(page, "#k-range", 9)
+    assert text_of(page, "h1").endswith(f"{proof} 9." if text else proof)
+
+
+def test_no_share_is_claimed_at_another_threshold_than_the_fits(visit: Any) -> None:
+    page = visit(invented())
+    for threshold, left in (
+        (4, ""),
+        (9, "; at the current threshold 11 of them are left"),
+        (40, "none of them are left"),
+    ):
+        set_range(page, "#t-range", threshold)
+        assert "%" not in text_of(page, "h1")
+        assert text_of(page, "#k-text").startswith(
+            "At the threshold of the fit, the first 12 representatives cover 88.0 %"
+        )
+        assert text_of(page, "#k-text").endswith(f"{left}.") if left else "left" not in text_of(page, "#k-text")
+        assert "%" not in page.locator("#k-range").get_attribute("aria-valuetext")
+    assert json.loads(saved(page, "#save-all")[1])["coverage"] is None

@@ -19,6 +19,7 @@ from mosaic.cli.options import (
     add_group,
 )
 from mosaic.exceptions import MissingDependencyError
+from mosaic.parameters import ELSEWHERE
 
 ABOUT = """\
 Which few rows stand for the rest, which do not belong, and how good that answer is.
@@ -212,7 +213,14 @@ def parse(words: list[str]) -> argparse.Namespace | None:
         fault = f"{rest[0]!r} is one word too many. Put names with spaces in quotes"
         if rest[0].startswith("-"):
             known = [option for action in args.parser._actions for option in action.option_strings]
-            close = get_close_matches(rest[0].partition("=")[0], known, 2)
+            option = rest[0].partition("=")[0]
+            there, _, value = ELSEWHERE.get(option.lstrip("-").replace("-", "_"), "").partition("=")
+            moved = "--" + there.replace("_", "-")
+            if moved in known:  # such as --algorithm paper,alpha=…
+                setting = value.replace("(", ",").strip("')").lower()
+                close = [f"{moved} {setting}"]
+            else:
+                close = get_close_matches(option, known, 2)
             hint = f"Did you mean {' or '.join(close)}?" if close else f"See {args.parser.prog} --help"
             fault = f"there is no option {rest[0]}. {hint}"
         raise UsageError(fault, args.parser.prog, args.parser.format_usage())

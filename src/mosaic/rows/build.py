@@ -426,10 +426,10 @@ def matrix_of(data: Any) -> FloatArray:
     if data.num_columns == 1 and is_list(data.schema.field(0).type):
         numbers = pc.list_flatten(data.column(0)).cast(kind, safe=False).to_numpy(zero_copy_only=False)
         return np.ascontiguousarray(numbers.reshape(data.num_rows, -1))
-    if data.num_columns > data.num_rows > 0 and all(column_type == kind for column_type in data.schema.types):
+    if data.num_columns > data.num_rows > 0 and all(t in (kind, "int64") for t in data.schema.types):
         # Thousands of short columns: one by one they take longer than all that follows.
         batch = data if isinstance(data, pa.RecordBatch) else data.combine_chunks().to_batches()[0]
-        return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy())
+        return np.ascontiguousarray(batch.to_tensor(null_to_nan=True).to_numpy(), dtype)
     return row_major(
         data.num_rows, data.columns, lambda column: column.cast(kind, safe=False).to_numpy(zero_copy_only=False), dtype
     )

@@ -9,11 +9,12 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from mosaic.exceptions import MosaicError
 from mosaic.frames import looks_like_id
 from mosaic.rows.arrow import COMPRESSIONS, check_encoding, decoded, open_stream, rows_of_batches
 from mosaic.rows.build import shown, table_rows
@@ -29,6 +30,8 @@ calamine = Library("python_calamine")
 #: Bytes that are parsed at a time, at most and at least, and the share of the budget that they are between these, since pyarrow
 #: reads some blocks ahead.
 PARSED_BYTES, LEAST_PARSED, PARSED_SHARE = 1 << 22, 1 << 16, 512
+#: Rows that are parsed at a time, at least; columns from which on threads that share them take longer than one.
+ROWS_AT_ONCE, MANY_COLUMNS = 64, 1000
 #: Bytes at the beginning of a file that show how it is written; bytes of the longest row that is read.
 INSPECTED_BYTES, LONGEST_ROW = 1 << 18, 1 << 26
 #: Cells of a column that a type is tried with first.
@@ -55,6 +58,7 @@ class TextTable:
     skipped : empty lines before it
     notes : what was assumed
     row_bytes : of a row of the first lines, on average
+    known : of every column FRACTION, if its first cells are numbers, one with a fraction, so that it is these or text; or None
     """
 
     request: Request
@@ -65,25 +69,26 @@ class TextTable:
     skipped: int
     notes: list[str]
     row_bytes: float
+    known: list[str | None]
 
-    def batches(self, kinds: Sequence[str] | None = None) -> Iterator[Any]:
-        """All rows, block by block, as text, or as cells of these kinds, if they are known."""
+    def batches(self, kinds: Sequence[str | None], columns: Sequence[int], told: bool = False) -> Iterator[Any]:
+        """All rows of these columns, block by block, as cells of these kinds; as text where there is none."""
         request, path = self.request, self.request.path
-        types = {EMPTY: pa.null(), WHOLE: pa.int64(), CODE: pa.string(), FRACTION: pa.float64(), TRUTH: pa.bool_()}
-        types[TEXT] = pa.string()
+        types: dict[str | None, Any] = {EMPTY: pa.null(), WHOLE: pa.int64(), FRACTION: pa.float64(), TRUTH: pa.bool_()}
+        names = [self.names[j] for j in columns]
         parsed = min(PARSED_BYTES, max(LEAST_PARSED, request.budget / PARSED_SHARE))
         options = {
             "read_options": arrow.ReadOptions(
-                block_size=int(min(max(parsed, 16 * self.row_bytes), LONGEST_ROW)),
+                block_size=int(min(max(parsed, ROWS_AT_ONCE * self.row_bytes), LONGEST_ROW)),
                 column_names=self.names,
                 skip_rows=self.skipped,
                 skip_rows_after_names=int(self.has_header),
+                use_threads=len(names) < MANY_COLUMNS,
             ),
             "parse_options": arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             "convert_options": arrow.ConvertOptions(
-                column_types={
-                    name: types[kind] for name, kind in zip(self.names, kinds or [TEXT] * len(self.names), strict=True)
-                },
+                column_types={name: types.get(kinds[j], pa.string()) for j, name in zip(columns, names, strict=True)},
+                include_columns=names,
                 decimal_point=self.decimal,
                 null_values=sorted(MISSING_CELLS),
             ),
@@ -93,22 +98,17 @@ class TextTable:
             try:
                 for batch in arrow.open_csv(stream, **options):
                     yield batch
-                    if kinds is None and request.progress is not None:
+                    if told and request.progress is not None:
                         request.progress(min(raw.tell(), size), size)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                if "CSV conversion error" in str(error) and any(kinds):
+                    raise OtherCellError from error
                 raise self._fault(str(error)) from error
 
-    def parsed(self, batch: Any) -> list[tuple[str, Any]]:
-        """Of every column what its cells are, and the cells as such."""
-        computed = {*(self.request.columns or ()), self.request.weight}
-        found = []
-        for name, column in zip(self.names, batch.columns, strict=True):
-            named = name in (self.request.id, self.request.group) or looks_like_id(name)
-            kind, cells = self._parsed(column, as_written=named and name not in computed)
-            if name in computed and kind == CODE:
-                kind, cells = FRACTION, self.cast(column, FRACTION)
-            found.append((kind, cells))
-        return found
+    def parsed(self, name: str, column: Any, computed: bool) -> tuple[str, Any]:
+        """What the cells of a column are, and the cells as such; ``computed``: numbers are what the user wants."""
+        kind, cells = self._parsed(column, as_written=not computed and _is_named(self.request, name))
+        return (FRACTION, self.cast(column, FRACTION)) if computed and kind == CODE else (kind, cells)
 
     def _parsed(self, column: Any, as_written: bool) -> tuple[str, Any]:
         """As cells are written, without a look at blanks and marks of missing cells; if that fails, with it."""
@@ -204,41 +204,71 @@ class TextTable:
 
 
 def open_text_table(request: Request) -> Rows:
-    """A .csv or .tsv file, compressed or not. It is read once to find the kinds of its columns, and again if it is large."""
+    """A .csv or .tsv file, compressed or not. A large one is read twice, unless its first lines tell the kinds of all columns."""
     path, budget = request.path, request.budget
     with readable(path):
         text = sniff_csv(request)
+        stored = unpacked = float(path.stat().st_size)
     check_names(request, text.names)
     if request.ending.endswith(tuple(COMPRESSIONS)):
-        stored = path.stat().st_size
         with readable(path), path.open("rb", buffering=0) as raw, open_stream(request, raw) as stream:
             known = len(stream.read(1 << 24))
             unpacked = known * stored / max(1, raw.tell()) if known == 1 << 24 else known
         check_unpacked(path, max(1.0, 8 * len(text.names) / text.row_bytes) * unpacked, stored, budget)
-    kinds = [EMPTY] * len(text.names)
-    notes, size, row, is_large = list(text.notes), 0, 0, False
-    kept: list[tuple[Any, list[tuple[str, Any]]]] = []
-    for batch in text.batches():
-        parsed = text.parsed(batch)
+    try:
+        return _rows_of(text, unpacked > budget / 6)
+    except OtherCellError:
+        return _rows_of(text, unpacked > budget / 6, in_python=True)
+
+
+def _rows_of(text: TextTable, is_large: bool, in_python: bool = False) -> Rows:
+    """Rows whose cells pyarrow converts where their kinds are known. If it cannot, all are converted here, which takes longer."""
+    request, names = text.request, text.names
+    computed = {*(request.columns or ()), request.weight}
+    every, as_text = range(len(names)), [None] * len(names)
+    known = as_text if in_python else text.known
+    asked = [j for j in every if known[j] is None]
+    kinds = [kind or EMPTY for kind in known]
+    notes, size, row = list(text.notes), 0, 0
+    kept: list[tuple[Any, dict[int, tuple[str, Any]]]] = []
+    looked_at = asked if is_large else every
+    for batch in text.batches(known, looked_at, told=True) if looked_at else ():
+        columns = dict(zip(looked_at, batch.columns, strict=True)) if asked else {}
+        parsed = {j: text.parsed(names[j], columns[j], names[j] in computed) for j in asked}
         size += batch.nbytes
-        is_large = size > budget / 6
+        is_large = is_large or size > request.budget / 6
         kept = [] if is_large else [*kept, (batch, parsed)]
-        for j, (kind, _) in enumerate(parsed):
+        for j, (kind, _) in parsed.items():
             if kind == TEXT and kinds[j] in (WHOLE, FRACTION) and is_large:
-                notes.append(_odd_cell(text, j, batch.column(j), row))
+                notes.append(_odd_cell(text, j, columns[j], row))
             kinds[j] = _either(kinds[j], kind)
         row += batch.num_rows
-    if not row:
-        raise no_rows(path, NO_ROWS)
+    if looked_at and not row:
+        raise no_rows(request.path, NO_ROWS)
 
-    def batches() -> Iterator[Any]:
-        for batch, found in kept:
-            known = zip(batch.columns, found, kinds, strict=True)
-            columns = [cells if was == kind else text.cast(column, kind) for column, (was, cells), kind in known]
-            yield pa.RecordBatch.from_arrays(columns, names=text.names)
+    def converted(batches: Iterable[tuple[Any, dict[int, tuple[str, Any]]]]) -> Iterator[Any]:
+        for batch, parsed in batches:
+            columns = batch.columns if asked else []
+            for j in asked:
+                was, cells = parsed.get(j, (None, None))
+                columns[j] = cells if was == kinds[j] else text.cast(columns[j], kinds[j])
+            yield pa.RecordBatch.from_arrays(columns, names=names) if asked else batch
 
-    found = text.batches(kinds) if is_large else batches()
+    found = converted(kept)
+    if is_large and in_python:
+        found = converted((batch, {}) for batch in text.batches(as_text, every))
+    elif is_large:
+        found = text.batches(kinds, every, told=not looked_at)
     return rows_of_batches(request, found, notes=notes, line=text.line_of, decimal=text.decimal)
+
+
+class OtherCellError(MosaicError):
+    """A cell is not what pyarrow takes for one of its kind, such as a mark of missing cells between blanks."""
+
+
+def _is_named(request: Request, name: str) -> bool:
+    """Whether the cells of a column name rows or groups."""
+    return name in (request.id, request.group) or looks_like_id(name)
 
 
 def _tried(cast: Callable[[Any], Any], cells: Any) -> Any:
@@ -315,7 +345,17 @@ def sniff_csv(request: Request) -> TextTable:
         raise no_rows(path, NO_ROWS)
     skipped = next(i for i, line in enumerate(io.StringIO(lines, newline="")) if line.strip("\r\n"))
     row_bytes = len(lines.encode()) / len(records)
-    return TextTable(request, delimiter, decimal, names, has_header, skipped, notes, row_bytes)
+    first = zip(*records[int(has_header) :][:TRIED], strict=False)
+    known = [_first_kind(request, name, cells, decimal) for name, cells in zip(names, first, strict=False)]
+    known += [None] * (len(names) - len(known))
+    return TextTable(request, delimiter, decimal, names, has_header, skipped, notes, row_bytes, known)
+
+
+def _first_kind(request: Request, name: str, cells: Sequence[str], decimal: str) -> str | None:
+    """FRACTION if these first cells of a column are numbers or missing, and one has a fraction; or else None."""
+    if not any(decimal in cell for cell in cells) or _is_named(request, name):
+        return None
+    return FRACTION if all(cell in MISSING_CELLS or is_number(cell, decimal) for cell in cells) else None
 
 
 @contextmanager

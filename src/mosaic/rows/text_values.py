@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +37,7 @@ _NUMBER = re.compile(
 )
 
 
+@cache
 def number_pattern(decimal: str) -> str:
     """A regular expression for plain numbers with this sign before fractions."""
     d = re.escape(decimal)
